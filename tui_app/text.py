@@ -88,9 +88,14 @@ def _bare(line: str) -> str:
     return _INLINE.sub(bare, line)
 
 
-# How many there are of a thing, in words: one wording for every room.
+# Numbers in words: one wording for every room.
 
 
 def count(number: int, thing: str) -> str:
     """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def thousands(tokens: int) -> str:
+    """Write tokens in thousands or millions with one digit, for example ``91.5k``."""
+    return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"

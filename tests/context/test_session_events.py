@@ -20,9 +20,11 @@ from tui_app.events import (
     Payload,
     QueueChanged,
     Record,
+    Rewritten,
     SessionStart,
     SubAgentCall,
     SubAgentStep,
+    ToolTrimmed,
     UsageInfo,
     UserMessage,
     payload_from_json,
@@ -163,3 +165,36 @@ def test_events_wait_for_no_agent_library() -> None:
     code = "import sys, tui_app.events; print('pydantic_ai' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("payload", "line"),
+    [
+        (UserMessage(text="\n## **Fix** the `parser`\nplease"), "Fix the parser"),
+        (AssistantMessage(text="", thinking="Let me look."), "Let me look."),
+        (QueueChanged(prompts=("a",)), ""),
+        (Error(kind="network", message="No answer.", hint="Send again."), "No answer. Send again."),
+        (
+            ToolTrimmed(changes=(Rewritten(seq=3),), tokens_before=91_540, tokens_after=1_200_000),
+            "1 old result trimmed · 91.5k → 1.2M",
+        ),
+        (
+            CompactionComplete(
+                job="1-1",
+                outcome="success",
+                trigger="manual",
+                performed_by="heuristic",
+                reason="The model failed.",
+                from_message=3,
+                up_to_message=1_200,
+                retention=0.5,
+                messages_before=1,
+                messages_after=1_000,
+            ),
+            "0.0k → 0.0k · 1 message → 1,000 · from #3 up to #1200 · facts kept 50% · by extraction",
+        ),
+        (CompactionComplete(job="1", outcome="vetoed", trigger="manual"), "vetoed"),
+    ],
+)
+def test_an_event_says_its_headline(payload: Payload, line: str) -> None:
+    assert payload.headline() == line

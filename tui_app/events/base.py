@@ -25,6 +25,10 @@ class Payload:
     VERSION: ClassVar[int] = 1
     """Version of its data; it grows when a field changes its meaning."""
 
+    def headline(self) -> str:
+        """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
+        return ""
+
 
 BY_TYPE: dict[str, type[Payload]] = {}
 """Every event by its type, in the order of declaration."""

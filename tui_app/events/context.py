@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tui_app.events.base import FactState, Outcome, Payload, Trigger, event
+from tui_app.text import count, thousands
 
 
 @event("session.usage_info")
@@ -35,6 +36,16 @@ class Truncation(Payload):
     tokens_removed: int
     messages_removed: int
     performed_by: str = "truncator"
+
+    def headline(self) -> str:
+        """What one request went without; the conversation itself is as it was."""
+        removed = self.messages_removed
+        what = count(removed, "message") if removed > 0 else "long results cut"
+        tokens = self.tokens_removed
+        size = thousands(tokens) if tokens >= 1_000 else str(tokens)
+        # What is counted again when a request is cut can outweigh what little left.
+        sizes = f", ~{size} tokens" if tokens > 0 else ""
+        return f"Request truncated: {what}{sizes} left out of this request only"
 
 
 @event("session.compaction_start")
@@ -165,6 +176,25 @@ class CompactionComplete(Payload):
     output_tokens: int = 0
     cost_usd: float | None = None
 
+    def headline(self) -> str:
+        """The numbers of a compaction; the reason when it did not succeed."""
+        if self.outcome != "success":
+            return self.reason or self.outcome
+        sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
+        first = f" from #{self.from_message}" if self.from_message else ""
+        last = f" up to #{self.up_to_message}" if self.up_to_message else ""
+        part = f" ·{first}{last}" if first or last else ""
+        kept = "" if self.retention is None else f" · facts kept {self.retention:.0%}"
+        messages = f"{count(self.messages_before, 'message')} → {self.messages_after:,}"
+        return f"{sizes} · {messages}{part}{kept}{self._writer()}"
+
+    def _writer(self) -> str:
+        """Who wrote the summary, where it was not the model that was meant to."""
+        if self.performed_by == "provider":
+            return " · by the provider"
+        stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(self.performed_by, self.model)
+        return f" · by {stands_in}" if self.reason else ""
+
 
 @event("session.compaction_acknowledged")
 class CompactionAcknowledged(Payload):
@@ -178,6 +208,10 @@ class CompactionAcknowledged(Payload):
     text: str = ""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the message, by category."""
+
+    def headline(self) -> str:
+        """The acknowledgement itself."""
+        return self.text
 
 
 @event("session.compaction_undone")
@@ -218,3 +252,8 @@ class CompactionEdited(Payload):
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
     """The compaction's facts, and what became of them."""
+
+    def headline(self) -> str:
+        """What was changed in a summary."""
+        what = f"brought back: {self.fact}" if self.fact else "summary edited"
+        return f"{what} · {thousands(self.tokens_before)} → {thousands(self.tokens_after)}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_app.events.base import Payload, event
+from tui_app.text import count, words_of
 
 
 @event("session.start")
@@ -31,6 +32,10 @@ class SystemMessage(Payload):
     text: str
     tokens: dict[str, int] = field(default_factory=dict)
 
+    def headline(self) -> str:
+        """The first words of the prompt."""
+        return words_of(self.text)
+
 
 @event("user.message")
 class UserMessage(Payload):
@@ -40,6 +45,10 @@ class UserMessage(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category (see ``usage.CATEGORIES``); zero categories left out."""
     attachments: tuple[str, ...] = ()
+
+    def headline(self) -> str:
+        """The first words of the prompt."""
+        return words_of(self.text)
 
 
 @event("assistant.message")
@@ -61,6 +70,10 @@ class AssistantMessage(Payload):
     """Whether it is not all the model meant to say: stopped, cut off, filtered, or at its length limit."""
     duration_s: float = 0.0
     cost_usd: float | None = None
+
+    def headline(self) -> str:
+        """The first words of the response; of its thinking where it says nothing."""
+        return words_of(self.text or self.thinking)
 
 
 @event("tool.call")
@@ -93,6 +106,10 @@ class AgentOutput(Payload):
     """JSON in one line; a text as it is."""
     structured: bool = True
     """Whether it is JSON."""
+
+    def headline(self) -> str:
+        """The first line of what was returned."""
+        return words_of(self.text)
 
 
 @event("message.pinned")
@@ -131,6 +148,19 @@ class ApprovalDecided(Payload):
     """The rule that decided or was added, as it is written."""
     reason: str = ""
     """What the person gave as the reason, or the program."""
+
+    def headline(self) -> str:
+        """What was decided about a call, by whom, and why."""
+        subject = " ".join(self.subject.split())
+        said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[self.decision]
+        if self.scope == "always":
+            said = f'allowed from now on by "{self.rule}"'
+        elif self.scope == "rule" and self.rule:
+            said = f'{said} by the rule "{self.rule}"'
+        elif self.by == "person" and self.decision == "allowed":
+            said = "allowed once"
+        why = f" · {' '.join(self.reason.split())}" if self.reason else ""
+        return f"{said}: {self.tool} {subject[:60]}{why}"
 
 
 @event("file.changed")
@@ -173,3 +203,16 @@ class FilesRestored(Payload):
     files: tuple[RestoredFile, ...] = ()
     skipped: tuple[str, ...] = ()
     """Paths that were left alone: others had changed them since, or their bytes were not kept."""
+
+    def headline(self) -> str:
+        """How many files were restored, removed or left alone."""
+        removed = sum(not file.after for file in self.files)
+        fates = (
+            (len(self.files) - removed, "restored"),
+            (removed, "removed"),
+            (len(self.skipped), "left alone"),
+        )
+        (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
+        first = f"{count(number, 'file')} {fate}"
+        said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
+        return f"taken back: {said}" if self.undo else said

@@ -74,6 +74,11 @@ class MemoryPressure(Payload):
     action: Literal["drop", "compact"]
     """Whether caches are dropped, or the history is compacted."""
 
+    def headline(self) -> str:
+        """What is done about too little memory, as a sentence."""
+        done = "caches were dropped" if self.action == "drop" else "the history is compacted"
+        return f"Memory is short ({self.rss_mb:,} of {self.limit_mb:,} MB): {done}."
+
 
 @event("notice", stored=False)
 class Notice(Payload):

@@ -4,10 +4,12 @@ The originals stay in the log and in the user view; each event can be undone by 
 """
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tui_app.events.base import BY_TYPE, Payload, event
 from tui_app.events.context import CompactionRedone, CompactionUndone
 from tui_app.events.session import SessionRestored
+from tui_app.text import thousands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +28,9 @@ class Rewritten:
 class ViewRewrite(Payload):
     """Base of the stages' events."""
 
+    CHANGED: ClassVar[tuple[str, str]] = ("", "")
+    """What became of one message, and of several."""
+
     changes: tuple[Rewritten, ...] = ()
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the digest that stands for archived results, by category; empty without one."""
@@ -37,21 +42,32 @@ class ViewRewrite(Payload):
     messages_before: int = 0
     messages_after: int = 0
 
+    def headline(self) -> str:
+        """How many messages have another form, and what that saves."""
+        one, many = self.CHANGED
+        sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
+        return f"{len(self.changes)} {one if len(self.changes) == 1 else many} · {sizes}"
+
 
 @event("tool.normalised")
 class ToolNormalised(ViewRewrite):
     """Long results were cut to head and tail when they arrived; the full text is kept."""
+
+    CHANGED = ("long result cut to size", "long results cut to size")
 
 
 @event("tool.offloaded")
 class ToolOffloaded(ViewRewrite):
     """Large results went to files; a preview and the path stay."""
 
+    CHANGED = ("large result put in a file", "large results put in files")
+
 
 @event("tool.archived")
 class ToolArchived(ViewRewrite):
     """Old results became one digest, which only the model sees."""
 
+    CHANGED = ("old result archived", "old results archived")
     performed_by: str = "heuristic"
     """Who wrote the digest: ``model`` or ``heuristic``."""
     model: str = ""
@@ -66,10 +82,14 @@ class ToolArchived(ViewRewrite):
 class ToolTrimmed(ViewRewrite):
     """Old results kept their beginning."""
 
+    CHANGED = ("old result trimmed", "old results trimmed")
+
 
 @event("tool.pointers")
 class ToolPointers(ViewRewrite):
     """Bodies of written files became pointers to these files."""
+
+    CHANGED = ("written text replaced by a pointer", "written texts replaced by pointers")
 
 
 @event("tool.restored")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_app.events.base import ErrorKind, Payload, event
+from tui_app.text import count, thousands, words_of
 
 
 @event("session.model_change")
@@ -16,6 +17,10 @@ class ModelChange(Payload):
     cut: bool = False
     """Whether the person chose to have each request cut to fit, instead of compacting."""
 
+    def headline(self) -> str:
+        """Both models."""
+        return f"{self.old} → {self.new}"
+
 
 @event("session.policy_change")
 class PolicyChange(Payload):
@@ -23,6 +28,10 @@ class PolicyChange(Payload):
 
     old: str
     new: str
+
+    def headline(self) -> str:
+        """Both policies."""
+        return f"policy {self.old} → {self.new}"
 
 
 @event("session.clear")
@@ -51,6 +60,10 @@ class SessionRewind(Payload):
     again: bool = False
     """The prompt is sent once more and does not go back to the editor."""
 
+    def headline(self) -> str:
+        """Where it was rewound to; empty for a prompt that was never answered."""
+        return "" if self.failed else f"rewound to before #{self.to}"
+
 
 @event("checkpoint.created")
 class CheckpointCreated(Payload):
@@ -59,6 +72,10 @@ class CheckpointCreated(Payload):
     number: int
     title: str
     path: str
+
+    def headline(self) -> str:
+        """Number and title of the checkpoint."""
+        return f"checkpoint {self.number:03d}  {self.title}"
 
 
 @event("memory.inbox")
@@ -74,6 +91,12 @@ class MemoryInbox(Payload):
     branch: str = ""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category."""
+
+    def headline(self) -> str:
+        """How many entries the session was given."""
+        more = f", {self.left_out} more had no room" if self.left_out else ""
+        entries = "entry" if self.entries == 1 else "entries"
+        return f"context board: {self.entries} {entries} from earlier sessions{more}"
 
 
 @event("memory.added")
@@ -95,6 +118,10 @@ class MemoryAdded(Payload):
     branch: str = ""
     """Empty where it holds for every branch."""
 
+    def headline(self) -> str:
+        """The entry."""
+        return f"remembered: {self.text}"
+
 
 @event("memory.pruned")
 class MemoryPruned(Payload):
@@ -107,6 +134,11 @@ class MemoryPruned(Payload):
     reason: str = ""
     replaced_by: int = 0
     """Id of the entry that stands in its place; 0 for none."""
+
+    def headline(self) -> str:
+        """What was taken off the board, and why."""
+        why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
+        return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
 
 
 @event("memory.consolidated")
@@ -132,6 +164,13 @@ class MemoryConsolidated(Payload):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+
+    def headline(self) -> str:
+        """What came of reading the session."""
+        if self.outcome != "success":
+            return f"memory: the session could not be read: {self.reason}"
+        by = self.model or "extraction"
+        return f"memory: {self.added} remembered, {self.pruned} taken off, by {by}"
 
 
 HookName = Literal["preCompact", "postCompact", "preTool", "postTool", "sessionStart", "sessionEnd"]
@@ -160,6 +199,14 @@ class HookRan(Payload):
     output: str = ""
     """What it printed, without control characters and cut to size."""
 
+    def headline(self) -> str:
+        """Which hook ran and what came of it; without anything to tell, the beginning of what it printed."""
+        name = f"{self.hook} hook {self.command}"
+        if self.reason:
+            return f"{name} {self.reason}"
+        printed = " ".join(self.output.split())
+        return f"{name} · {printed}" if printed else name
+
 
 SubAgentOutcome = Literal["done", "stopped", "failed", "cancelled"]
 
@@ -174,6 +221,10 @@ class SubAgentStart(Payload):
     model: str
     max_steps: int
     """Model requests it may make."""
+
+    def headline(self) -> str:
+        """The first words of its task."""
+        return words_of(self.task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +275,15 @@ class SubAgentEnd(Payload):
     """How often its own context was compacted."""
     duration_s: float = 0.0
 
+    def headline(self) -> str:
+        """What it has done; the reason too where it did not get to its end."""
+        calls = count(self.calls, "call")
+        size = thousands(self.input_tokens + self.output_tokens)
+        price = "" if self.cost_usd is None else f" · ${self.cost_usd:.4f}"
+        ended = "" if self.outcome == "done" else f" · {self.outcome}"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{calls} · {size} tokens{price} · {self.duration_s:.0f} s{ended}{why}"
+
 
 @event("error")
 class Error(Payload):
@@ -239,6 +299,10 @@ class Error(Payload):
     requested: int | None = None
     detail: str = ""
     """Raw text of the provider or the exception; shown on demand."""
+
+    def headline(self) -> str:
+        """What happened, and what to do next."""
+        return f"{self.message} {self.hint}"
 
 
 @event("session.end")
