@@ -2,8 +2,8 @@
 
 import re
 
-from tests.docs.pages import page, section
-from tui_app.settings.policies import POLICIES, POLICY_KEYS
+from tests.docs.pages import DOCS, load_script, page, section
+from tui_app.settings.policies import POLICIES, policy_keys
 
 
 def first_cells() -> list[str]:
@@ -13,4 +13,10 @@ def first_cells() -> list[str]:
 
 
 def test_policies_and_keys_are_described_in_their_order() -> None:
-    assert first_cells() == [*POLICIES, *POLICY_KEYS]
+    assert first_cells() == [*POLICIES, *policy_keys().keys]
+
+
+def test_table_of_keys_is_fresh() -> None:
+    script = load_script(DOCS / "make_policies.py")
+    text = page("docs/settings.md")
+    assert script.filled(text) == text, "run: python docs/make_policies.py"

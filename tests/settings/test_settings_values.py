@@ -28,7 +28,7 @@ from tui_app.settings import (
     resolve_model,
 )
 from tui_app.settings.keys import ACTION_KEYS, THEMES
-from tui_app.settings.policies import POLICIES, POLICY_KEYS, POLICY_SHARES
+from tui_app.settings.policies import POLICIES, POLICY_SHARES, policy_keys
 from tui_app.settings.spec import COLOURS, RULES
 from tui_app.settings.values import ABOUT
 from tui_app.ui import themes
@@ -419,9 +419,10 @@ class TestPolicies:
             "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
         }  # fmt: skip
         stages = {"normalise", "offload", "archive", "trim", "pointers"}
-        for key in set(POLICY_KEYS) - {"base"}:
+        keys = policy_keys().keys
+        for key in set(keys) - {"base"}:
             value = False if key in stages else other.get(key, 0.4 if "share" in key or "thres" in key else 7)
-            changes = {"base": "plimsoll", key: POLICY_KEYS[key].check(value)}
+            changes = {"base": "plimsoll", key: keys[key].check(value)}
             changed = derive("plimsoll", changes)
             assert dataclasses.replace(changed, about=PLIMSOLL.about) != PLIMSOLL, key
 

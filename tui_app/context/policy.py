@@ -1,16 +1,45 @@
 """A governance policy as data: what triggers a compaction, what stays of the view, and how it is worded."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cache
 from string import Formatter
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from tui_app.usage import ContextUsage, ContextWindow
 
-# Sizes of the stages, as data that a policy holds. Imports nothing, so that policies are known at once.
+# What a policy of the user's own can set is a field with an annotated type: the bounds of a number, and the
+# name of the key in ``[policies.NAME]`` where it is not the field's own. Settings are checked by that, and
+# ``derive`` finds the field by it. The page of settings says the field's docstring; a field without one is
+# described together with the next.
 
+
+class Bounds(NamedTuple):
+    """What a number may be, both ends included."""
+
+    low: float
+    high: float
+    allowed: str
+    """The same in words, for an error message."""
+    whole: bool = False
+
+
+_MOST = 100_000_000
 SMALLEST_HEAD_TAIL = 4
 """Lines that head, mark, tail and notice of a cut result take together."""
+Flag = Annotated[bool, ""]
+Threshold = Annotated[float, Bounds(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")]
+Share = Annotated[float, Bounds(0.0, 0.5, "a share of the window from 0 to 0.5, such as 0.05")]
+SummaryShare = Annotated[float, Bounds(0.01, 0.5, "a share of the window from 0.01 to 0.5, such as 0.06")]
+_FROM_0 = Bounds(0, _MOST, "a whole number from 0", whole=True)
+Count = Annotated[int, _FROM_0]
+Size = Annotated[int, Bounds(1, _MOST, "a whole number from 1", whole=True)]
+Lines = Annotated[int, Bounds(SMALLEST_HEAD_TAIL, _MOST, "a whole number of lines from 4", whole=True)]
+Tokens = Annotated[int, Bounds(0, _MOST, "a whole number of tokens from 0", whole=True)]
+
+
+# Sizes of the stages, as data that a policy holds.
+
 MARKER = '\n[… trimmed: {length:,} characters in all; search_history "#{key}" has all of it …]'
 SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
 _FIELDS = frozenset({"length", "key"})
@@ -20,13 +49,14 @@ _FIELDS = frozenset({"length", "key"})
 class NormaliseLimits:
     """How large a tool result may be."""
 
-    lines: int = 2_000
-    bytes: int = 50 * 1024
-    """Of UTF-8."""
-    chars: int = 200 * 1024
-    spill_chars: int = 200 * 1024
-    """Characters above which nothing but a notice stays, and the text goes to a file."""
-    mode: Literal["head_tail", "head"] = "head_tail"
+    lines: Annotated[Lines, "tool_output_max_lines"] = 2_000
+    bytes: Annotated[Size, "tool_output_max_bytes"] = 50 * 1024
+    chars: Annotated[Size, "tool_output_max_chars"] = 200 * 1024
+    """How much of a result stays when it arrives."""
+    spill_chars: Annotated[Size, "tool_output_spill_chars"] = 200 * 1024
+    """Longer results go to a file as a whole."""
+    mode: Annotated[Literal["head_tail", "head"], "tool_output_mode"] = "head_tail"
+    """What stays of a result that is cut as it arrives: `head_tail`, its head and its tail, or `head`."""
 
     def __post_init__(self) -> None:
         """Check the limits.
@@ -44,9 +74,9 @@ class NormaliseLimits:
 class Offload:
     """Which results are moved to a file, and what is shown of them."""
 
-    tokens: int = 20_000
-    """Largest result that stays."""
-    preview_lines: int = 10
+    tokens: Annotated[Tokens, "offload_tokens"] = 20_000
+    preview_lines: Annotated[Count, "offload_preview_lines"] = 10
+    """The largest result that stays, and how many lines are shown of one that does not."""
 
     def __post_init__(self) -> None:
         """Check the sizes.
@@ -62,9 +92,10 @@ class Offload:
 class Archive:
     """How many tool results stay, and how the digest of the others is written."""
 
-    cutoff: int = 10
-    """Tool results that may be visible."""
-    strategy: Literal["heuristic", "llm", "off"] = "heuristic"
+    cutoff: Annotated[Count, "tool_call_cutoff"] = 10
+    """How many tool results stay visible."""
+    strategy: Annotated[Literal["llm", "heuristic", "off"], "tool_summary_strategy"] = "heuristic"
+    """Who writes the digest of the others: `llm`, `heuristic`, or `off`."""
     digest_chars: int = 800
     """Longest digest that is written without a model."""
     llm_input_chars: int = 12_000
@@ -88,11 +119,11 @@ class Archive:
 class Trim:
     """How much stays of an older result, and which results are old."""
 
-    chars: int = 2_000
-    """Characters that stay; 0 trims nothing."""
-    keep_messages: int | None = None
-    """How many of the last messages are left alone; None leaves the present turn alone, and earlier failures
-    that nothing has solved yet."""
+    chars: Annotated[Count, "tool_output_trim_chars"] = 2_000
+    """How much of an older result stays; 0 cuts nothing."""
+    # None leaves the present turn alone, and earlier failures that nothing has solved yet.
+    keep_messages: Annotated[int | None, _FROM_0, "trim_keep_messages"] = None
+    """The last messages that are left alone."""
     marker: str = MARKER
     """What is put behind the head: a template with the full length in characters and the handle's number."""
     start: float = 0.0
@@ -118,8 +149,8 @@ class Trim:
 class Pointers:
     """When file bodies leave the conversation, and what stays of them."""
 
-    threshold: float = 0.85
-    """Share of the window from which the stage runs."""
+    threshold: Annotated[Threshold, "pointers_threshold"] = 0.85
+    """Share of the window at which file bodies become pointers."""
     preview_chars: int = 100
     min_chars: int = 400
     """Characters below which a body stays."""
@@ -214,11 +245,12 @@ _UNKNOWN = "default"
 class Stages:
     """Which reversible stages run, and with what sizes; None leaves a stage out."""
 
-    normalise: NormaliseLimits | None = None
-    offload: Offload | None = None
-    archive: Archive | None = None
-    trim: Trim | None = None
-    pointers: Pointers | None = None
+    normalise: Annotated[NormaliseLimits | None, "normalise"] = None
+    offload: Annotated[Offload | None, "offload"] = None
+    archive: Annotated[Archive | None, "archive"] = None
+    trim: Annotated[Trim | None, "trim"] = None
+    pointers: Annotated[Pointers | None, "pointers"] = None
+    """Whether a stage runs. A size of a stage, below, turns it on as well."""
 
 
 NO_STAGES = Stages()
@@ -230,8 +262,9 @@ RELIEF = 0.80
 class MessageLimit:
     """A compaction is due in a view of more than so many messages, counted as they are sent."""
 
-    messages: int = 40
-    """0 never compacts."""
+    messages: Annotated[Count, "max_messages"] = 40
+    """Compact above so many messages (the results of one answer are one), in place of the shares; 0 never.
+    With `reserve_tokens`: where no tokens are counted."""
 
     @property
     def enabled(self) -> bool:
@@ -256,11 +289,12 @@ class MessageLimit:
 class TokenLimit:
     """A compaction is due when fewer tokens than a reserve are left."""
 
-    reserve: int = 16_384
-    """Tokens to keep free below the window."""
-    unknown: int = 8_000
-    """Tokens that may be used while the window is unknown or within the reserve; 0 counts messages."""
-    messages: int = 50
+    reserve: Annotated[Tokens, "reserve_tokens"] = 16_384
+    """Compact when fewer tokens are left below the window, in place of shares and messages."""
+    # Also where the window lies within the reserve.
+    unknown: Annotated[Tokens, "unknown_window_tokens"] = 8_000
+    """The limit for that while the window is unknown; 0 counts messages."""
+    messages: Annotated[Count, "max_messages"] = 50
     """Messages at which it is due where no tokens are counted; 0 never."""
 
     @property
@@ -303,42 +337,44 @@ class Policy:
     name: str = "plimsoll"
     about: str = ""
     """One line for a person who chooses."""
-    automatic: bool = True
-    """Whether anything but an overflow or a person's own command may start a compaction."""
-    background_threshold: float = 0.80
-    """Share at which a background compaction starts while the turn goes on."""
-    blocking_threshold: float = 0.95
-    """Share at which a request waits for the compaction."""
-    minimum_messages: int = 4
-    """Background compactions below this many messages are not worth a model call."""
+    # An overflow and the user's own command start a compaction all the same.
+    automatic: Flag = True
+    """Whether anything is compacted by itself."""
+    # At the first a compaction starts while the turn goes on, at the second a request waits for it.
+    background_threshold: Threshold = 0.80
+    blocking_threshold: Threshold = 0.95
+    """Shares of the window, 0.01 to 1; they rank above the settings of the same names."""
+    minimum_messages: Count = 4
+    """Background compactions need so many messages."""
     limit: MessageLimit | TokenLimit | None = None
     """What is counted in place of the two shares."""
-    at_turn_end: bool = False
-    """Whether a compaction is due after a turn, not before each request."""
-    recent_share: float = 0.20
-    """Share of the window that the newest messages keep, unchanged; at 0 only what came after stays."""
-    recent_tokens: int = 0
-    """Tokens that they keep instead, at most half of what may be used; 0 for none."""
-    recent_messages: int = 0
-    """How many of them stay instead where no tokens are set; 0 for none."""
-    keep_first_run: bool = False
-    """Whether all up to the first answer with text stays."""
+    at_turn_end: Flag = False
+    """Compact after a turn, not before a request."""
+    recent_share: Share = 0.20
+    """Share of the window that the newest messages keep, 0 to 0.5; at 0 only what is not answered yet
+    stays."""
+    recent_tokens: Tokens = 0
+    """Tokens they keep instead, at most half of the limit; 0 for none."""
+    recent_messages: Count = 0
+    """How many of them stay instead, where `recent_tokens` is 0; 0 for none."""
+    keep_first_run: Flag = False
+    """Whether all up to the first answer in words stays."""
     manual_keeps_recent: bool = True
     """Whether a compaction by hand keeps what an automatic one keeps; else all of it is summarised."""
-    user_share: float = 0.05
-    """Share of the window for what the person said, carried word for word beside the summary."""
-    pinned_share: float = 0.20
-    """Share of the window that pinned messages may take; what has no room leaves as if it were not pinned."""
-    facts_share: float = 0.03
-    """Share of the window for facts the summary left out."""
-    plan_share: float = 0.05
-    """Share of the window for the plan and the todo list, carried word for word beside the summary."""
-    summary_share: float = 0.06
-    """Share of the window a summary may take."""
-    summary_by: SummaryBy = "llm"
-    """Who writes it: a model, or extraction without any."""
-    fallback: Fallback = "heuristic"
-    """What stands in when the model fails in an automatic compaction: extraction, a marker, nothing."""
+    user_share: Share = 0.05
+    facts_share: Share = 0.03
+    """Shares of the window for your own words and for facts beside the summary, 0 to 0.5."""
+    pinned_share: Share = 0.20
+    """Share of the window that pinned messages may take, 0 to 0.5; with more of them the oldest leave as if
+    they were not pinned."""
+    plan_share: Share = 0.05
+    """Share of the window for the session's plan and todo list beside the summary, 0 to 0.5."""
+    summary_share: SummaryShare = 0.06
+    """Share of the window the summary may take, 0.01 to 0.5."""
+    summary_by: Annotated[SummaryBy, "summary_by"] = "llm"
+    """`llm`, or `heuristic`: an extract, without any model."""
+    fallback: Annotated[Fallback, "fallback"] = "heuristic"
+    """When the model fails and nobody asked by hand: `heuristic`, `marker` or `none`."""
     form: Form = NOTES
     """How the replacement is worded."""
     manual_form: Form | None = None
@@ -437,9 +473,6 @@ OFF = Policy(name="off", automatic=False, about="compacts only when asked, or wh
 #
 # Each preset stands for a known way to govern a context window, with the sizes that belong to it.
 
-Sizes = NormaliseLimits | Offload | Archive | Trim | Pointers
-S = TypeVar("S", bound=Sizes)
-
 SLIDING_WINDOW = Policy(
     name="sliding-window",
     about="above 40 messages; keeps the first run and the last 20 messages, cuts older tool results",
@@ -502,27 +535,47 @@ PRESETS: dict[str, Policy] = {
     policy.name: policy for policy in (PLIMSOLL, SLIDING_WINDOW, RESERVE, BACKGROUND, PROGRESSIVE, OFF)
 }
 
-_AS_THEY_ARE = (
-    "automatic", "background_threshold", "blocking_threshold", "minimum_messages", "at_turn_end",
-    "recent_share", "recent_tokens", "recent_messages", "keep_first_run", "user_share", "facts_share",
-    "pinned_share", "plan_share", "summary_share", "summary_by", "fallback",
-)  # fmt: skip
-"""Keys that are fields of a policy."""
-_NORMALISE = {
-    "tool_output_max_lines": "lines",
-    "tool_output_max_bytes": "bytes",
-    "tool_output_max_chars": "chars",
-    "tool_output_spill_chars": "spill_chars",
-    "tool_output_mode": "mode",
-}
-_OFFLOAD = {"offload_tokens": "tokens", "offload_preview_lines": "preview_lines"}
-_ARCHIVE = {"tool_call_cutoff": "cutoff", "tool_summary_strategy": "strategy"}
-_TRIM = {"tool_output_trim_chars": "chars", "trim_keep_messages": "keep_messages"}
-_POINTERS = {"pointers_threshold": "threshold"}
+
+class Key(NamedTuple):
+    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
+
+    name: str
+    bounds: Bounds | None = None
+    words: tuple[str, ...] = ()
+    """What a word may be."""
+    owner: type = object
+    """The class whose field it sets."""
+    field: str = ""
+
+
+@cache
+def policy_keys() -> Mapping[str, Key]:
+    """Every key of a policy of the user's own by its name, ``base`` first."""
+    keys: dict[str, Key] = {"base": Key("base", words=tuple(PRESETS))}
+    for key in _keys_in(Policy):
+        keys.setdefault(key.name, key)
+    return keys
+
+
+def _keys_in(cls: Any) -> Iterator[Key]:
+    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
+    sizes: list[Key] = []
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        inner = [key for part in (plain, *get_args(plain)) if is_dataclass(part) for key in _keys_in(part)]
+        if not extras:
+            yield from inner
+            continue
+        bounds = next((each for each in extras if isinstance(each, Bounds)), None)
+        called = next((each for each in extras if isinstance(each, str)), "")
+        words = get_args(plain) if get_origin(plain) is Literal else ()
+        yield Key(called or name, bounds, words, cls, name)
+        sizes.extend(inner)
+    yield from sizes
 
 
 def derive(name: str, changes: Mapping[str, object]) -> Policy:
-    """Make a policy of one's own from a preset.
+    """Make a policy of the user's own from a preset.
 
     Args:
         name: What it is called.
@@ -534,46 +587,39 @@ def derive(name: str, changes: Mapping[str, object]) -> Policy:
         ValueError: if the sizes of a stage do not go together.
     """
     base = PRESETS[str(changes["base"])]
-    own: dict[str, Any] = {key: changes[key] for key in _AS_THEY_ARE if key in changes}
     return replace(
         base,
         name=name,
         about=f"your own, made from {base.name}",
         limit=_limit(base.limit, changes),
         stages=_stages(base.stages, changes),
-        **own,
+        **_changed(Policy, changes),
     )
 
 
-def _limit(base: MessageLimit | TokenLimit | None, changes: Mapping[str, object]) -> Any:
+def _changed(cls: type, changes: Mapping[str, object]) -> dict[str, Any]:
+    """The changes of one dataclass, by field."""
+    own = [key for key in _keys_in(cls) if key.owner is cls]
+    return {key.field: changes[key.name] for key in own if key.name in changes}
+
+
+def _limit(
+    base: MessageLimit | TokenLimit | None, changes: Mapping[str, object]
+) -> MessageLimit | TokenLimit | None:
     """What is counted: tokens take the place of messages, and both the place of shares."""
-    messages = _renamed(changes, {"max_messages": "messages"})
-    tokens = _renamed(changes, {"reserve_tokens": "reserve", "unknown_window_tokens": "unknown"})
-    if tokens or isinstance(base, TokenLimit):
-        return replace(base if isinstance(base, TokenLimit) else TokenLimit(), **tokens, **messages)
-    if messages:
-        return MessageLimit(**messages)
-    return base
+    messages, tokens = _changed(MessageLimit, changes), _changed(TokenLimit, changes)
+    if isinstance(base, TokenLimit):
+        return replace(base, **tokens)
+    if tokens.keys() - messages.keys():
+        return TokenLimit(**tokens)
+    return MessageLimit(**messages) if messages else base
 
 
 def _stages(base: Stages, changes: Mapping[str, object]) -> Stages:
-    return Stages(
-        normalise=_stage("normalise", base.normalise, NormaliseLimits, _NORMALISE, changes),
-        offload=_stage("offload", base.offload, Offload, _OFFLOAD, changes),
-        archive=_stage("archive", base.archive, Archive, _ARCHIVE, changes),
-        trim=_stage("trim", base.trim, Trim, _TRIM, changes),
-        pointers=_stage("pointers", base.pointers, Pointers, _POINTERS, changes),
-    )
-
-
-def _stage(
-    name: str, base: S | None, built_in: type[S], keys: Mapping[str, str], changes: Mapping[str, object]
-) -> S | None:
-    sizes = _renamed(changes, keys)
-    if not changes.get(name, base is not None or bool(sizes)):
-        return None
-    return replace(base if base is not None else built_in(), **sizes)
-
-
-def _renamed(changes: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, Any]:
-    return {field: changes[key] for key, field in keys.items() if key in changes}
+    stages: dict[str, Any] = {}
+    for name, hint in get_type_hints(Stages).items():
+        present, built_in = getattr(base, name), get_args(hint)[0]
+        sizes = _changed(built_in, changes)
+        if changes.get(name, present is not None or bool(sizes)):
+            stages[name] = replace(present or built_in(), **sizes)
+    return Stages(**stages)

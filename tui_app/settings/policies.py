@@ -1,11 +1,12 @@
-"""What settings may say of governance policies: names, and the keys of a policy of one's own.
+"""What settings may say of governance policies: names, and the keys of a policy of the user's own.
 
-The built-in ones stand here again because settings are read before the governor; tests hold them to it.
+The built-in ones are named again because settings are read before the governor is loaded; tests hold them to
+it. The keys are the governor's own, which is loaded once somebody has a policy of their own.
 """
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cache
 
 from tui_app.settings.rules import Choice, Flag, Group, Number, Refused, Rule, Table, Text, show
 
@@ -23,58 +24,27 @@ POLICIES = tuple(POLICY_SHARES)
 SHARE = Number(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")
 _NAME = r"[A-Za-z][\w.-]*"
 POLICY = Text(_NAME, "the name of a policy: a letter, then letters, digits, dot, dash or underscore")
-_MOST = 100_000_000
-_FROM_0 = Number(0, _MOST, "a whole number from 0", whole=True)
-_FROM_1 = Number(1, _MOST, "a whole number from 1", whole=True)
-_PART = Number(0.0, 0.5, "a share of the window from 0 to 0.5, such as 0.05")
-_TOKENS = Number(0, _MOST, "a whole number of tokens from 0", whole=True)
-
-POLICY_KEYS: Mapping[str, Rule] = {
-    "base": Choice(POLICIES),
-    "automatic": Flag(),
-    "background_threshold": SHARE,
-    "blocking_threshold": SHARE,
-    "minimum_messages": _FROM_0,
-    "max_messages": _FROM_0,
-    "reserve_tokens": _TOKENS,
-    "unknown_window_tokens": _TOKENS,
-    "at_turn_end": Flag(),
-    "recent_share": _PART,
-    "recent_tokens": _TOKENS,
-    "recent_messages": _FROM_0,
-    "keep_first_run": Flag(),
-    "user_share": _PART,
-    "facts_share": _PART,
-    "pinned_share": _PART,
-    "plan_share": _PART,
-    "summary_share": Number(0.01, 0.5, "a share of the window from 0.01 to 0.5, such as 0.06"),
-    "summary_by": Choice(("llm", "heuristic")),
-    "fallback": Choice(("heuristic", "marker", "none")),
-    "normalise": Flag(),
-    "offload": Flag(),
-    "archive": Flag(),
-    "trim": Flag(),
-    "pointers": Flag(),
-    "tool_output_max_lines": Number(4, _MOST, "a whole number of lines from 4", whole=True),
-    "tool_output_max_bytes": _FROM_1,
-    "tool_output_max_chars": _FROM_1,
-    "tool_output_spill_chars": _FROM_1,
-    "tool_output_mode": Choice(("head_tail", "head")),
-    "offload_tokens": _TOKENS,
-    "offload_preview_lines": _FROM_0,
-    "tool_call_cutoff": _FROM_0,
-    "tool_summary_strategy": Choice(("llm", "heuristic", "off")),
-    "tool_output_trim_chars": _FROM_0,
-    "trim_keep_messages": _FROM_0,
-    "pointers_threshold": SHARE,
-}
-"""Keys of ``[policies.NAME]``."""
 
 
-class OwnPolicy(NamedTuple):
-    """A policy of one's own: its keys one by one, then its two thresholds together."""
+@cache
+def policy_keys() -> Group:
+    """The keys of ``[policies.NAME]``, each with its rule."""
+    from tui_app.context.policy import policy_keys as declared
 
-    keys: Group
+    rules: dict[str, Rule] = {
+        name: Choice(key.words) if key.words else Number(*key.bounds) if key.bounds else Flag()
+        for name, key in declared().items()
+    }
+    return Group(rules, required=("base",))
+
+
+class OwnPolicy:
+    """A policy of the user's own: its keys one by one, then its two thresholds together."""
+
+    @property
+    def keys(self) -> Group:
+        """The rule of each key."""
+        return policy_keys()
 
     def check(self, value: object) -> dict[str, object]:
         """See ``Rule``."""
@@ -95,7 +65,7 @@ class OwnPolicy(NamedTuple):
 _TAKEN = (*POLICIES, "all")
 """Names that have a meaning already."""
 OWN_POLICIES = Table(
-    OwnPolicy(Group(POLICY_KEYS, required=("base",))),
+    OwnPolicy(),
     Text(
         rf"(?!(?:{'|'.join(map(re.escape, _TAKEN))})$){_NAME}",
         f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(_TAKEN)}",
