@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.governor_kit import Heard, Writer, plain_counter
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.view import to_messages
@@ -47,7 +47,7 @@ def returned(*ids: str) -> ModelRequest:
 
 
 async def compacted(view: ListHistory, writer: Writer | None = None, focus: str = "") -> CompactionComplete:
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (writer or Writer(),))
+    compactor = Compactor(view, PLIMSOLL, PlainHost((writer or Writer(),)))
     compactor.start("manual", focus)
     complete = await compactor.finish()
     assert complete is not None

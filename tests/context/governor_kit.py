@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tests.context.validity import complaints
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.counting.tokens import TokenCounter
@@ -178,7 +178,7 @@ def rig(provider: Provider, policy: Policy = PLIMSOLL, *, fallback: Any = None) 
         input_budget=lambda: limits.window(provider).effective,
         count=TextCounter("o200k_base").count,
     )
-    compactor = Compactor(history, policy, lambda _trigger: (writer,), fallback=fallback)
+    compactor = Compactor(history, policy, PlainHost((writer,), fallback=fallback))
     governor = ContextGovernor(policy, history=history, compactor=compactor, counter=counter, limits=limits)
     return Rig(provider, heard, history, compactor, limits, governor)
 

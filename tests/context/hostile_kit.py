@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings
 from tests.context.governor_kit import Delta, Heard, Provider, plain_counter, rate_limited
 from tests.context.histories import long_conversation
 from tests.conversation.logged import answer, opened, result, say
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import History, ListHistory
 from tui_app.context.policy import PLIMSOLL
@@ -194,8 +194,8 @@ def arena(history: History, provider: Provider, heard: Heard, folder: Path | Non
         count=count,
         mask=mask_secrets,
     )
-    compactor = Compactor(history, PLIMSOLL, lambda _trigger: (writer,))
-    compactor.fallback = ExtractiveSummariser(count)
+    compactor = Compactor(history, PLIMSOLL, PlainHost((writer,)))
+    compactor.host.fallback = ExtractiveSummariser(count)
     return Arena(history, provider, compactor, heard, folder)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import long_conversation
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.compaction.plan import Addition, fitted, tokens_of
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import BACKGROUND, OFF, PLIMSOLL, PROGRESSIVE, RESERVE, SLIDING_WINDOW, Policy
@@ -20,12 +20,22 @@ PLAN = Addition("Current plan", "1. Sound the depth.\n2. Cast off.\n")
 TODO = Addition("Todo list", "- [ ] buy rope\n- [x] mend the net\n")
 
 
+@dataclass
+class Host(PlainHost):
+    """Adds what its list holds by then."""
+
+    added: Sequence[Addition] = ()
+
+    def additions(self) -> Sequence[Addition]:
+        return tuple(self.added)
+
+
 def text_of(view: ListHistory) -> str:
     return str(view.items()[0].message.parts[0].content)  # type: ignore[union-attr]
 
 
 async def compacted(view: ListHistory, policy: Policy, additions: Sequence[Addition]) -> str:
-    compactor = Compactor(view, policy, lambda _trigger: (Writer(),), additions=lambda: additions)
+    compactor = Compactor(view, policy, Host((Writer(),), added=additions))
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None
@@ -114,9 +124,7 @@ def test_size_for_budgets() -> None:
 async def test_nothing_is_read_after_the_start() -> None:
     """What happens while the summary is written stays behind it anyway."""
     view, now, gate = filled(), [PLAN], asyncio.Event()
-    compactor = Compactor(
-        view, BACKGROUND, lambda _trigger: (Writer(gate=gate),), additions=lambda: tuple(now)
-    )
+    compactor = Compactor(view, BACKGROUND, Host((Writer(gate=gate),), added=now))
     compactor.start("manual")
     now[0] = TODO
     gate.set()

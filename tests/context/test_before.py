@@ -7,7 +7,7 @@ import pytest
 
 from tests.context.governor_kit import Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.compaction.guards import Breaker, Veto
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
@@ -43,7 +43,12 @@ def compactor(heard: Heard, writer: Writer, before: Asked) -> Compactor:
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(20))
     history.fix(resolve_window(setting=20_000), Breakdown(), "m")
-    return Compactor(history, PLIMSOLL, lambda _trigger: (writer,), before=before)
+
+    class Host(PlainHost):
+        async def before(self, start: CompactionStart) -> str | Veto:
+            return await before(start)
+
+    return Compactor(history, PLIMSOLL, Host((writer,)))
 
 
 async def test_nothing_is_written_before_they_have_spoken_and_what_they_add_reaches_the_writer() -> None:

@@ -21,7 +21,7 @@ from tests.context.case_kit import answered, called, compacted, live, said, summ
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter, tokens
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
-from tui_app.context.compaction.compactor import Compactor, State
+from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
@@ -106,7 +106,7 @@ async def test_case_n_a_smaller_window_is_compacted_into() -> None:
     assert PLIMSOLL.pressure(view.usage()) == "none"
     view.fix(resolve_window(setting=6_000), Breakdown(), "small")
     assert PLIMSOLL.pressure(view.usage()) == "blocking"
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (Writer(),))
+    compactor = Compactor(view, PLIMSOLL, PlainHost((Writer(),)))
     compactor.start("model_switch")
     complete = await compactor.finish()
     assert complete is not None
@@ -145,7 +145,7 @@ async def test_case_o_an_unknown_window_and_one_of_zero() -> None:
 async def test_case_p_what_arrives_during_a_compaction_comes_after_it() -> None:
     view = viewed(long_conversation(20))
     writer = Writer(gate=asyncio.Event())
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (writer,))
+    compactor = Compactor(view, PLIMSOLL, PlainHost((writer,)))
     compactor.start("background")
     await writer.started.wait()
     view.sync([*live(view), said("Queued.")])

@@ -11,7 +11,7 @@ from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, Use
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
@@ -42,7 +42,7 @@ def bench(turns: int = 20, *, window: int = 20_000, writer: Writer | None = None
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(turns))
     history.fix(resolve_window(setting=window), Breakdown(), "m")
-    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, lambda _trigger: (writer,)))
+    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, PlainHost((writer,))))
 
 
 async def test_the_states_of_a_job() -> None:
@@ -205,7 +205,7 @@ async def test_files_that_cannot_be_written_fail_the_job() -> None:
     full = FullDisk(plain_counter(), at.heard)
     full.sync(long_conversation(20))
     full.fix(resolve_window(setting=20_000), Breakdown(), "m")
-    compactor = Compactor(full, PLIMSOLL, lambda _trigger: (at.writer,))
+    compactor = Compactor(full, PLIMSOLL, PlainHost((at.writer,)))
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None
@@ -219,7 +219,7 @@ async def test_the_fallback_writes_when_the_model_is_no_help() -> None:
 
     for bad in (Writer(fail), Writer(lambda _task: " "), Writer(lambda _task: "word " * 90_000)):
         at = bench(writer=bad)
-        at.compactor.fallback = Writer(model_name="fallback")
+        at.compactor.host.fallback = Writer(model_name="fallback")
         at.compactor.start("blocking")
         complete = await at.compactor.finish()
         assert complete is not None
@@ -231,7 +231,7 @@ async def test_a_person_who_asked_is_told_instead_of_given_the_fallback() -> Non
         raise SummaryFailed("the model answered nothing")
 
     at = bench(writer=Writer(fail))
-    at.compactor.fallback = Writer(model_name="fallback")
+    at.compactor.host.fallback = Writer(model_name="fallback")
     at.compactor.start("manual")
     complete = await at.compactor.finish()
     assert complete is not None

@@ -88,7 +88,7 @@ async def test_a_summary_that_takes_too_long_leaves_every_byte_as_it_was() -> No
 
 async def test_an_automatic_compaction_falls_back_to_extraction() -> None:
     made = rig(Provider(8_000))
-    made.compactor.fallback = ExtractiveSummariser(lambda text: len(text) // 4 + 1)
+    made.compactor.host.fallback = ExtractiveSummariser(lambda text: len(text) // 4 + 1)
     made.provider.summary_failures = [RuntimeError("down")]
     await run(made, sized(made.provider, 7_500))
     [complete] = made.heard.of(CompactionComplete)

@@ -85,7 +85,7 @@ async def test_a_hidden_overhead_neither_crashes_nor_compacts_in_circles() -> No
 @pytest.mark.parametrize("window", [512, 1_024, 2_048])
 async def test_tiny_windows(window: int) -> None:
     made = rig(Provider(window))
-    made.compactor.fallback = ExtractiveSummariser(lambda text: len(text) // 4 + 1)
+    made.compactor.host.fallback = ExtractiveSummariser(lambda text: len(text) // 4 + 1)
     history: list[ModelMessage] = []
     for turn in range(25):
         history = await run(made, history, f"Question {turn}: " + "word " * 20)

@@ -89,7 +89,7 @@ async def test_what_the_failed_attempt_cost_is_told_with_the_extraction(grounds:
 async def test_what_failed_or_did_not_help_has_its_price_in_the_event(grounds: Grounds, trigger: str) -> None:
     for provider in (saying("OK"), saying("## Intent\n" + "word " * 60_000)):
         made = grounds(provider)
-        made.compactor.fallback = None
+        made.compactor.host.fallback = None
         complete = await made.compact(trigger)
         assert complete.outcome == "failed"
         assert complete.input_tokens > 1_000

@@ -5,7 +5,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import long_conversation
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.context.summaries.transcript import message_text
@@ -24,7 +24,7 @@ async def left_of(policy: Policy, *more: ModelMessage) -> str:
     view = ListHistory(plain_counter())
     view.sync([*long_conversation(40, size=400), *ASKED, *more])
     view.fix(ContextWindow(limit=32_000, source="setting"), Breakdown(), "m")
-    compactor = Compactor(view, policy, lambda _trigger: (Writer(),))
+    compactor = Compactor(view, policy, PlainHost((Writer(),)))
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None

@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
 
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
 from tests.context.governor_kit import plain_counter
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import extract_facts
 from tui_app.context.history import ListHistory, Originals, unabridged
@@ -147,7 +147,7 @@ async def compacted(
     events: list[Payload] = []
     view.listener = events.append
     chosen = policy if isinstance(policy, type(PLIMSOLL)) else replace(PLIMSOLL, recent_share=0.01)
-    compactor = Compactor(view, chosen, lambda _trigger: (writer,))
+    compactor = Compactor(view, chosen, PlainHost((writer,)))
     compactor.start("headless")
     done = await compactor.finish()
     assert done is not None

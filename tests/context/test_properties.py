@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_items, asked, messages
 from tests.context.validity import as_bytes, complaints, prompts, system_prompts
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger
@@ -203,7 +203,7 @@ class Parrot:
 def test_compaction_keeps_what_must_stay(history: list[ModelMessage], window: int, trigger: str) -> None:
     view = viewed(history, window)
     before = [item.message for item in view.items()]
-    compactor = Compactor(view, PLIMSOLL, lambda _trigger: (Parrot("Notes."),))
+    compactor = Compactor(view, PLIMSOLL, PlainHost((Parrot("Notes."),)))
 
     async def compact() -> str:
         try:

@@ -10,7 +10,7 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
-from tui_app.context.compaction.compactor import Compactor, State
+from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.compaction.review import DECLINED, EMPTY
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
@@ -45,7 +45,7 @@ def compactor(writer: Writer | None = None, policy: Policy = PLIMSOLL) -> Compac
     history.sync(long_conversation(40))
     history.fix(resolve_window(setting=8_000), Breakdown(), "m")
     wrote = writer or Writer()
-    return Compactor(history, policy, lambda _trigger: (wrote,))
+    return Compactor(history, policy, PlainHost((wrote,)))
 
 
 def seen(made: Compactor) -> bytes:

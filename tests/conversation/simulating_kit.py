@@ -26,7 +26,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.context.governor_kit import Delta
 from tui_app.agent.turn import Recorder
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
@@ -155,7 +155,7 @@ class Live:
         self.counter = Uncarried(TextCounter("o200k_base"))
         self.history = ReplayHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(TextCounter("o200k_base").count)
-        self.compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
+        self.compactor = Compactor(self.history, self.policy, PlainHost((writer,), fallback=writer))
         governor = ContextGovernor(
             self.policy,
             history=self.history,

@@ -10,7 +10,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.turn import Recorder, TurnRunner
-from tui_app.context.compaction.compactor import Compactor, State
+from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.stages import (
     ARCHIVED,
@@ -22,7 +22,7 @@ from tui_app.context.tool_results.stages import (
     Surroundings,
 )
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ByHand
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
@@ -36,9 +36,9 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart  # isort: skip
 
 
 def by_hand(history: SessionHistory) -> ByHand:
-    compactor = Compactor(history, PLIMSOLL, lambda _trigger: ())
+    compactor = Compactor(history, PLIMSOLL, PlainHost(()))
     runner = TurnRunner(Agent(None, output_type=str), Recorder(history))
-    return ByHand(history, Compactions(history, compactor, runner))
+    return ByHand(history, Compactions(history, compactor, runner, Reviews(history.report)))
 
 
 def talk(history: SessionHistory) -> list[int]:

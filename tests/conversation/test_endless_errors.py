@@ -105,7 +105,7 @@ async def test_what_was_left_out_of_one_request_is_recorded_and_changes_nothing_
         for number in range(5):
             await turn(conversation, f"Earlier {number}? {LONG}")
         before = view_bytes(conversation)
-        conversation.compactor.fallback = None
+        conversation.compactor.host.fallback = None
         fake_openai.add(error(500, "down"), phrase="Write the notes for this transcript")
         fake_openai.add(BODIES["no limit"], Text("Good."))
         records = await turn(conversation, "Go on.")

@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.turn import Recorder, TurnRunner
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.review import parts_of
 from tui_app.context.compaction_range import Span
 from tui_app.context.counting.prices import Ledger
@@ -28,7 +28,7 @@ from tui_app.context.requests.repair import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
 from tui_app.context.view import safe_cuts, to_messages
-from tui_app.conversation.compactions import Compactions, SummaryEdits
+from tui_app.conversation.compactions import Compactions, Reviews, SummaryEdits
 from tui_app.conversation.manual_edits import ByHand
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.events import (
@@ -108,9 +108,9 @@ class Session(RuleBasedStateMachine):
         """Open what is on disk."""
         path = Path(self.folder.name)
         self.history = opened(self.store, self.session, self.records, path)
-        compactor = Compactor(self.history, self.policy, lambda _trigger: (self.writer,))
+        compactor = Compactor(self.history, self.policy, PlainHost((self.writer,)))
         runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
-        self.compactions = Compactions(self.history, compactor, runner)
+        self.compactions = Compactions(self.history, compactor, runner, Reviews(self.history.report))
         SessionFiles(self.history).tidy()
         self.user = UserView()
         for head in self.store.heads(self.session):

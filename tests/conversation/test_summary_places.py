@@ -18,7 +18,7 @@ from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
 from tui_app.context.requests.builder import build
@@ -44,7 +44,7 @@ def one_turn(history: SessionHistory, number: int) -> None:
 
 
 async def compact(history: SessionHistory | ListHistory, trigger: Trigger) -> CompactionComplete | None:
-    compactor = Compactor(history, POLICY, lambda _trigger: (Writer(),))
+    compactor = Compactor(history, POLICY, PlainHost((Writer(),)))
     try:
         compactor.start(trigger)
     except CompactionRefused:
@@ -138,7 +138,7 @@ async def test_an_acknowledgement_is_no_part_of_the_next_summary(history: Sessio
     assert await compact(history, "manual")
     one_turn(history, 2)
     writer = Writer()
-    compactor = Compactor(history, POLICY, lambda _trigger: (writer,))
+    compactor = Compactor(history, POLICY, PlainHost((writer,)))
     compactor.start("manual")
     assert await compactor.finish()
     [task] = writer.tasks

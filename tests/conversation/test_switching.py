@@ -144,7 +144,7 @@ async def test_compaction_fails_and_the_old_model_stays(opened: OpenSession, fak
     before, usage = view_bytes(conversation), conversation.usage
     # The switch may fall back on extraction, so that has to be too large as well.
     fake_openai.add(error(500, "down"), phrase=ASKS)
-    conversation.compactor.fallback = None
+    conversation.compactor.host.fallback = None
     watching = conversation.watch()
     await done(conversation, Switch("small:scripted", "compact"))
     record = await until(watching, lambda data: isinstance(data, Notice))

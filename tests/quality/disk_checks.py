@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 
 from tests.quality.playing import Play
 from tests.quality.sent_checks import SECRET
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import Proposal
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
@@ -99,7 +99,7 @@ async def unchanged_by_failure(play: Play) -> bool:
     history, before = play.history, view_of(play.history)
     usage = history.usage()
     policy = replace(play.policy, fallback="none", summary_by="llm")
-    compactor = Compactor(history, policy, lambda _trigger: (Failing(),))
+    compactor = Compactor(history, policy, PlainHost((Failing(),)))
     try:
         compactor.start("headless")
     except CompactionRefused:
@@ -153,7 +153,7 @@ async def _proposal(play: Play) -> Proposal | None:
                 taken.append(result)
             return None
 
-    compactor = Taking(play.history, play.policy, lambda _trigger: (ExtractiveSummariser(play.text.count),))
+    compactor = Taking(play.history, play.policy, PlainHost((ExtractiveSummariser(play.text.count),)))
     try:
         compactor.start("headless")
     except CompactionRefused:

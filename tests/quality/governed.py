@@ -11,7 +11,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.contexts import Context
 from tests.quality.text import text_of
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
@@ -38,7 +38,7 @@ class Governed:
         self.sent: list[ModelMessage] = []
         self.history = ListHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(text.count)
-        self.compactor = Compactor(self.history, policy, lambda _trigger: (writer,))
+        self.compactor = Compactor(self.history, policy, PlainHost((writer,)))
         limits = Limits(LearntModels(None), setting=window)
         governor = ContextGovernor(
             policy, history=self.history, compactor=self.compactor, counter=self.counter, limits=limits

@@ -20,7 +20,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tests.quality.sent_checks import INSTRUCTIONS, Key, parts_of
 from tests.quality.text import message_text
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
@@ -82,7 +82,7 @@ class Play:
         self.session = self.store.create(SessionStart(cwd="/", model="offline"), time=1.0)
         self.history = self.reopened(self._note)
         writer = ExtractiveSummariser(self.text.count)
-        self.compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
+        self.compactor = Compactor(self.history, self.policy, PlainHost((writer,), fallback=writer))
         governor = ContextGovernor(
             self.policy,
             history=self.history,

@@ -16,7 +16,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
@@ -113,43 +113,45 @@ class Conversations:
         # Whoever sets a tracer provider for the process gets spans; else this writes none.
         spans = Spans(get_tracer(SCOPE), conversation)
         history = ListHistory(counter, traced(self.listener, spans))
-        extractive = ExtractiveSummariser(text.count)
-        # Nothing in the agent can search what left, so the model is not told that it could.
-        writers = _Writers(self.limits, text)
-
-        async def digest(material: str, chars: int) -> Digest | None:
-            model = self.summary_model or pipeline.model
-            return None if model is None else await digest_request(writers.of(model)).ask(material, chars)
-
-        around = Surroundings(handles=False, digest=digest)
+        writers = _Writers(
+            fallback=ExtractiveSummariser(text.count),
+            limits=self.limits,
+            text=text,
+            asked=lambda: self.summary_model or pipeline.model,
+        )
+        around = Surroundings(handles=False, digest=writers.digest)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
-
-        def choose(_trigger: Trigger) -> Sequence[Summariser]:
-            model = self.summary_model or pipeline.model
-            return (extractive,) if model is None else (writers.of(model),)
-
-        pipeline.compactor = Compactor(history, self.policy, choose, fallback=extractive, way_back="")
+        # Nothing in the agent can search what left, so the model is not told that it could.
+        pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
 
 
-@dataclass(slots=True)
-class _Writers:
+@dataclass(slots=True, kw_only=True)
+class _Writers(PlainHost):
     """Summarisers of one conversation; the newest is kept, so that a retry does not pay twice."""
 
+    fallback: ExtractiveSummariser
     limits: Limits
     text: TextCounter
+    asked: Callable[[], Model | None]
+    """The model that writes summaries just now; None before the first request."""
     _newest: ModelSummariser | None = None
 
-    def of(self, model: Model) -> ModelSummariser:
-        """The summariser that asks a model."""
-        if self._newest is None or self._newest.model is not model:
-            self._newest = self._writer(model)
-        return self._newest
+    def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The model, or extraction where there is none yet."""
+        return (self._writer() or self.fallback,)
 
-    def _writer(self, model: Model) -> ModelSummariser:
-        limits, counter = self.limits, TokenCounter(self.text)
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have the model write the digest of archived results; None where there is none yet."""
+        writer = self._writer()
+        return None if writer is None else await digest_request(writer).ask(material, chars)
+
+    def _writer(self) -> ModelSummariser | None:
+        model, limits, counter = self.asked(), self.limits, TokenCounter(self.text)
+        if model is None or (self._newest is not None and self._newest.model is model):
+            return None if model is None else self._newest
         guard = Pipeline(OFF, ListHistory(counter), None, counter, limits)
-        return ModelSummariser(
+        self._newest = ModelSummariser(
             model=model,
             model_name=model.model_name,
             input_budget=lambda: limits.window(model).effective,
@@ -158,6 +160,7 @@ class _Writers:
             capabilities=[GovernedRun(OnePipeline(guard))],
             mask=mask_secrets,
         )
+        return self._newest
 
 
 def _encoding(ctx: RunContext[Any]) -> str | None:

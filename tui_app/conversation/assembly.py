@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -13,15 +14,19 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded, RetryRules
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import CompactionHost, Compactor
+from tui_app.context.compaction.guards import Veto
+from tui_app.context.compaction.plan import Addition
+from tui_app.context.compaction.review import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.context.summaries.writer import Summariser
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import Extras, Governed, build_runner, extras_of, make_tooling
-from tui_app.conversation.compactions import SUMMARY_RETRIES, Compactions, SummaryWriters
+from tui_app.conversation.compactions import SUMMARY_RETRIES, Compactions, Reviews, SummaryWriters
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
 from tui_app.conversation.memory import Remembering, remembering_of
@@ -34,7 +39,7 @@ from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, attempts, budget_of
-from tui_app.events import SessionStart
+from tui_app.events import CompactionStart, SessionStart, Trigger
 from tui_app.session.lock import Overtaken
 from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.stores import open_store
@@ -185,12 +190,14 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     hooks = _hooks(opening, history)
     bus.listen(hooks.heard)
     extras = extras_of(opening, history, bus)
-    compactor = _compactor(opening, policy, writers, hooks, extras)
+    reviews = Reviews(history.report)
+    host = _Host(writers.extractive(), writers, reviews, hooks, extras)
+    compactor = Compactor(history, policy, host, opening.settings.summary_timeout_s)
     tooling = make_tooling(opening, history, place.folder)
     around = [ToolHooks(hooks), *telemetry.capabilities()]
     governed = Governed(writers=writers, compactor=compactor, limits=limits, around=around)
     runner = build_runner(opening, governed, tooling, place.own, extras)
-    compactions = Compactions(history, compactor, runner)
+    compactions = Compactions(history, compactor, runner, reviews)
     models = ModelSwitch(history, shelf, text, compactions, extras.carried, place.recorded)
     extras.follow(models)
     remembering = remembering_of(opening, history, writers, bus)
@@ -253,20 +260,30 @@ def _writers(
     )
 
 
-def _compactor(
-    opening: Opening, policy: Policy, writers: SummaryWriters, hooks: Hooks, extras: Extras
-) -> Compactor:
-    history = writers.history
-    return Compactor(
-        history=history,
-        policy=policy,
-        summarisers=writers.choose,
-        fallback=writers.extractive(),
-        timeout_s=opening.settings.summary_timeout_s,
-        additions=extras.additions,
-        describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
-        before=hooks.before_compaction,
-    )
+@dataclass(slots=True)
+class _Host(CompactionHost):
+    """What a conversation's compactor finds around it."""
+
+    fallback: Summariser | None
+    writers: SummaryWriters
+    reviews: Reviews
+    hooks: Hooks
+    extras: Extras
+
+    def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
+        return self.writers.choose(trigger)
+
+    def describe(self, error: BaseException) -> str:
+        return describe_error(error, model=self.writers.history.model).message.rstrip(".")
+
+    def additions(self) -> Sequence[Addition]:
+        return self.extras.additions()
+
+    async def before(self, start: CompactionStart) -> str | Veto:
+        return await self.hooks.before_compaction(start)
+
+    def reviewer(self, trigger: Trigger) -> Reviewer | None:
+        return self.reviews.of(trigger)
 
 
 def _hooks(opening: Opening, history: SessionHistory) -> Hooks:

@@ -149,13 +149,9 @@ class Compactions:
     compactor: Compactor
     runner: TurnRunner
     """While it runs a turn, a background result is applied by the turn's next request."""
-    reviews: Reviews = field(init=False)
-    """Asks the person about summaries that are not to be applied unseen."""
+    reviews: Reviews
+    """Asks the user about summaries that are not to be applied unseen."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
-
-    def __post_init__(self) -> None:
-        self.reviews = Reviews(self.history.report)
-        self.compactor.reviewers = self.reviews.of
 
     async def run(
         self, trigger: Trigger, focus: str = "", *, review: bool = False, span: Span = WHOLE

@@ -14,7 +14,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RunUsage
 
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, ListHistory
@@ -329,7 +329,7 @@ class Replay:
         self._count = RunningCount(self.counter)
         self.history = ReplayHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(self.text.count)
-        self._compactor = Compactor(self.history, self.policy, lambda _trigger: (writer,), fallback=writer)
+        self._compactor = Compactor(self.history, self.policy, PlainHost((writer,), writer))
         limits = Limits(LearntModels(None), setting=self.window)
         around = Surroundings(now=lambda: _THEN)
         self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)

@@ -5,29 +5,27 @@ ends here.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from tui_app.context.compaction.guards import (
     NO_PROGRESS,
     SENT_ANYWAY,
-    Before,
     Breaker,
     Veto,
     between,
     gain_of,
     refuse_gain,
-    unhindered,
 )
-from tui_app.context.compaction.plan import FORCED, Additions, Plan, Refusal, no_additions, plan_of
+from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
 from tui_app.context.compaction.proposal import Writing, writers_for
 from tui_app.context.compaction.replacement import WAY_BACK
-from tui_app.context.compaction.review import Declined, Reviewer, carry_out, unreviewed
+from tui_app.context.compaction.review import Declined, Reviewer, carry_out
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, unabridged
@@ -172,6 +170,64 @@ def announced(blank: CompactionComplete, *, reviewed: bool = False) -> Compactio
     )
 
 
+class CompactionHost(Protocol):
+    """The program around a compaction: who writes the summary, and who has a say in it."""
+
+    fallback: Summariser | None
+    """Writes the summary of an automatic compaction when the model fails."""
+
+    def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
+        """Whoever may write the summary, best first; a manual one may use another model."""
+        ...
+
+    def describe(self, error: BaseException) -> str:
+        """Why a request for a summary failed, in one sentence without its full stop."""
+        ...
+
+    def additions(self) -> Sequence[Addition]:
+        """Texts that go into the replacement beside the summary; read when a compaction starts."""
+        ...
+
+    async def before(self, start: CompactionStart) -> str | Veto:
+        """Give further instructions for the summary, or a veto; asked once for each job.
+
+        It may take its time, is cancelled with the job, and must not raise anything else.
+        """
+        ...
+
+    def reviewer(self, trigger: Trigger) -> Reviewer | None:
+        """Whoever decides on a summary where the caller of ``start`` names nobody; None applies it unseen."""
+        ...
+
+
+@dataclass(slots=True)
+class PlainHost(CompactionHost):
+    """A host with some writers and nobody to ask."""
+
+    writers: Sequence[Summariser] = ()
+    fallback: Summariser | None = None
+
+    def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The same for all."""
+        return self.writers
+
+    def describe(self, error: BaseException) -> str:
+        """As the error says itself."""
+        return str(error)
+
+    def additions(self) -> Sequence[Addition]:
+        """None."""
+        return ()
+
+    async def before(self, start: CompactionStart) -> str | Veto:
+        """Nothing to add and nothing against it."""
+        return ""
+
+    def reviewer(self, trigger: Trigger) -> Reviewer | None:
+        """Nobody."""
+        return None
+
+
 class CompactionRefused(Exception):
     """There is nothing to compact, or a job is already running; the message says which."""
 
@@ -182,22 +238,11 @@ class Compactor:
 
     history: History
     policy: Policy
-    summarisers: Callable[[Trigger], Sequence[Summariser]]
-    """Who writes the summary, best first: manual ones may use another model than automatic ones."""
-    fallback: Summariser | None = None
-    """Writes the summary of an automatic compaction when the model fails."""
+    host: CompactionHost
     timeout_s: float = 120.0
-    describe: Callable[[BaseException], str] = str
-    """Says in one sentence, without its full stop, why a summary request failed."""
     breaker: Breaker = field(default_factory=Breaker)
-    additions: Additions = no_additions
-    """What goes into each replacement beside the summary, read when the compaction starts."""
     way_back: str = WAY_BACK
     """How the model can get at messages that left; empty where it cannot."""
-    before: Before = unhindered
-    """Asked before a summary is written."""
-    reviewers: Callable[[Trigger], Reviewer | None] = unreviewed
-    """Who decides on a summary where whoever starts the job names nobody."""
     pressed: bool = False
     """Whether memory is short: the next request compacts before it is sent."""
     stands_back: bool = False
@@ -239,7 +284,7 @@ class Compactor:
         Args:
             trigger: Why it runs.
             focus: What the summary should keep above all.
-            reviewer: Decides on the summary before it can be applied; None asks whoever ``reviewers`` names.
+            reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
             span: The part of the view to replace, where a person has named one.
 
         Raises:
@@ -247,14 +292,14 @@ class Compactor:
         """
         if self._job is not None:
             raise CompactionRefused("A compaction is already running.")
-        plan, reviewer = self.preview(trigger, focus, span), reviewer or self.reviewers(trigger)
+        plan, reviewer = self.preview(trigger, focus, span), reviewer or self.host.reviewer(trigger)
         self._count += 1
-        writers = writers_for(self.policy, trigger, self.summarisers, self.fallback)
+        writers = writers_for(self.policy, trigger, self.host.summarisers, self.host.fallback)
         job = f"{self.history.version}-{self._count}"
         blank = unwritten(plan, job, self.policy.name, writers[0].model_name, span)
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = carry_out(
-            partial(self.before, announced(blank)),
+            partial(self.host.before, announced(blank)),
             partial(self._writing, plan, blank, ledger),
             writers,
             self.policy,
@@ -272,7 +317,7 @@ class Compactor:
         Raises:
             CompactionRefused: as ``start`` would.
         """
-        plan = plan_of(self.history, self.policy, trigger, focus, span, self.additions())
+        plan = plan_of(self.history, self.policy, trigger, focus, span, self.host.additions())
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
         return plan
@@ -388,7 +433,7 @@ class Compactor:
             whole=unabridged(self.history.originals(view), view, left, plan.behind),
             blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
-            describe=self.describe,
+            describe=self.host.describe,
             way_back=self.way_back,
             progress=progress,
             ledger=ledger,

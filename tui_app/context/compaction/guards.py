@@ -1,6 +1,6 @@
 """Guards around a compaction: results that are no gain are rejected, and failing attempts stop."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.compaction.plan import FORCED, Plan
@@ -8,7 +8,7 @@ from tui_app.context.history import History, Proposal
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
-from tui_app.events import CompactionComplete, CompactionStart, Trigger
+from tui_app.events import CompactionComplete, Trigger
 from tui_app.usage import ContextUsage
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
@@ -156,15 +156,3 @@ class Veto:
 
     reason: str
     """Who says so and why, in one sentence without its full stop."""
-
-
-Before = Callable[[CompactionStart], Awaitable[str | Veto]]
-"""Asked once for each job, before anything is written: further instructions for the summary, or a veto.
-
-It may take its time, is cancelled with the job, and must not raise anything else.
-"""
-
-
-async def unhindered(_start: CompactionStart) -> str:
-    """Nothing to add and nothing against it."""
-    return ""

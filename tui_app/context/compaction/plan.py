@@ -121,18 +121,9 @@ class Addition:
         return f"## {self.heading}\n{self.text.strip()}"
 
 
-Additions = Callable[[], Sequence[Addition]]
-"""Reads the texts as they are now, in the order in which they shall stand."""
-
-
 def tokens_of(additions: Sequence[Addition]) -> int:
     """About how many tokens texts take; rather more than fewer."""
     return sum(-(-len(each.worded) // CHARS_PER_TOKEN) for each in additions)
-
-
-def no_additions() -> Sequence[Addition]:
-    """For conversations without any."""
-    return ()
 
 
 def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:

@@ -22,7 +22,7 @@ from tui_app.context.history import Proposal
 from tui_app.context.message_marks import OWN
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.writer import Summariser
-from tui_app.events import CompactionComplete, Trigger
+from tui_app.events import CompactionComplete
 
 DECLINED = "the summary was not accepted"
 EMPTY = "the summary is empty"
@@ -50,11 +50,6 @@ class Reviewer(Protocol):
             discard it.
         """
         ...
-
-
-def unreviewed(_trigger: Trigger) -> Reviewer | None:
-    """Nobody is asked: a summary is applied as it is written."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
