@@ -22,7 +22,7 @@ from tui_app.agent.offline.turn import MAX_TERMS, Found, Passage, passages, rank
         ("show errors", "general"),
         ("show me the parser", "general"),
         ("find all **/*.md", "find"),
-        ("search for overdraft fee", "grep"),
+        ("search for overdraft fee", "search"),
         ("what did you tell me about taxes?", "conversation"),
         ("do you remember the port?", "conversation"),
         ("how is the window measured?", "general"),

@@ -3,7 +3,8 @@
 import pytest
 
 from tui_app.settings.approvals import ApprovalRule, Ruling, parse_rule
-from tui_app.settings.spec import OUR_TOOLS, misnamed
+from tui_app.settings.spec import misnamed
+from tui_app.tool_specs import TOOLS
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_a_name_that_is_no_tools(text: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [*sorted(OUR_TOOLS), "*", "read_*", "*_file x", "ferries_book", "ferries_*", "fer*", "run_comman?"],
+    [*sorted(TOOLS), "*", "read_*", "*_file x", "ferries_book", "ferries_*", "fer*", "run_comman?"],
 )
 def test_a_name_that_may_be_one(text: str) -> None:
     assert misnamed(parse_rule("deny", text), ("ferries",)) == ""

@@ -40,6 +40,7 @@ from tui_app.events import (
     SubAgentStart,
     SubAgentStep,
 )
+from tui_app.tool_specs import EXPLORE
 
 # Writes down what one run of a sub-agent does: a step for each answer of its model, with its calls.
 
@@ -170,7 +171,6 @@ AT_ONCE = 2
 """Sub-agents of one session that may work at the same time; more wait for their turn."""
 ANSWER_CHARS = 16_000
 """Characters of an answer that come back at most."""
-TOOL = "explore"
 _ABOUT = (
     "Send a sub-agent to find something out in the workspace. It has the read-only tools and a context of "
     "its own; you get its answer and nothing else, so your context stays small. Use it for questions that "
@@ -288,9 +288,9 @@ def explore_toolset(agents: SubAgents | None) -> FunctionToolset[Any]:
         """
         if agents is None or not isinstance(ctx.model, Model):
             raise ModelRetry("There are no sub-agents here.")
-        return await agents.send(ctx.tool_call_id or TOOL, task, ctx.model)
+        return await agents.send(ctx.tool_call_id or EXPLORE.name, task, ctx.model)
 
-    tool = Tool(explore, name=TOOL, description=_ABOUT, docstring_format="google")
+    tool = Tool(explore, name=EXPLORE.name, description=_ABOUT, docstring_format="google")
     return FunctionToolset([tool], max_retries=2)
 
 

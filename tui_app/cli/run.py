@@ -19,6 +19,7 @@ from tui_app.cli.output import tell
 from tui_app.references import mentions
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.prompt.paste import is_large
 from tui_app.ui.text import one_line
 
@@ -80,7 +81,8 @@ def _add_approvals(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_rule,
-        help='what tools may do, such as "run_command pytest -q" or "write_file docs/**"; may be repeated',
+        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
+        "may be repeated",
     )
     parser.add_argument(
         "--yes",

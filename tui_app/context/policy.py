@@ -6,6 +6,7 @@ from functools import cache
 from string import Formatter
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
+from tui_app.tool_specs import GREP, READ_FILE, SEARCH_HISTORY
 from tui_app.usage import ContextUsage, ContextWindow
 
 # What a policy of the user's own can set is a field with an annotated type: the bounds of a number, and the
@@ -40,7 +41,7 @@ Tokens = Annotated[int, Bounds(0, _MOST, "a whole number of tokens from 0", whol
 
 # Sizes of the stages, as data that a policy holds.
 
-MARKER = '\n[… trimmed: {length:,} characters in all; search_history "#{key}" has all of it …]'
+MARKER = f'\n[… trimmed: {{length:,}} characters in all; {SEARCH_HISTORY.name} "#{{key}}" has all of it …]'
 SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
 _FIELDS = frozenset({"length", "key"})
 
@@ -525,7 +526,8 @@ PROGRESSIVE = Policy(
     form=Form(
         summary=(
             "[BEGINNING OF THE NOTES]\nThis stands for what was said before. All of it is kept in "
-            "conversation_history/, where grep and read_file find it.\n\n{summary}\n\n[END OF THE NOTES]"
+            f"conversation_history/, where {GREP.name} and {READ_FILE.name} find it."
+            "\n\n{summary}\n\n[END OF THE NOTES]"
         ),
         way_back=False,
     ),

@@ -4,6 +4,9 @@ import json
 import re
 from typing import Any
 
+from tui_app.context.foreign_tools import TELLING_ARGUMENTS
+from tui_app.tool_specs import Rows, Title, tool_spec
+
 TITLE_CHARS = 100
 """Characters of a title; a longer one is cut in its middle argument, never in its outcome."""
 _ARG_CHARS = 60
@@ -11,30 +14,27 @@ _LOOKED_AT = 8_000
 """Characters of an argument that are looked at: it may be a whole file."""
 _LONG_PATH = 32
 """Characters from which an absolute path is shortened to its end."""
-_TELLING = ("command", "pattern", "query", "file_path", "filePath", "path", "url", "description", "prompt")
-"""Argument names of common agents' tools, the most telling first."""
-_HIT = re.compile(r"^[^\n]+?:\d+: ", re.MULTILINE)
-_NUMBERED = re.compile(r"^\d+\t", re.MULTILINE)
 _EXIT = re.compile(r"Exit code (-?\d+)")
 _FAILED_COMMAND = re.compile(r"Exit code (?!0\b)-?\d+|Timed out after |Ended by signal ")
-_MESSAGE = re.compile(r"^#\d+ \w+:", re.MULTILINE)
 
 
 def call_title(name: str, args_json: str) -> str:
     """Say what a call asks for: ``grep "sunday"``, ``read_file import.py 1-120``."""
     args = _arguments(args_json)
-    detail = _detail(name, args) if args is not None else _plain(args_json)
+    detail = _detail(tool_spec(name).title, args) if args is not None else _plain(args_json)
     return _cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
 
 
 def result_note(name: str, result_text: str, outcome: str = "success") -> str:
     """Say what came of a call: ``3 hits``, ``120 lines``, ``failed``."""
-    return _counted(name, result_text) if outcome == "success" else _FAILED.get(outcome, outcome)
+    if outcome != "success":
+        return _FAILED.get(outcome, outcome)
+    return _counted(tool_spec(name).result, result_text)
 
 
 def command_failed(name: str, result_text: str) -> bool:
     """Whether a command that was run did not end well, by the first line of its result."""
-    return name == "run_command" and _FAILED_COMMAND.match(result_text) is not None
+    return tool_spec(name).result == "exit code" and _FAILED_COMMAND.match(result_text) is not None
 
 
 _FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}
@@ -50,24 +50,21 @@ def _arguments(args_json: str) -> dict[str, Any] | None:
     return args if isinstance(args, dict) else None
 
 
-def _detail(name: str, args: dict[str, Any]) -> str:
-    match name:
-        case "read_file":
-            return f"{_plain(args.get('path', ''))}{_range(args)}"
-        case "grep":
-            path = _plain(args.get("path", "."))
-            return f'"{_plain(args.get("pattern", ""))}"' + ("" if path in (".", "") else f" in {path}")
-        case "search_history":
-            return f'"{_plain(args.get("query", ""))}"{_range(args)}'
-        case "ls":
-            return _plain(args.get("path", "."))
-        case _:
-            return " ".join(_plain(_short_path(value)) for value in _telling(args))
+def _detail(title: Title | None, args: dict[str, Any]) -> str:
+    if title is None:
+        return " ".join(_plain(_short_path(value)) for value in _telling(args))
+    shown = _plain(args.get(title.argument, title.default))
+    place = _plain(args.get(title.place, ".")) if title.place else ""
+    return (
+        (f'"{shown}"' if title.quoted else shown)
+        + ("" if place in (".", "") else f" in {place}")
+        + (_range(args) if title.paged else "")
+    )
 
 
 def _telling(args: dict[str, Any]) -> list[Any]:
     """The arguments worth a title: those every agent's tools are known by, else all that are not switches."""
-    known = [args[name] for name in _TELLING if isinstance(args.get(name), str) and args[name]]
+    known = [args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]]
     return known[:2] or [
         value for value in args.values() if value is not None and not isinstance(value, bool)
     ]
@@ -88,35 +85,19 @@ def _range(args: dict[str, Any]) -> str:
     return f" {first}-{first + count - 1}" if isinstance(count, int) else f" {first}-"
 
 
-def _counted(name: str, text: str) -> str:
-    match name:
-        case "grep":
-            return _number(len(_HIT.findall(text)), "hit", "[more hits exist" in text)
-        case "read_file":
-            return _number(len(_NUMBERED.findall(text)), "line")
-        case "run_command" | "todo" | "plan" | "write_file" | "edit_file":
-            return _worked(name, text)
-        case "search_history":
-            return _number(len(_MESSAGE.findall(text)), "message")
-        case "ls":
-            return _number(_rows(text), "entry", plural="entries")
-        case "glob":
-            return _number(_rows(text), "file", "[only the first" in text)
-        case _:
-            return _number(len(text.splitlines()), "line")
-
-
-def _worked(name: str, text: str) -> str:
-    """What came of a tool that changes something."""
-    match name:
-        case "run_command":
+def _counted(result: Rows | str, text: str) -> str:
+    match result:
+        case Rows(unit, row, more, plural):
+            rows = re.findall(row, text, re.MULTILINE) if row else _rows(text)
+            return _number(len(rows), unit, bool(more) and more in text, plural)
+        case "exit code":
             return _ended(text)
-        case "todo":
-            return _number(_rows(text), "item")
-        case "plan":
+        case "last words":
+            return _plain(text.partition("\n")[0].rpartition(": ")[2])
+        case "nothing":
             return ""
         case _:
-            return _plain(text.partition("\n")[0].rpartition(": ")[2])
+            return _number(len(text.splitlines()), "line")
 
 
 def _ended(text: str) -> str:
@@ -128,8 +109,8 @@ def _ended(text: str) -> str:
     return _number(len(rest.splitlines()), "line") if code[1] == "0" else f"exit {code[1]}"
 
 
-def _rows(text: str) -> int:
-    return sum(1 for row in text.splitlines() if row and not row.startswith("["))
+def _rows(text: str) -> list[str]:
+    return [row for row in text.splitlines() if row and not row.startswith("[")]
 
 
 def _number(count: int, unit: str, more: bool = False, plural: str = "") -> str:

@@ -22,7 +22,6 @@ from tui_app.agent.subagents import Bounds, SubAgents, explore_toolset
 from tui_app.agent.tool_failures import StepWatch, ToolFailures
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.toolset import (
-    LOOKING,
     CommandTool,
     FileTools,
     Looking,
@@ -56,6 +55,7 @@ from tui_app.paths import Paths
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.approvals import rules_of
 from tui_app.settings.spec import ExploreSettings, explore_settings
+from tui_app.tool_specs import FILE_LOOKERS
 
 # The tools of a conversation that change something, put together from what the settings allow.
 
@@ -108,7 +108,7 @@ def make_tooling(opening: Opening, history: SessionHistory, folder: SessionFolde
         if settings.web_fetch != "off":
             web = WebTool(approvals, private=settings.web_fetch == "any")
             working = (*working, web.web_fetch)
-    asking = frozenset(tool.__name__ for tool in working) | LOOKING
+    asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
     return Tooling(approvals, files, (*working, *noting), asking, cut_short)
 
 

@@ -23,7 +23,6 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.rules import PERHAPS, Action, Gate, Verdict, fits, judge, proposed_pattern
-from tui_app.agent.tools.toolset import LOOKING
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -35,6 +34,7 @@ from tui_app.events import (
 )
 from tui_app.settings.approvals import ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.tool_specs import FILE_LOOKERS
 
 # Calls of one answer that nobody has allowed yet, and which of them is asked about next.
 
@@ -417,7 +417,7 @@ class ToolGate(AbstractCapability[Any]):
         """Note what has to be allowed before any of it begins; whatever has a result is over."""
         match event:
             case FunctionToolCallEvent(part=call, args_valid=True):
-                if call.tool_name not in self._free and not (self._known & LOOKING & {call.tool_name}):
+                if call.tool_name not in self._free and not (self._known & FILE_LOOKERS & {call.tool_name}):
                     self._ahead.hold(call.tool_call_id)
             case FunctionToolResultEvent(part=part):
                 self._ahead.let(part.tool_call_id)

@@ -238,7 +238,6 @@ class FilesOnDisk:
 #
 # Compared is content: the same lines are read again and held against what the model was given.
 
-READ = "read_file"
 _OURS = re.compile(r"\d+\t|\[.* is empty\]$", re.DOTALL)
 """How a result of our own tool begins; what others' tools returned cannot be made again."""
 Staleness = Literal["changed", "gone"]

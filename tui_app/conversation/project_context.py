@@ -23,13 +23,13 @@ from tui_app.agent.instructions import (
     skill_body,
     skills_text,
 )
-from tui_app.agent.tools.toolset import USE_SKILL
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
 from tui_app.files import Refused
 from tui_app.session.workspace import SessionFolder
+from tui_app.tool_specs import USE_SKILL
 from tui_app.usage import Breakdown
 
 
@@ -101,8 +101,8 @@ class SkillsInUse:
         """Read what the log has got since; heads only."""
         for head in self.history.store.heads(self.history.session, self._seen):
             self._seen = head.seq
-            if head.type == ToolCall.TYPE and head.title.startswith(f"{USE_SKILL} "):
-                self._asked[head.ids[0]] = head.seq, head.title.removeprefix(f"{USE_SKILL} ")
+            if head.type == ToolCall.TYPE and head.title.startswith(f"{USE_SKILL.name} "):
+                self._asked[head.ids[0]] = head.seq, head.title.removeprefix(f"{USE_SKILL.name} ")
             elif head.type == ToolResult.TYPE and head.ids and head.ids[0] in self._asked:
                 asked = self._asked.pop(head.ids[0])
                 self._loaded += [asked] if head.state == "success" else []

@@ -8,11 +8,10 @@ from itertools import islice
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.events import AssistantMessage, CompactionComplete, Payload, ToolResult, UserMessage
 from tui_app.session.port import SessionStore
+from tui_app.tool_specs import SEARCH_HISTORY
 
 _WORD = re.compile(r"\w{2,}")
 _MAX_WORDS = 16
-_RECALL_TOOL = "search_history"
-"""Its results repeat what stands elsewhere in the log, and are not found themselves."""
 _BEFORE, _AFTER = 200, 400
 """Characters that belong to one place in a long message."""
 _MAX_PLACES = 200
@@ -36,7 +35,8 @@ class SessionSearch:
         scored: list[tuple[int, int, HistoryHit]] = []
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)
-            if hit is None or (isinstance(payload, ToolResult) and payload.name == _RECALL_TOOL):
+            # What was searched for before repeats what stands elsewhere in the log.
+            if hit is None or (isinstance(payload, ToolResult) and payload.name == SEARCH_HISTORY.name):
                 continue
             text = hit.text.lower()
             score = sum(word in text for word in wanted)

@@ -62,6 +62,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.text import count, visible
+from tui_app.tool_specs import tool_spec
 
 # What a session has used and cost, as an editor wants to know it.
 
@@ -282,11 +283,6 @@ def _cut(text: str, limit: int) -> str:
 
 Update = Any
 """One of the protocol's session updates; the SDK's union of them has no name."""
-_KINDS: dict[str, ToolKind] = {
-    "read_file": "read", "ls": "search", "glob": "search", "grep": "search", "search_history": "search",
-    "explore": "search", "write_file": "edit", "edit_file": "edit", "run_command": "execute",
-    "web_fetch": "fetch", "plan": "think", "todo": "think",
-}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -333,7 +329,7 @@ class Updates:
 
     def question(self, asked: ApprovalRequested) -> Question:
         """Word what a tool asks before it acts."""
-        kind = _KINDS.get(asked.tool, "other")
+        kind = tool_spec(asked.tool).editor
         return question_of(asked, self.cwd, kind=kind, args=self._inputs.get(asked.tool_call_id))
 
     def _said(self, payload: UserMessage | AssistantDelta | AssistantMessage) -> Sequence[Update]:
@@ -365,7 +361,7 @@ class Updates:
         return helpers.start_tool_call(
             call.tool_call_id,
             title,
-            kind=_KINDS.get(call.name, "other"),
+            kind=tool_spec(call.name).editor,
             status="in_progress",
             raw_input=args,
             locations=self._places(args),

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tui_app.settings.rules import Group, Refused, parse_toml, show
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WRITE_FILE
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "session", "command line"]
 RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow", "looks")
 """What may be ruled; an earlier one wins over a later one. What looks is allowed, in read-only mode too."""
-COMMAND_TOOL = "run_command"
+_EXAMPLE = f'"{RUN_COMMAND.name} pytest -q"'
 SHELL_SIGNS = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\"'\0")
 """With one of these in it a command is more than its words: no pattern allows it."""
 LONGEST_RULE = 500
@@ -48,14 +49,14 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     Raises:
         Refused: if it is none, or could never allow anything.
     """
-    allowed = 'a tool, then what of it: "run_command pytest -q", "write_file docs/**", "edit_file"'
+    allowed = f'a tool, then what of it: {_EXAMPLE}, "{WRITE_FILE.name} docs/**", "{EDIT_FILE.name}"'
     if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= LONGEST_RULE:
         raise Refused(show(text), allowed)
     tool, _, pattern = text.strip().partition(" ")
     if not _TOOL.fullmatch(tool):
         raise Refused(show(text), allowed)
     pattern = pattern.strip()
-    if ruling == "allow" and tool == COMMAND_TOOL and SHELL_SIGNS & set(pattern):
+    if ruling == "allow" and tool == RUN_COMMAND.name and SHELL_SIGNS & set(pattern):
         raise Refused(show(text), "the first words of a command, without signs that a shell reads")
     if ruling == "looks" and pattern:
         raise Refused(show(text), 'the name of a tool that only looks, and nothing behind it: "my_tool"')
@@ -70,7 +71,7 @@ class _Rules(NamedTuple):
     def check(self, value: object) -> tuple[str, ...]:
         """See ``Rule``."""
         if not isinstance(value, list | tuple):
-            raise Refused(show(value), 'a list such as ["run_command pytest -q"]')
+            raise Refused(show(value), f"a list such as [{_EXAMPLE}]")
         for each in value:
             parse_rule(self.ruling, each)
         return tuple(value)
@@ -80,7 +81,7 @@ class _Rules(NamedTuple):
         try:
             return self.check(parse_toml(f"value = {text}")["value"])
         except (ValueError, KeyError):
-            raise Refused(show(text), 'a list such as ["run_command pytest -q"]') from None
+            raise Refused(show(text), f"a list such as [{_EXAMPLE}]") from None
 
 
 class ApprovalTable(NamedTuple):

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tui_app.settings.rules import Flag, Group, Number, Refused, Rule, show
+from tui_app.tool_specs import WRITE_FILE
 
 TRIGGERS = (
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
@@ -92,7 +93,7 @@ class _Match(NamedTuple):
 
     def _allowed(self) -> str:
         if self.words is None:
-            return 'names of tools such as "write_file" or "*_file", one or a list'
+            return f'names of tools such as "{WRITE_FILE.name}" or "*_file", one or a list'
         return f"{', '.join(self.words)}, one or a list" if self.words else "nothing: leave it out"
 
     def read(self, text: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from tui_app.settings.keys import ACTION_KEYS, THEMES, key_pattern
 from tui_app.settings.mcp import MCP
 from tui_app.settings.policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings.rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
+from tui_app.tool_specs import TOOLS
 
 # Where sessions are kept, as a person sets it: the address of a server, which may hold a password.
 
@@ -244,13 +245,6 @@ OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
 
 # Names of tools in rules: which of them can be no tool's, because they are misspelt.
 
-OUR_TOOLS = frozenset(
-    {
-        "read_file", "ls", "glob", "grep", "search_history", "write_file", "edit_file", "run_command",
-        "web_fetch", "todo", "plan", "use_skill", "explore",
-    }
-)  # fmt: skip
-"""Names of the program's own tools, those among them that are switched off."""
 UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
 _WILD = "*?["
 
@@ -268,7 +262,7 @@ def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
     Returns:
         A sentence; empty where the name may be one.
     """
-    if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in OUR_TOOLS):
+    if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in TOOLS):
         return ""
     fixed = rule.tool[: min((rule.tool.find(sign) for sign in _WILD if sign in rule.tool), default=None)]
     wild = fixed != rule.tool
@@ -276,5 +270,5 @@ def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
         prefix = f"{server}_"
         if fixed.startswith(prefix) or (wild and prefix.startswith(fixed)):
             return ""
-    near = get_close_matches(rule.tool.lower(), sorted(OUR_TOOLS), 1)
+    near = get_close_matches(rule.tool.lower(), sorted(TOOLS), 1)
     return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"

@@ -10,16 +10,15 @@ from encodings import idna
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Literal, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.shell import Found, begins_with, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+from tui_app.tool_specs import ActionKind
 
 # What a call of a tool would do, as a person is asked about it.
-
-ActionKind = Literal["file", "command", "address", "other"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.settings.mcp import McpServer
-from tui_app.settings.spec import OUR_TOOLS
+from tui_app.tool_specs import TOOLS
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport
@@ -273,7 +273,7 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
         taken: Names of all other tools; ours are known.
     """
     # Also of those that are switched off: a rule about one must not fit a server's.
-    owners = dict.fromkeys((*OUR_TOOLS, *taken()), "a tool of Plimsoll")
+    owners = dict.fromkeys((*TOOLS, *taken()), "a tool of Plimsoll")
     kept: dict[str, Offer] = {}
     for server, each in offers.items():
         clash = [tool for tool in each.tools if tool.definition.name in owners]

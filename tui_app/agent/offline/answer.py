@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tui_app.agent.offline.steps import history_rows, named_files, tried
 from tui_app.agent.offline.turn import INTRODUCTION, Found, Passage, Question, Turn, passages, ranked
+from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, SEARCH_HISTORY
 
 MAX_BLOCKS = 6
 _PER_FILE = 3
@@ -53,7 +54,7 @@ def _body(question: Question, turn: Turn) -> str:
             return "\n\n".join(part for part in parts if part) or _nothing(question, turn)
         case "overview":
             return _overview(turn) or _nothing(question, turn)
-        case "grep":
+        case "search":
             return _best(question, turn, passages(turn.found)) or _nothing(question, turn)
         case "conversation" | "general":
             parts = [_history(turn), *_fitting(question, turn)]
@@ -88,7 +89,7 @@ def _listing(turn: Turn) -> str:
 def _pages(turn: Turn) -> str:
     """The files that were read, as far as they were."""
     pages: list[str] = []
-    for lines in (passages([found]) for found in turn.found if found.tool == "read_file"):
+    for lines in (passages([found]) for found in turn.found if found.tool == READ_FILE.name):
         if lines:
             more = "\n\nThe tool's result holds more lines." if len(lines) > _PAGE_LINES else ""
             pages.append(_Block(tuple(lines[:_PAGE_LINES])).render() + more)
@@ -104,7 +105,7 @@ def _missing(question: Question, turn: Turn) -> str:
         said += [f"{empty[1]}." for found in looked if found.ok and (empty := _EMPTY.fullmatch(found.text))]
         decorates = path in question.mentioned and any(line.startswith(f"@{path}") for line in lines)
         if (trouble := _trouble(looked)) and not decorates and not named_files(looked):
-            nowhere = any(found.tool == "glob" for found in looked) and question.kind == "read"
+            nowhere = any(found.tool == GLOB.name for found in looked) and question.kind == "read"
             said.append(f"{trouble} No file here has that name." if nowhere else trouble)
     return "\n\n".join(dict.fromkeys(said))
 
@@ -121,7 +122,7 @@ def _fitting(question: Question, turn: Turn) -> list[str]:
 
 
 def _beginning(path: str, turn: Turn) -> str:
-    read = passages(found for found in turn.found if found.tool == "read_file")
+    read = passages(found for found in turn.found if found.tool == READ_FILE.name)
     lines = [line for line in read if line.path == path]
     blocks = [block.render() for block in _joined(_introducing(lines) or lines[:_INTRO_LINES])]
     return "\n\n".join([f"This is how {_quoted([path])} begins:", *blocks]) if blocks else ""
@@ -131,11 +132,11 @@ def _overview(turn: Turn) -> str:
     """Quote how the project introduces itself, then what lies at its top."""
     blocks: list[str] = []
     for found in turn.found:
-        if found.tool == "read_file" and found.ok:
+        if found.tool == READ_FILE.name and found.ok:
             blocks.extend(block.render() for block in _joined(_introducing(passages([found]))))
     parts = ["The project introduces itself like this:", *blocks[: MAX_BLOCKS * 2]] if blocks else []
     for found in turn.found:
-        if found.tool == "ls" and found.ok:
+        if found.tool == LS.name and found.ok:
             parts += ["At its top are:", _fenced(found.text.splitlines()[:_LIST_ROWS])]
     return "\n\n".join(parts)
 
@@ -144,7 +145,7 @@ def _heads(turn: Turn) -> str:
     """The first lines of files whose names fit, when no line of any file does."""
     blocks: list[str] = []
     for found in turn.found:
-        if found.tool == "read_file" and found.ok:
+        if found.tool == READ_FILE.name and found.ok:
             blocks.extend(block.render() for block in _joined(_introducing(passages([found])))[:2])
     return "\n\n".join(["No line fits, but a file does by its name:", *blocks]) if blocks else ""
 
@@ -215,7 +216,11 @@ def _nothing(question: Question, turn: Turn) -> str:
         return "Ask me about words that stand in this folder's files, or type `list files` or `read PATH`."
     if not turn.found:
         return _NO_TOOLS
-    where = {"grep": "in the files", "glob": "among the file names", "search_history": "in this conversation"}
+    where = {
+        GREP.name: "in the files",
+        GLOB.name: "among the file names",
+        SEARCH_HISTORY.name: "in this conversation",
+    }
     places = [
         where[tool] for tool in where if any(each.tool == tool and not each.denied for each in turn.found)
     ]

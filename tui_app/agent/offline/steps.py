@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from tui_app.agent.offline.turn import Found, Passage, Question, Turn, passages, ranked, term_pattern
+from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, RUN_COMMAND, SEARCH_HISTORY, WRITE_FILE
 
 MAX_ROUNDS = 3
 _GREPS = 3
@@ -67,12 +68,12 @@ def next_steps(question: Question, turn: Turn, tools: Collection[str]) -> list[S
 def _planned(question: Question, turn: Turn) -> list[Step]:
     match question.kind:
         case "list":
-            return _once(turn, Step("ls", {"path": question.path}))
+            return _once(turn, Step(LS.name, {"path": question.path}))
         case "find":
-            return _once(turn, Step("glob", {"pattern": question.pattern}))
-        case "grep":
+            return _once(turn, Step(GLOB.name, {"pattern": question.pattern}))
+        case "search":
             return _once(
-                turn, Step("grep", {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
+                turn, Step(GREP.name, {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
             )
         case "run" | "write":
             return _once(turn, _ordered(question))
@@ -89,8 +90,8 @@ def _planned(question: Question, turn: Turn) -> list[Step]:
 def _ordered(question: Question) -> Step:
     """The one call that an order asks for."""
     if question.kind == "run":
-        return Step("run_command", {"command": question.pattern})
-    return Step("write_file", {"path": question.path, "content": question.pattern})
+        return Step(RUN_COMMAND.name, {"command": question.pattern})
+    return Step(WRITE_FILE.name, {"path": question.path, "content": question.pattern})
 
 
 def _once(turn: Turn, step: Step) -> list[Step]:
@@ -104,7 +105,7 @@ def _reading(question: Question, turn: Turn) -> list[Step]:
         return [_read(path, question.start, lines) for path in question.files]
     missing = [path for path in question.files if not _was_read(path, turn)]
     if turn.rounds == 1:
-        return [Step("glob", {"pattern": _by_its_name(path)}) for path in missing]
+        return [Step(GLOB.name, {"pattern": _by_its_name(path)}) for path in missing]
     found = [path for each in missing for path in named_files(tried(each, turn))[:1]]
     return [_read(path, question.start, lines) for path in dict.fromkeys(found)]
 
@@ -115,7 +116,7 @@ def _by_its_name(path: str) -> str:
 
 def _was_read(path: str, turn: Turn) -> bool:
     """Whether a file was read, or reading it was refused."""
-    return any(each.tool == "read_file" and (each.ok or each.denied) for each in tried(path, turn))
+    return any(each.tool == READ_FILE.name and (each.ok or each.denied) for each in tried(path, turn))
 
 
 def tried(path: str, turn: Turn) -> list[Found]:
@@ -124,19 +125,19 @@ def tried(path: str, turn: Turn) -> list[Found]:
     return [
         each
         for each in turn.found
-        if (each.tool == "read_file" and each.arg("path") == path)
-        or (each.tool == "glob" and each.arg("pattern") == pattern)
+        if (each.tool == READ_FILE.name and each.arg("path") == path)
+        or (each.tool == GLOB.name and each.arg("pattern") == pattern)
     ]
 
 
 def _overview(turn: Turn) -> list[Step]:
     """List the folder, then read what introduces it; a folder of folders is searched for such files."""
     if turn.rounds == 0:
-        return [Step("ls", {"path": "."}), Step("glob", {"pattern": "**/README*"})]
+        return [Step(LS.name, {"path": "."}), Step(GLOB.name, {"pattern": "**/README*"})]
     if turn.rounds == 1:
         telling = telling_files(listed_files(turn.found) + named_files(turn.found))
-        return [_read(path, 1, _HEAD) for path in telling[:3]] or [Step("glob", {"pattern": "**/*"})]
-    if any(found.tool == "read_file" for found in turn.found):
+        return [_read(path, 1, _HEAD) for path in telling[:3]] or [Step(GLOB.name, {"pattern": "**/*"})]
+    if any(found.tool == READ_FILE.name for found in turn.found):
         return []
     return [_read(path, 1, _HEAD) for path in telling_files(named_files(turn.found))[:3]]
 
@@ -144,7 +145,7 @@ def _overview(turn: Turn) -> list[Step]:
 def _conversation(question: Question, turn: Turn) -> list[Step]:
     if turn.rounds == 0:
         query = question.handle or " ".join(question.terms)
-        searching = [Step("search_history", {"query": query})] if query else []
+        searching = [Step(SEARCH_HISTORY.name, {"query": query})] if query else []
         return [*(_read(path, 1, _HEAD) for path in question.mentioned), *searching]
     if turn.rounds == 1 and not question.handle and not history_rows(turn):
         return list(_greps(question))
@@ -158,21 +159,21 @@ def _general(question: Question, turn: Turn) -> list[Step]:
     if turn.rounds == 1:
         known = any(_was_read(path, turn) for path in question.mentioned)
         return _around(best) if best else [] if known else _by_name(question)
-    if best or any(found.ok and found.tool == "read_file" for found in turn.found):
+    if best or any(found.ok and found.tool == READ_FILE.name for found in turn.found):
         return []
     return [_read(path, 1, _HEAD) for path in named_files(turn.found)[:2]]
 
 
 def _greps(question: Question) -> Iterator[Step]:
     for term in question.terms[:_GREPS]:
-        yield Step("grep", {"pattern": term_pattern(term), "ignore_case": True, "limit": _HITS})
+        yield Step(GREP.name, {"pattern": term_pattern(term), "ignore_case": True, "limit": _HITS})
 
 
 def _by_name(question: Question) -> list[Step]:
     names = [re.sub(r"[^\w.-]", "", PurePosixPath(term).name) for term in question.terms[:_GREPS]]
-    steps = [Step("glob", {"pattern": f"**/*{name}*"}) for name in dict.fromkeys(names) if name]
+    steps = [Step(GLOB.name, {"pattern": f"**/*{name}*"}) for name in dict.fromkeys(names) if name]
     if question.terms:
-        steps.append(Step("search_history", {"query": " ".join(question.terms)}))
+        steps.append(Step(SEARCH_HISTORY.name, {"query": " ".join(question.terms)}))
     return steps
 
 
@@ -185,19 +186,19 @@ def _around(best: list[Passage]) -> list[Step]:
 
 
 def _read(path: str, start: int, lines: int) -> Step:
-    return Step("read_file", {"path": path, "start": start, "lines": lines})
+    return Step(READ_FILE.name, {"path": path, "start": start, "lines": lines})
 
 
 def named_files(found: Collection[Found]) -> list[str]:
     """Paths that ``glob`` found in this turn, nearest to the top first."""
-    rows = [row for each in found if each.tool == "glob" and each.ok for row in each.text.splitlines()]
+    rows = [row for each in found if each.tool == GLOB.name and each.ok for row in each.text.splitlines()]
     paths = dict.fromkeys(row for row in rows if row and not row.startswith("["))
     return sorted(paths, key=lambda path: (path.count("/"), path))
 
 
 def listed_files(found: Collection[Found]) -> list[str]:
     """Files that ``ls`` showed in this turn."""
-    rows = [row for each in found if each.tool == "ls" and each.ok for row in each.text.splitlines()]
+    rows = [row for each in found if each.tool == LS.name and each.ok for row in each.text.splitlines()]
     return [row.rsplit("  ", 1)[0] for row in rows if row.endswith(" bytes")]
 
 
@@ -227,7 +228,7 @@ def telling_files(paths: list[str]) -> list[str]:
 
 def history_rows(turn: Turn) -> list[str]:
     """What was found in the conversation before the turn under way, whose own question always fits best."""
-    texts = [found.text for found in turn.found if found.tool == "search_history" and found.ok]
+    texts = [found.text for found in turn.found if found.tool == SEARCH_HISTORY.name and found.ok]
     blocks = [block for text in texts if text.startswith("#") for block in text.split("\n\n")]
     hits = [(block, _HIT.fullmatch(block)) for block in blocks]
     asked = " ".join(turn.question.split())

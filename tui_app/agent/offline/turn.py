@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 from tui_app.agent.tools.files import CUT_MARK
 from tui_app.context.counting.attachments import file_name
 from tui_app.references import AFTER, MENTION, mentions
+from tui_app.tool_specs import GREP, READ_FILE
 
 INTRODUCTION = (
     "I am an offline retrieval assistant, not a language model: I look for passages and quote them,"
@@ -196,7 +197,7 @@ STOP_WORDS = frozenset(
 
 # Understanding a prompt without a language model: a few plain commands, else words to look for.
 
-Kind = Literal["list", "read", "find", "grep", "overview", "conversation", "general", "run", "write"]
+Kind = Literal["list", "read", "find", "search", "overview", "conversation", "general", "run", "write"]
 
 MAX_TERMS = 5
 _READ_CHARS = 4_000
@@ -289,7 +290,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
         return order
     command = _polite(prompt)
     direct = _command(command, attached) if len(command) <= _COMMAND_CHARS and "\n" not in command else None
-    if direct is not None and not (direct.kind == "grep" and attached):
+    if direct is not None and not (direct.kind == "search" and attached):
         return direct
     half = _READ_CHARS // 2
     text = prompt if len(prompt) <= _READ_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
@@ -341,7 +342,7 @@ def _command(text: str, attached: Collection[str]) -> Question | None:
     searched = _GREP.fullmatch(text)
     if searched:
         pattern = searched.group("pattern").strip().strip("`'\"")
-        return Question("grep", terms=(pattern,), pattern=re.escape(pattern).replace(r"\ ", " "))
+        return Question("search", terms=(pattern,), pattern=re.escape(pattern).replace(r"\ ", " "))
     return None
 
 
@@ -446,10 +447,10 @@ def _weight(count: int, length: int, average: float) -> float:
 def _lines_of(found: Found) -> list[Passage]:
     if not found.ok:
         return []
-    if found.tool == "read_file":
+    if found.tool == READ_FILE.name:
         path = found.arg("path").removeprefix("./")
         return [_passage(path, match) for match in _NUMBERED.finditer(found.text)]
-    if found.tool == "grep":
+    if found.tool == GREP.name:
         return [_passage(match["path"], match) for match in _HIT.finditer(found.text)]
     return []
 

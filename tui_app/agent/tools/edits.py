@@ -18,6 +18,7 @@ from typing import Literal
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.files import sync_folder
 from tui_app.text import count
+from tui_app.tool_specs import WRITE_FILE
 
 _NEAREST_LINES = 20_000
 """Lines of a file in which the nearest place is looked for."""
@@ -55,7 +56,7 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
         ToolProblem: if it is not there, or more than once, or nothing would change.
     """
     if not old:
-        raise ToolProblem("old_text is empty; give the text to replace, or use write_file.")
+        raise ToolProblem(f"old_text is empty; give the text to replace, or use {WRITE_FILE.name}.")
     ends = ["\n"] * text.count("\n")
     if "\r\n" in text and not ("\r\n" in old and old in text):
         # The model reads lines, not their ends: each keeps its own, a new one gets that of its place.
@@ -383,7 +384,7 @@ def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = Fal
     real = ws.writable(path)
     before, mode = _present(real)
     if before is None:
-        raise ToolProblem(f"There is no file {path!r:.200} to edit; create it with write_file.")
+        raise ToolProblem(f"There is no file {path!r:.200} to edit; create it with {WRITE_FILE.name}.")
     text = _decoded(before)
     if text is None:
         raise ToolProblem(f"{ws.display(real)} is not UTF-8 text and cannot be edited.")

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.tool_results.results import Kept, byte_count, cut_bytes
+from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
 
 # One page of a message that is brought back: so small that nothing cuts it on its way to the model.
 
@@ -178,7 +179,7 @@ def read_message(history: HistorySearch, path: str, start: int, lines: int) -> s
     page = page_of(hit.text, start, lines, numbered=True)
     if page is None:
         raise ToolProblem(f"#{hit.seq} ends before line {start}; start at 1 or lower.")
-    return "\n".join([*page.rows, *_footer(hit, page, "read_file(path")])
+    return "\n".join([*page.rows, *_footer(hit, page, f"{READ_FILE.name}(path")])
 
 
 def _named(history: HistorySearch, path: str) -> HistoryHit | None:
@@ -194,7 +195,7 @@ def _message(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
     if page.whole:
         return f"{head}\n{hit.text}"
     title = f"{head} lines {page.first}-{page.last} of {page.total}"
-    return "\n".join([title, *page.rows, *_footer(hit, page, "search_history(query")])
+    return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
 
 
 def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
@@ -203,7 +204,7 @@ def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
         return []
     line, offset = page.next
     if offset:
-        return [f'[read on with search_history(query="#{hit.seq}", start={line}, offset={offset})]']
+        return [f'[read on with {SEARCH_HISTORY.name}(query="#{hit.seq}", start={line}, offset={offset})]']
     return [f'[more lines follow, {page.total} in all; read on with {tool}="#{hit.seq}", start={line})]']
 
 

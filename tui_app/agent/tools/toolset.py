@@ -32,11 +32,9 @@ from tui_app.agent.tools.history import (
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
+from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
 
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
-
-READ = "read_file"
-MESSAGES = "search_history"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ class Looking:
 
 
 def _name(ctx: RunContext[Any]) -> str:
-    return ctx.tool_name or READ
+    return ctx.tool_name or READ_FILE.name
 
 
 def _action(
@@ -115,8 +113,6 @@ def _action(
 
 MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
-LOOKING = frozenset({"read_file", "ls", "glob", "grep"})
-"""Names of the tools that look at files. Each asks for itself what rules say of the file."""
 _RECALL = (
     "Search this whole conversation, also what is no longer in your context. A handle such as `#142` as the "
     "query gives that message back; of a long one a part from line `start` on, and how to read on."
@@ -149,7 +145,7 @@ class ReadTools:
             start: First line, counted from 1.
             lines: How many lines, at most 1900.
         """
-        like = (MESSAGES,) if names_message(self.history, path) else ()
+        like = (SEARCH_HISTORY.name,) if names_message(self.history, path) else ()
         if declined := await self.looking.declined(ctx, path, *like):
             return ToolDenied(declined)
         try:
@@ -201,11 +197,11 @@ class ReadTools:
             ignore_case: Whether upper and lower case are the same.
             limit: Hits to return at most.
         """
-        if declined := await self.looking.declined(ctx, path, READ):
+        if declined := await self.looking.declined(ctx, path, READ_FILE.name):
             return ToolDenied(declined)
 
         def searched(stop: Stop) -> str:
-            shows = self.looking.shows(ctx, path, READ)
+            shows = self.looking.shows(ctx, path, READ_FILE.name)
             return files.grep(self._files, pattern, path, ignore_case, limit, stop=stop, shows=shows)
 
         return await _on_thread(searched)
@@ -274,7 +270,9 @@ def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
     ) -> str:
         return search_history(search, query, limit, start, lines, offset)
 
-    return FunctionToolset([Tool(look, name="search_history", description=_RECALL)], max_retries=MAX_RETRIES)
+    return FunctionToolset(
+        [Tool(look, name=SEARCH_HISTORY.name, description=_RECALL)], max_retries=MAX_RETRIES
+    )
 
 
 async def _on_thread(work: Callable[[Stop], str]) -> str:
@@ -364,7 +362,7 @@ class FileTools:
                 # What the model is told of a change shows what the file held before.
                 looking = Looking(self.workspace, self.gate)
                 there = await on_thread(real.exists)
-                if there and (declined := await looking.declined(ctx, path, tool=READ)):
+                if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
                     return ToolDenied(declined)
                 change = await on_thread(plan)
                 action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "")
@@ -421,7 +419,7 @@ class CommandTool:
             words, note = _program(command)
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
             action = Action(
-                tool=ctx.tool_name or "run_command",
+                tool=ctx.tool_name or RUN_COMMAND.name,
                 kind="command",
                 subject=command,
                 detail=f"in {self.runner.cwd}",
@@ -575,7 +573,6 @@ class NoteTools:
 
 # The tool that loads a skill.
 
-USE_SKILL = "use_skill"
 _ABOUT = "Load the instructions of a skill by its name, as listed under skills, and follow them."
 
 
@@ -588,5 +585,5 @@ def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
         except Refused as refused:
             raise ModelRetry(f"{refused}.") from refused
 
-    tools = [Tool(use, name=USE_SKILL, description=_ABOUT)] if skills().found else []
+    tools = [Tool(use, name=USE_SKILL.name, description=_ABOUT)] if skills().found else []
     return FunctionToolset(tools, max_retries=4)

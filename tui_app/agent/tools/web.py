@@ -24,6 +24,7 @@ from tui_app.agent.approvals.rules import Action, Gate, ascii_host
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.toolset import told
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.tool_specs import WEB_FETCH
 
 # HTML as text a model can read: headings, paragraphs, lists, links; no scripts, no styles.
 #
@@ -233,7 +234,7 @@ class WebTool:
         with told():
             parts = _parts(url)
             action = Action(
-                tool=ctx.tool_name or "web_fetch",
+                tool=ctx.tool_name or WEB_FETCH.name,
                 kind="address",
                 subject=url,
                 # Letters of other scripts can look like those of another host.

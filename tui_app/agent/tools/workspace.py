@@ -9,6 +9,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
+from tui_app.tool_specs import READ_FILE
+
 _KERNEL_TREES = (Path("/proc"), Path("/sys"), Path("/dev"))
 """Never files in the sense of a project, even when the workspace is ``/``."""
 
@@ -112,7 +114,7 @@ class Workspace:
         if mode is None:
             raise ToolProblem(f"There is no folder {path!r:.200}; list what is there with ls.")
         if not S_ISDIR(mode):
-            raise ToolProblem(f"{path!r:.200} is not a folder; read it with read_file.")
+            raise ToolProblem(f"{path!r:.200} is not a folder; read it with {READ_FILE.name}.")
         return real
 
     def _located(self, path: str) -> Path:

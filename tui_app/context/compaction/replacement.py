@@ -17,13 +17,14 @@ from tui_app.context.summaries.transcript import clip, prompts_of
 from tui_app.context.user_text import said_in_refusal, typed_text
 from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact
+from tui_app.tool_specs import SEARCH_HISTORY
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
 WAY_BACK = (
-    "Everything before this point is kept. search_history brings a message back, by its number, for example "
-    "`#12`, or by words."
+    f"Everything before this point is kept. {SEARCH_HISTORY.name} brings a message back, by its number, for "
+    "example `#12`, or by words."
 )
 _LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
 FACTS_HEADING = "## Also worth keeping"

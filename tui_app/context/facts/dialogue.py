@@ -20,6 +20,7 @@ from tui_app.context.facts.observations import (
     worked,
 )
 from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, sounds_decided
+from tui_app.context.foreign_tools import TASK_LIST_ARGUMENTS, TASK_WORDS
 from tui_app.events import Fact
 
 MAX_DECISIONS = 60
@@ -126,7 +127,6 @@ def _prose(text: str) -> Iterator[str]:
 
 TODO_LIMIT = 240
 
-_LISTS = ("todos", "plan", "todoList", "todo_list", "tasks", "items", "steps")
 _TEXTS = ("content", "step", "title", "text", "subject", "description", "task", "name")
 _CHECKBOX = re.compile(r"(?m)^[ \t]{0,12}[-*+] \[([ xX~-])\] (.{1,400})$")
 _TASK_ID = re.compile(r"(?i)task\s{0,2}#?(\d{1,6})")
@@ -182,9 +182,9 @@ def todo_facts(reading: Reading) -> list[Fact]:
 
 def _listed(action: Action) -> Iterator[Todo]:
     name = action.tool.lower()
-    if not any(word in name for word in ("todo", "plan", "task")):
+    if not any(word in name for word in TASK_WORDS):
         return
-    for argument in _LISTS:
+    for argument in TASK_LIST_ARGUMENTS:
         value = action.args.get(argument)
         if isinstance(value, list):
             for entry in value:

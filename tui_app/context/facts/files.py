@@ -18,7 +18,18 @@ from tui_app.context.facts.observations import (
     worked,
 )
 from tui_app.context.facts.shell import ON_TRAILS, WHOLE_TREE, Effect, file_effects
-from tui_app.context.user_text import words
+from tui_app.context.foreign_tools import (
+    EDIT_LIST_ARGUMENTS,
+    MOVES,
+    NEW_TEXT_ARGUMENTS,
+    OLD_TEXT_ARGUMENTS,
+    PATCH_WORD,
+    PATH_ARGUMENTS,
+    SOURCE_ARGUMENTS,
+    SUBCOMMANDS,
+    TARGET_ARGUMENTS,
+    verb_of_name,
+)
 from tui_app.events import Fact
 
 # What was done to one file, and what of it was taken back or committed since.
@@ -130,16 +141,6 @@ def _times(verb: str, count: int) -> str:
     return verb if count < 2 else f"{verb} {count}×"
 
 
-PATH_NAMES = (
-    "file_path", "filePath", "path", "filepath", "filename", "file_name", "notebook_path", "target_file",
-    "TargetFile", "relative_path", "absolute_path", "AbsolutePath", "file", "relative_workspace_path", "uri",
-)  # fmt: skip
-"""Names that agents give the argument holding a file's path."""
-_SOURCE_NAMES = ("source", "src", "from", "old_path", "source_path", "oldPath")
-_TARGET_NAMES = ("destination", "dest", "target", "to", "new_path", "destination_path", "newPath")
-
-_SPLIT_MOVE = re.compile(r"(?i)move|rename")
-_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CREATED = re.compile(r"(?i)\b(?:created|new file|creating)\b")
 _DIRECTORY = re.compile(r"(?i)^\s*(?:directory|here's the files|<entries>|<type>directory)")
 _PATCH_LINE = re.compile(r"(?m)^\*\*\* (Add File|Update File|Delete File|Move to): (.{1,500})$")
@@ -149,22 +150,6 @@ _PATCH_VERBS = {
     "Delete File": "deleted",
     "Move to": "created",
 }
-_SEARCHES = words(
-    "grep search find list ls glob rg diagnostics directory folder tree todo todos plan screenshot image"
-)
-_WORD_VERBS = (
-    ("deleted", words("delete remove rm unlink")),
-    ("written", words("write create save put overwrite")),
-    (
-        "edited",
-        words("edit replace patch multiedit insert update modify append change strreplace rewrite"),
-    ),
-    ("read", words("read view open cat show get fetch load")),
-)
-_SUBCOMMANDS = {
-    "view": "read", "read": "read", "create": "created", "write": "written", "str_replace": "edited",
-    "insert": "edited", "edit": "edited", "append": "edited", "undo_edit": "edited", "delete": "deleted",
-}  # fmt: skip
 
 
 def file_trails(reading: Reading, earlier: Iterable[Trail] = ()) -> list[Trail]:
@@ -214,35 +199,33 @@ def file_facts(reading: Reading) -> list[Fact]:
 
 def target_of(args: Mapping[str, Any]) -> str:
     """The path a call is about, or an empty string."""
-    return first_text(args, PATH_NAMES).removeprefix("file://")
+    return first_text(args, PATH_ARGUMENTS).removeprefix("file://")
 
 
 def verb_of(action: Action) -> str:
     """What a file tool does by its name and arguments; empty for every other tool."""
     subcommand = action.args.get("command")
-    if isinstance(subcommand, str) and subcommand in _SUBCOMMANDS:
-        return _SUBCOMMANDS[subcommand]
-    words = {word.lower() for word in _SPLIT.findall(action.tool.rsplit("__", 1)[-1])}
-    if words & _SEARCHES:
-        return ""
-    for verb, names in _WORD_VERBS:
-        if words & names:
-            return "created" if verb == "written" and _CREATED.search(action.result[:300]) else verb
-    return ""
+    if isinstance(subcommand, str) and subcommand in SUBCOMMANDS:
+        return SUBCOMMANDS[subcommand]
+    verb = verb_of_name(action.tool)
+    return "created" if verb == "written" and _CREATED.search(action.result[:300]) else verb
 
 
 def _effects(action: Action) -> Iterator[Effect]:
     command = command_of(action)
     if command:
         yield from file_effects(command)
-    if command or "patch" in action.tool.lower():
+    if command or PATCH_WORD in action.tool.lower():
         for text in argument_texts(action.args):
             yield from _patch_effects(text)
         if command:
             return
     path = target_of(action.args)
-    moved_from, moved_to = first_text(action.args, _SOURCE_NAMES), first_text(action.args, _TARGET_NAMES)
-    if moved_from and moved_to and _SPLIT_MOVE.search(action.tool):
+    moved_from, moved_to = (
+        first_text(action.args, SOURCE_ARGUMENTS),
+        first_text(action.args, TARGET_ARGUMENTS),
+    )
+    if moved_from and moved_to and MOVES.search(action.tool):
         yield Effect(moved_from, "deleted")
         yield Effect(moved_to, "created")
     elif path and "\n" not in path and len(path) < 500:
@@ -364,9 +347,6 @@ LAST_CHANGE = ", last change: `"
 """Stands between a path and the line."""
 LINE_LIMIT = 110
 _CHANGES_SHORTEST = 8
-_NEW = ("new_string", "newText", "new_text", "new_str", "newString", "replacement", "code_edit")
-_OLD = ("old_string", "oldText", "old_text", "old_str", "oldString")
-_EDITS = ("edits", "changes", "replacements")
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,10 +398,10 @@ def _telling(action: Action) -> str:
 
 
 def _pairs(args: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    if new := first_text(args, _NEW):
-        yield new, first_text(args, _OLD)
-    for name in _EDITS:
+    if new := first_text(args, NEW_TEXT_ARGUMENTS):
+        yield new, first_text(args, OLD_TEXT_ARGUMENTS)
+    for name in EDIT_LIST_ARGUMENTS:
         edits = args.get(name)
         for edit in edits if isinstance(edits, list) else ():
-            if isinstance(edit, Mapping) and (new := first_text(edit, _NEW)):
-                yield new, first_text(edit, _OLD)
+            if isinstance(edit, Mapping) and (new := first_text(edit, NEW_TEXT_ARGUMENTS)):
+                yield new, first_text(edit, OLD_TEXT_ARGUMENTS)

@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.facts.shell import last_program_of, program_of
+from tui_app.context.foreign_tools import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.message_marks import OWN, is_archived, is_digest_part, is_inbox_part, mark_of
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
@@ -503,7 +504,6 @@ def _short(sentence: str) -> Iterator[str]:
 
 EDGE = 6_000
 """Characters read at each end of an output: errors stand at the top or at the bottom."""
-COMMAND_NAMES = ("command", "cmd", "CommandLine", "script", "bash_command", "shell_command", "code")
 
 _EXIT = re.compile(
     r"(?i)(?:exit(?:ed)?(?:[ _-]?(?:with))?(?:[ _-]?(?:code|status))?|return[ _]?code|\"exit_code\")[\"']?"
@@ -532,9 +532,6 @@ _NOT_CHANGED = re.compile(
     r"|(?:must be|(?:is|was) not) unique|file (?:is |was |left )?unchanged|did not appear verbatim)"
 )
 """What an editing tool says that has changed nothing, though its call counts as done."""
-_CHANGES = re.compile(
-    r"(?i)edit|writ|replace|patch|insert|update|modify|append|create|save|delete|remove|move"
-)
 _CHECKERS = words(
     "pytest py.test tox nox unittest go cargo npm npx pnpm yarn bun deno make cmake ninja tsc tsgo eslint "
     "biome ruff mypy pyright flake8 black gradle gradlew mvn dotnet swift javac gcc g++ clang python "
@@ -568,13 +565,12 @@ _QUIET_ONE = frozenset({"grep", "rg", "egrep", "diff", "test", "[", "cmp", "whic
 
 def command_of(action: Action) -> str:
     """The command line a call ran, or an empty string when the tool runs none."""
-    name = action.tool.lower()
-    if not any(word in name for word in ("bash", "shell", "command", "exec", "run", "terminal", "execute")):
+    if not runs_commands(action.tool):
         return ""
     argv = action.args.get("command")
     if isinstance(argv, list) and argv and all(isinstance(word, str) for word in argv):
         return str(argv[-1]) if len(argv) == 3 and argv[1] in {"-c", "-lc"} else " ".join(argv)
-    return first_text(action.args, COMMAND_NAMES)
+    return first_text(action.args, COMMAND_ARGUMENTS)
 
 
 def checks(command: str) -> bool:
@@ -606,9 +602,7 @@ def failed(action: Action) -> bool:
     said = action.result[:300]
     # In the lines that follow, the file itself may be shown.
     first = said.lstrip().partition("\n")[0]
-    return bool(_FAILED_START.match(said)) or bool(
-        _CHANGES.search(action.tool) and _NOT_CHANGED.search(first)
-    )
+    return bool(_FAILED_START.match(said)) or bool(changes_files(action.tool) and _NOT_CHANGED.search(first))
 
 
 def worked(action: Action) -> bool:

@@ -27,6 +27,7 @@ from tui_app.context.tool_results.results import (
 from tui_app.context.tool_results.scope import call_of, newest_answers, paired, recalled, unsettled
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.context.view import Item, Pair
+from tui_app.tool_specs import SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
 
@@ -293,7 +294,7 @@ def _must_stay(entry: _Visible) -> bool:
 
 
 def _stub(item: Item, *, handles: bool) -> str:
-    back = f'; search_history "#{item.key}" brings it back' if handles else ""
+    back = f'; {SEARCH_HISTORY.name} "#{item.key}" brings it back' if handles else ""
     return f"{ARCHIVED_OPENING}: see the tool digest further down{back}]"
 
 

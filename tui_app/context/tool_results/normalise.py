@@ -27,6 +27,7 @@ from tui_app.context.tool_results.results import (
 )
 from tui_app.context.tool_results.scope import paired, recalled, turn_start, unsettled
 from tui_app.context.view import Item, last_messages
+from tui_app.tool_specs import GREP, READ_FILE
 
 _SPILLED = "[Output kept out of the conversation"
 _CUT = "[Output cut"
@@ -70,7 +71,7 @@ def _spilled(item: Item, part: ResultPart, text: str, names: SpillNames, *, hand
     file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
     notice = (
         f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. Whole in {file.name} "
-        f"(sha256 {sha256_of(file.text)}); read it in parts with read_file or grep"
+        f"(sha256 {sha256_of(file.text)}); read it in parts with {READ_FILE.name} or {GREP.name}"
         f"{recall(item.key, handles=handles)}]"
     )
     return Form(text=notice, note=file.name, file=file)

@@ -18,6 +18,7 @@ from tui_app.context.tool_results.results import (
 )
 from tui_app.context.tool_results.scope import newest_answers, paired, recalled
 from tui_app.context.view import Item
+from tui_app.tool_specs import GREP, READ_FILE
 
 _OPENING = "[Output moved to a file"
 _LINE_CHARS = 500
@@ -126,7 +127,7 @@ def _moved(
     file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
     size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
     way_back = recall(item.key, handles=handles)
-    head = f"{_OPENING}: {file.name}, {size}. Read on there with read_file or grep{way_back}]"
+    head = f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{way_back}]"
     return Form(text=f"{head}\n{_preview(file.text, settings.preview_lines)}", note=file.name, file=file)
 
 

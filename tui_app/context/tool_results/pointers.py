@@ -11,6 +11,13 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_core import from_json, to_json
 
 from tui_app.context.facts.files import target_of
+from tui_app.context.foreign_tools import (
+    FILE_ARGUMENTS,
+    PATCH_ARGUMENTS,
+    PIECE_ARGUMENTS,
+    PIECE_LIST_ARGUMENT,
+    body_kind,
+)
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Pointers
 from tui_app.context.rewrite import Change, Rewrite, SpillFile
@@ -25,28 +32,13 @@ from tui_app.context.tool_results.results import (
 )
 from tui_app.context.tool_results.scope import call_of, paired, turn_start
 from tui_app.context.view import Item
+from tui_app.tool_specs import BodyKind
 
 # Calls that write to files: which of their arguments hold text that is in the file afterwards.
-#
-# A table of the names that the tools of common agents have, so that imported sessions are served too.
 
-BodyKind = Literal["file", "piece"]
-"""A whole file, or a piece put into one. A patch counts as a piece, which no file holds as it stands."""
 Place = tuple[str | int, ...]
 """Where in a call's arguments a text stands: names and indices, outermost first."""
 
-_FILE_NAMES = ("content", "contents", "file_text")
-_PIECE_NAMES = (
-    "new_text", "new_string", "new_str", "newText", "newString", "insert_text", "replacement",
-)  # fmt: skip
-_PATCH_NAMES = ("patch", "input", "patch_text", "patchText", "diff")
-_EDIT_LISTS = ("edits",)
-_WRITES = frozenset({"write_file", "create_file", "write", "create", "write_to_file"})
-_EDITS = frozenset(
-    {"edit_file", "edit", "multiedit", "multi_edit", "str_replace", "search_replace", "replace"}
-)
-_EDITORS = frozenset({"str_replace_editor", "str_replace_based_edit_tool"})
-_PATCHES = frozenset({"apply_patch", "applypatch"})
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: (.{1,500}?)\s*$|^\+\+\+ (?:b/)?([^\t\n]{1,500})")
 
 
@@ -76,14 +68,12 @@ class FileCall:
 
 def file_call(part: ToolCallPart) -> FileCall | None:
     """Read a call; None when it writes to no file, or its arguments are broken."""
-    name = part.tool_name.rsplit("__", 1)[-1].lower()
-    if name not in _WRITES | _EDITS | _EDITORS | _PATCHES:
-        return None
     args = _arguments(part)
-    if args is None:
+    kind = "" if args is None else body_kind(part.tool_name, args.get("command"))
+    if args is None or not kind:
         return None
-    bodies = tuple(_bodies(name, args))
-    if name in _PATCHES:
+    bodies = tuple(_bodies(kind, args))
+    if kind == "patch":
         paths = tuple(dict.fromkeys(path for body in bodies for path in _patched(body.text)))
     else:
         paths = tuple(filter(None, (target_of(args),)))
@@ -113,20 +103,19 @@ def _arguments(part: ToolCallPart) -> Mapping[str, Any] | None:
     return args if isinstance(args, dict) else None
 
 
-def _bodies(name: str, args: Mapping[str, Any]) -> Iterator[Body]:
-    if name in _PATCHES:
-        yield from _texts(args, _PATCH_NAMES, "piece")
+def _bodies(kind: BodyKind | Literal["patch"], args: Mapping[str, Any]) -> Iterator[Body]:
+    if kind == "patch":
+        yield from _texts(args, PATCH_ARGUMENTS, "piece")
         return
-    if name in _WRITES or (name in _EDITORS and args.get("command") == "create"):
-        yield from _texts(args, _FILE_NAMES, "file")
+    if kind == "file":
+        yield from _texts(args, FILE_ARGUMENTS, "file")
         return
-    yield from _texts(args, _PIECE_NAMES, "piece")
-    for edits in _EDIT_LISTS:
-        edit_list = args.get(edits)
-        for index, edit in enumerate(edit_list if isinstance(edit_list, list) else ()):
-            if isinstance(edit, Mapping):
-                for body in _texts(edit, _PIECE_NAMES, "piece"):
-                    yield Body((edits, index, *body.place), body.text, body.kind)
+    yield from _texts(args, PIECE_ARGUMENTS, "piece")
+    edit_list = args.get(PIECE_LIST_ARGUMENT)
+    for index, edit in enumerate(edit_list if isinstance(edit_list, list) else ()):
+        if isinstance(edit, Mapping):
+            for body in _texts(edit, PIECE_ARGUMENTS, "piece"):
+                yield Body((PIECE_LIST_ARGUMENT, index, *body.place), body.text, body.kind)
 
 
 def _texts(args: Mapping[str, Any], names: tuple[str, ...], kind: BodyKind) -> Iterator[Body]:

@@ -21,6 +21,7 @@ from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.message_marks import Mark, Stage, is_archived, mark_of, marked
 from tui_app.context.rewrite import Change, Rewrite, SpillFile
 from tui_app.context.view import Item
+from tui_app.tool_specs import SEARCH_HISTORY
 
 ResultPart = ToolReturnPart | RetryPromptPart
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
@@ -148,12 +149,12 @@ def _next_mark(part: ResultPart, text: str, form: Form, stage: Stage) -> Mark:
 
 def recall(key: int, *, handles: bool) -> str:
     """How the model gets a message back, to be put behind other words; empty where it cannot."""
-    return f'; search_history "#{key}" has all of it' if handles else ""
+    return f'; {SEARCH_HISTORY.name} "#{key}" has all of it' if handles else ""
 
 
 def reads_on(key: int, line: int, offset: int) -> str:
     """The call that gives a message from there on."""
-    return f'search_history(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
+    return f'{SEARCH_HISTORY.name}(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
 
 
 def _as_text(content: Any) -> str:

@@ -9,9 +9,8 @@ from tui_app.context.facts.commands import latest_runs, still_open
 from tui_app.context.facts.observations import argument_texts, read_items
 from tui_app.context.tool_results.results import FOLDER
 from tui_app.context.view import Item, Pair, is_system, latest_prompt_index, pairs
+from tui_app.tool_specs import tool_spec
 
-_RECALL_TOOL = "search_history"
-_READING_TOOL = "read_file"
 _HANDLE = re.compile(r"#\d{1,12}")
 _RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
 _PATH_CHARS = 1_000
@@ -82,9 +81,10 @@ def _declined(item: Item) -> bool:
 
 
 def _brings_back(call: ToolCallPart) -> bool:
-    if call.tool_name == _RECALL_TOOL:
+    recalls = tool_spec(call.tool_name).recalls
+    if recalls == "always":
         return True
     texts = argument_texts(call.args_as_dict())
-    if call.tool_name == _READING_TOOL and any(_HANDLE.fullmatch(text.strip()) for text in texts):
+    if recalls == "by handle" and any(_HANDLE.fullmatch(text.strip()) for text in texts):
         return True
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)

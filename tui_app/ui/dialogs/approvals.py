@@ -19,6 +19,7 @@ from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule
 from tui_app.settings.rules import Refused
 from tui_app.settings.spec import UNLESS_YOURS, misnamed
 from tui_app.text import visible
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import FilterDialog
@@ -236,8 +237,8 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
 
 _HOW = (
     "allow, ask or deny, then a tool, then what of it:\n"
-    "allow run_command pytest -q   (all commands that begin so)\n"
-    "allow write_file docs/**   deny edit_file *.lock   ask web_fetch *.example.org\n"
+    f"allow {RUN_COMMAND.name} pytest -q   (all commands that begin so)\n"
+    f"allow {WRITE_FILE.name} docs/**   deny {EDIT_FILE.name} *.lock   ask {WEB_FETCH.name} *.example.org\n"
     "looks my_tool   (it changes nothing: in read-only mode too)"
 )
 

@@ -24,6 +24,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
 from tui_app.session.stats import SessionStats, StageRow
 from tui_app.session.stats_reader import StatsReader
+from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import ChatState
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
@@ -644,7 +645,7 @@ class SessionContext:
         session = self._session
         shown = {head.seq for head in session.presenter.agent_view.visible()}
         held = [each for each in session.presenter.view.entries if each.result_seq in shown]
-        reads = [each for each in held if each.title.startswith("read_file")][-MOST_READS:]
+        reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
         bodies = await session.bodies.read(reads)
         return await asyncio.to_thread(_stale, session.launch.cwd, reads, bodies)
 

@@ -1,0 +1,70 @@
+"""Every tool is declared once, and its declaration says what its function says."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tui_app
+from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tools.toolset import CommandTool, FileTools, NoteTools, ReadTools, skill_toolset
+from tui_app.agent.tools.web import WebTool
+from tui_app.tool_specs import TOOLS, tool_spec
+
+FUNCTIONS: dict[str, Any] = {
+    name: value
+    for each in (ReadTools, FileTools, CommandTool, NoteTools, WebTool)
+    for name, value in vars(each).items()
+    if not name.startswith("_") and callable(value)
+} | {
+    name: tool.function
+    for toolset in (explore_toolset(None), skill_toolset(lambda: SimpleNamespace(found=True)))  # type: ignore[arg-type,return-value]
+    for name, tool in toolset.tools.items()
+}
+PACKAGE = Path(tui_app.__file__).parent
+UNLIKE_WORDS = tuple(name for name in TOOLS if "_" in name and name != "web_fetch")
+"""Names that are no words, no programs and no setting, so that they mean a tool wherever they are."""
+
+
+def test_every_tool_is_declared() -> None:
+    assert set(FUNCTIONS) == set(TOOLS)
+    assert all(spec.name == name for name, spec in TOOLS.items())
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_arguments_that_are_declared_exist(name: str) -> None:
+    spec, known = TOOLS[name], set(inspect.signature(FUNCTIONS[name]).parameters)
+    title = spec.title
+    named = {spec.body_argument} | ({title.argument, title.place} if title is not None else set())
+    assert named - {""} <= known
+    if title is not None and title.paged:
+        assert {"start", "lines"} <= known
+
+
+def test_nothing_is_known_of_other_tools() -> None:
+    other = tool_spec("other")
+    assert (other.rule, other.changes, other.verb, other.editor) == ("other", False, "", "other")
+
+
+def literals(tree: ast.AST) -> list[str]:
+    """The texts of a module, without its docstrings."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs
+    ]
+
+
+def test_no_other_module_names_a_tool() -> None:
+    named = re.compile(rf"(?<!\w)(?:{'|'.join(UNLIKE_WORDS)})(?!\w)")
+    found = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if any(map(named.search, literals(ast.parse(path.read_text()))))
+    }
+    assert found == {"tool_specs.py"}
