@@ -1,14 +1,19 @@
 """The agent view as a fold of the log: which messages the next request is built from.
 
-Every message ever said stays in the list with the number of the event that hid it, so undoing that event is
-clearing a mark. A summary, and what acknowledges it, are messages more, shown while their compaction stands.
+The view is a short list of the messages that are visible; what an event took out of it is kept as a group
+under that event's number, so undoing the event is putting its group back. Every message has a place in one
+order that never changes, however often it leaves and returns. An event costs what it touches, not what was
+said before.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
-from typing import Literal
+from itertools import chain
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
 from tui_app.context.counting.tally import Report, Weighed
 from tui_app.events import (
@@ -28,34 +33,26 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAND_INS, Head, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, Head, Seen, seen
 from tui_app.usage import CATEGORIES, Breakdown
 
 # One message of the agent view, and small questions about heads.
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
+Order = tuple[int, ...]
+"""Place of a message among all others, as tuples compare. A message that is said has its own number; one that
+is put directly behind another has that one's order and, negated, the number of the event that put it there."""
+_order = attrgetter("order")
 
 
-@dataclass(frozen=True, slots=True)
-class ViewItem:
-    """One message of the view and whether it is visible."""
+class ViewItem(NamedTuple):
+    """One message of the view, visible or hidden; what it is about is in the head of its event."""
 
-    head: Head
-    hidden_by: int = 0
-    """Log number of the event that took it out of the view; 0 while it is visible."""
-    forms: tuple[Head, ...] = ()
-    """Other forms that stand, the newest last."""
-
-    @property
-    def visible(self) -> bool:
-        """Whether the next request holds it."""
-        return self.hidden_by == 0
-
-    @property
-    def shown(self) -> Head:
-        """The form that the next request holds."""
-        return self.forms[-1] if self.forms else self.head
+    seq: int
+    order: Order
+    forms: tuple[tuple[int, int], ...] = ()
+    """Other forms that stand, the newest last: number of the rewrite and the place in it."""
 
 
 @dataclass(slots=True)
@@ -85,30 +82,6 @@ def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
     return any(low <= seq <= high for low, high in ranges)
 
 
-def place_behind(items: Sequence[ViewItem], seq: int) -> int:
-    """The place behind a message; without one, behind the system prompts that lead what is visible."""
-    place = 0
-    if seq:
-        place = next((at for at, item in enumerate(items, 1) if item.head.seq == seq), 0)
-    if place:
-        return place
-    for index, item in enumerate(items):
-        if item.visible and item.head.type not in LEADING:
-            break
-        if item.visible:
-            place = index + 1
-    return place
-
-
-def without(items: Iterable[ViewItem], rewrite: int) -> list[ViewItem]:
-    """The messages as they are without what one rewrite made of them, and without its own."""
-    return [
-        replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
-        for item in items
-        if item.head.seq != rewrite
-    ]
-
-
 def weighed(head: Head) -> Weighed:
     """Size of one message in the form it has, from its head."""
     tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
@@ -117,6 +90,57 @@ def weighed(head: Head) -> Weighed:
 
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
+
+
+class Heads(dict[int, Head]):
+    """Heads by number: those that were folded, and others of the log, which are read when they are needed.
+
+    Args:
+        read: Reads heads by their numbers; what is not in the log is left out.
+    """
+
+    def __init__(self, read: Callable[[Collection[int]], Iterable[Head]] | None = None) -> None:
+        super().__init__()
+        self._read = read
+        self._forms: dict[tuple[int, int], Head] = {}
+
+    def __missing__(self, seq: int) -> Head:
+        self.want((seq,))
+        if seq not in self:
+            raise KeyError(seq)
+        return self[seq]
+
+    def want(self, seqs: Iterable[int]) -> None:
+        """Read what is not here yet, all at once."""
+        if self._read is not None and (missing := [seq for seq in seqs if seq not in self]):
+            self.update((head.seq, head) for head in self._read(missing))
+
+    def found(self, seqs: Iterable[int]) -> list[Head]:
+        """The heads there are of some numbers."""
+        wanted = list(seqs)
+        self.want(wanted)
+        return [self[seq] for seq in wanted if seq in self]
+
+    def first(self, seq: int, types: Collection[str]) -> Head | None:
+        """The head of an event of some types; None where it is another one, or there is none."""
+        found = self.found((seq,))
+        return found[0] if found and found[0].type in types else None
+
+    def said(self, seq: int) -> Head:
+        """The head of a message as it was said; of a rewrite, of the digest that it has put in."""
+        head = self[seq]
+        if head.type not in STAGES:
+            return head
+        form = (seq, len(head.changes))
+        return self._forms.get(form) or self._forms.setdefault(form, replace(head, form=form))
+
+    def formed(self, said: Head, form: tuple[int, int]) -> Head:
+        """A message in the form that a rewrite gave it."""
+        rewrite, place = form
+        if form not in self._forms:
+            tokens = self[rewrite].changes[place][1]
+            self._forms[form] = replace(said, tokens=tokens, form=form, reported=0)
+        return self._forms[form]
 
 
 @dataclass(slots=True)
@@ -130,8 +154,8 @@ class AgentView:
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
-        cuts: Number of each rewind and clear that can be taken back, and the view before it.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
+        cuts: Number of each rewind and clear that can be taken back, and the view before it.
         reports: What a provider has reported last.
     """
 
@@ -143,11 +167,13 @@ class AgentView:
     pins: set[int] = field(default_factory=set)
     edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
-    _items: list[ViewItem] = field(default_factory=list)
-    _heads: dict[int, Head] = field(default_factory=dict)
-    _acknowledged: dict[int, Head] = field(default_factory=dict)
-    """By the number of its compaction, what acknowledges its summary."""
     reports: Reports = field(default_factory=Reports)
+    _heads: Heads = field(default_factory=Heads)
+    _visible: list[ViewItem] = field(default_factory=list)
+    _hidden: dict[int, Sequence[ViewItem]] = field(default_factory=dict)
+    """By the number of the event that took them out of the view, the messages it hides, in their order."""
+    _acknowledged: dict[int, int] = field(default_factory=dict)
+    """By the number of its compaction, the number of what acknowledges its summary."""
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
@@ -157,7 +183,8 @@ class AgentView:
         """
         if head.type in CARRYING:
             self.cuts.clear()
-            self._items.append(ViewItem(head))
+            self._heads[head.seq] = head
+            self._visible.append(ViewItem(head.seq, (head.seq,)))
             self.reports.add(head, self.visible)
             return False
         if head.type == MessagePinned.TYPE:
@@ -175,17 +202,20 @@ class AgentView:
         match head.type:
             case CompactionComplete.TYPE if head.state == "success":
                 self._heads[head.seq] = head
-                self._compact(head)
+                self._compact(head, head.seq)
                 self.undone.clear()
             case CompactionAcknowledged.TYPE if self.compactions:
-                self._acknowledge(head)
+                # It belongs to the newest summary, with which it is recorded.
+                self._heads[head.seq] = head
+                self._acknowledged[self.compactions[-1]] = head.seq
+                self._put_behind(self.compactions[-1], head.seq, head.seq)
             case CompactionUndone.TYPE:
-                self._undo(head.ref)
-            case CompactionEdited.TYPE if head.ref in self._heads:
-                words = replace(self._heads[head.ref], tokens=head.tokens, form=(head.seq, ALONE))
-                self._reword(head.ref, (*self.edits.get(head.ref, ()), words))
-            case CompactionRedone.TYPE if head.ref in self._heads:
-                self._compact(self._worded(head.ref))
+                self._undo([head.ref])
+            case CompactionEdited.TYPE if done := self._succeeded(head.ref):
+                words = replace(done, tokens=head.tokens, form=(head.seq, ALONE))
+                self.edits[head.ref] = (*self.edits.pop(head.ref, ()), words)
+            case CompactionRedone.TYPE if done := self._succeeded(head.ref):
+                self._compact(done, head.seq)
                 self.undone = [seq for seq in self.undone if seq != head.ref]
             case _:
                 return False
@@ -198,7 +228,11 @@ class AgentView:
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
                 self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
-                self._restore(head.ref)
+                # Taken back for good: its stage leaves these messages alone from now on.
+                if head.ref in self.rewrites:
+                    rewrite = self._heads[head.ref]
+                    self.restored.update((rewrite.type, seq) for seq, _ in rewrite.changes)
+                    self._take_back({head.ref})
             case _:
                 return False
         return True
@@ -206,33 +240,32 @@ class AgentView:
     def _cut(self, head: Head) -> bool:
         match head.type:
             case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
-                self._uncut()
+                # What it was before the newest cut, but for the pins, which were set since.
+                _, before = self.cuts.pop()
+                for each in fields(self):
+                    if each.name not in ("pins", "cuts", "_heads"):
+                        setattr(self, each.name, copy(getattr(before, each.name)))
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                self._hide_from(0, head.seq)
+                self._hide(lambda item: True, head.seq)
+                self.undone.clear()
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
-                self._hide(head.ref, head.seq, MESSAGES)
+                self._hide(
+                    lambda item: item.seq >= head.ref and self._heads[item.seq].type in MESSAGES, head.seq
+                )
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                for compaction in [seq for seq in self.compactions if seq >= head.ref]:
-                    self._undo(compaction)
-                for rewrite in [seq for seq in self.rewrites if seq >= head.ref]:
-                    self._take_back(rewrite)
+                self._undo([seq for seq in self.compactions if seq >= head.ref])
+                self._take_back({seq for seq in self.rewrites if seq >= head.ref})
                 for compaction in list(self.edits):
                     self._keep_edits(compaction, lambda edit: edit < head.ref)
-                self._hide_from(head.ref, head.seq)
+                self._hide(lambda item: item.seq >= head.ref, head.seq)
+                self.undone.clear()
             case _:
                 return False
         return True
-
-    def _uncut(self) -> None:
-        """Be what the view was before the newest cut, but for the pins, which were set since."""
-        _, before = self.cuts.pop()
-        for each in fields(self):
-            if each.name not in ("pins", "cuts"):
-                setattr(self, each.name, copy(getattr(before, each.name)))
 
     @property
     def reversible(self) -> tuple[int, ...]:
@@ -241,44 +274,55 @@ class AgentView:
 
     def copy(self) -> "AgentView":
         """An independent view, to try an event on."""
-        return AgentView(*(copy(getattr(self, each.name)) for each in fields(self)))
+        parts = {each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "_heads"}
+        return AgentView(**parts, _heads=Heads(self._heads.found))
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""
-        return [item.shown for item in self._items if item.visible]
+        self._want(self._visible)
+        return [self._shown(item) for item in self._visible]
 
     def seen(self) -> list[Seen]:
         """Every message there is, hidden ones included, with its kind and whom it is shown to."""
+        every = [(item, 0) for item in self._visible]
+        every += [(item, by) for by, items in self._hidden.items() for item in items]
+        every.sort(key=lambda each: each[0].order)
+        self._want([item for item, _ in every])
         return [
             seen(
-                item.shown,
-                hidden_by=item.hidden_by,
-                stage=self._heads[item.shown.form[0]].type if item.forms else "",
+                self._shown(item),
+                hidden_by=by,
+                stage=self._heads[item.forms[-1][0]].type if item.forms else "",
             )
-            for item in self._items
+            for item, by in every
         ]
 
     def rewritten(self) -> dict[int, Head]:
         """Visible messages that a stage has given another form, as they were, by number."""
-        return {item.head.seq: item.head for item in self._items if item.visible and item.forms}
+        return {item.seq: self._said(item.seq) for item in self._visible if item.forms}
 
     def hidden_by(self, seq: int) -> list[Head]:
         """Heads of the messages that an event took out of the view."""
-        return [item.shown for item in self._items if item.hidden_by == seq]
+        items = self._hidden.get(seq, ())
+        self._want(items)
+        return [self._shown(item) for item in items]
 
     def held(self) -> list[Head]:
         """Heads of the messages that the view holds, or holds in a summary, as they were said."""
-        standing = {0, *self.compactions}
-        return [item.head for item in self._items if item.hidden_by in standing]
+        items = sorted(chain(*self._held()), key=_order)
+        self._want(items)
+        return [self._said(item.seq) for item in items]
 
     def left_behind(self, cut: int = 0) -> bool:
         """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
-        standing = {0, *self.compactions}
-        return any(item.hidden_by not in standing and cut in (0, item.hidden_by) for item in self._items)
+        return any(
+            items and by not in self.compactions and cut in (0, by) for by, items in self._hidden.items()
+        )
 
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
-        return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
+        is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
+        return is_prompt and any(_find(items, to) for items in self._held())
 
     def edited_by(self, edit: int) -> int:
         """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
@@ -289,91 +333,138 @@ class AgentView:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
 
-    def _compact(self, head: Head) -> None:
-        ranges = head.removed
-        self._items = [
-            replace(item, hidden_by=head.seq) if item.visible and in_ranges(item.head.seq, ranges) else item
-            for item in self._items
-        ]
-        acknowledged = self._acknowledged.get(head.seq)
-        place = place_behind(self._items, head.ref)
-        self._items[place:place] = map(ViewItem, [head, acknowledged] if acknowledged else [head])
-        self.compactions.append(head.seq)
+    def _want(self, items: Iterable[ViewItem]) -> None:
+        """Have heads read that are needed now, all at once."""
+        self._heads.want(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
 
-    def _worded(self, compaction: int) -> Head:
-        """The summary in the words it has now."""
-        return (self._heads[compaction], *self.edits.get(compaction, ()))[-1]
+    def _said(self, seq: int) -> Head:
+        """A message as it was said; a summary in the words it has now."""
+        edits = self.edits.get(seq)
+        return edits[-1] if edits else self._heads.said(seq)
 
-    def _reword(self, compaction: int, edits: tuple[Head, ...]) -> None:
-        self.edits.pop(compaction, None)
-        if edits:
-            self.edits[compaction] = edits
-        new = self._worded(compaction)
-        self._items = [
-            replace(each, head=new) if each.head.seq == compaction else each for each in self._items
-        ]
+    def _shown(self, item: ViewItem) -> Head:
+        """A message in the form that the next request holds, or would hold."""
+        said = self._said(item.seq)
+        return self._heads.formed(said, item.forms[-1]) if item.forms else said
+
+    def _succeeded(self, compaction: int) -> Head | None:
+        done = self._heads.first(compaction, (CompactionComplete.TYPE,))
+        return done if done is not None and done.state == "success" else None
 
     def _keep_edits(self, compaction: int, stays: Callable[[int], bool]) -> None:
-        self._reword(compaction, tuple(each for each in self.edits[compaction] if stays(each.form[0])))
+        edits = tuple(each for each in self.edits.pop(compaction) if stays(each.form[0]))
+        if edits:
+            self.edits[compaction] = edits
 
-    def _acknowledge(self, head: Head) -> None:
-        """Put an acknowledgement behind the newest summary, with which it is recorded."""
-        compaction = self.compactions[-1]
-        self._acknowledged[compaction] = head
-        self._items.insert(place_behind(self._items, compaction), ViewItem(head))
+    def _place_of(self, seq: int) -> Order:
+        """Where a message stands, visible or hidden; empty where there is none."""
+        found = filter(None, (_find(items, seq) for items in self._groups()))
+        return next((item.order for item in found), ())
+
+    def _put_behind(self, ref: int, seq: int, event: int) -> None:
+        """Put a message directly behind another; without one, behind the system prompts that lead.
+
+        Args:
+            ref: Number of the other message; 0 for none.
+            seq: Number of the message.
+            event: Number of the event that does it.
+        """
+        order = self._place_of(ref) if ref else ()
+        if not order:
+            order = (0,)
+            for item in self._visible:
+                if self._heads[item.seq].type not in LEADING:
+                    break
+                order = item.order
+        insort(self._visible, ViewItem(seq, (*order, -event)), key=_order)
+
+    def _compact(self, done: Head, event: int) -> None:
+        """Let a summary stand for what it was made of."""
+        self._hide(lambda item: in_ranges(item.seq, done.removed), done.seq)
+        self._put_behind(done.ref, done.seq, event)
+        if acknowledged := self._acknowledged.get(done.seq):
+            self._put_behind(done.seq, acknowledged, event)
+        self.compactions.append(done.seq)
+
+    def _undo(self, compactions: Iterable[int]) -> None:
+        """Let compactions stand no more: what they hid is back, and their summaries are gone."""
+        standing = [seq for seq in compactions if seq in self.compactions]
+        gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
+        back = [self._hidden.pop(compaction, ()) for compaction in standing]
+        self._visible = sorted(chain(self._visible, *back), key=_order)
+        self._change(lambda item: None if item.seq in gone else item)
+        self.compactions = [seq for seq in self.compactions if seq not in standing]
+        self.undone += standing
 
     def _rewrite(self, head: Head) -> None:
         """Give messages another form, and put an archive's digest behind the last of them."""
-        forms = {seq: (tokens, (head.seq, place)) for place, (seq, tokens) in enumerate(head.changes)}
-        last = 0
-        for place, item in enumerate(self._items):
-            if item.head.seq in forms:
-                tokens, form = forms[item.head.seq]
-                shown = replace(item.head, tokens=tokens, form=form, reported=0)
-                self._items[place] = replace(item, forms=(*item.forms, shown))
-                last = place
-        if head.type == ToolArchived.TYPE and head.tokens:
-            while last + 1 < len(self._items) and self._items[last + 1].head.type == ToolResult.TYPE:
-                last += 1  # results of one answer stay together
-            digest = replace(head, form=(head.seq, len(head.changes)))
-            self._items.insert(last + 1, ViewItem(digest))
         self._heads[head.seq] = head
         self.rewrites.append(head.seq)
+        forms = {seq: (head.seq, place) for place, (seq, _) in enumerate(head.changes)}
+        changed: list[Order] = []
 
-    def _restore(self, rewrite: int) -> None:
-        """Take a rewrite back for good: its stage leaves these messages alone from now on."""
-        if rewrite in self.rewrites:
-            head = self._heads[rewrite]
-            self.restored.update((head.type, seq) for seq, _ in head.changes)
-            self._take_back(rewrite)
+        def formed(item: ViewItem) -> ViewItem:
+            if item.seq not in forms:
+                return item
+            changed.append(item.order)
+            return item._replace(forms=(*item.forms, forms[item.seq]))
 
-    def _take_back(self, rewrite: int) -> None:
-        self._items = without(self._items, rewrite)
-        self.rewrites.remove(rewrite)
+        self._visible = [formed(item) for item in self._visible]
+        if len(changed) < len(forms):
+            self._hidden = {by: [formed(item) for item in items] for by, items in self._hidden.items()}
+        if head.type == ToolArchived.TYPE and head.tokens:
+            last = max(changed, default=(0,))
+            # Results of one answer stay together.
+            while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
+                last = behind.order
+            insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=_order)
 
-    def _undo(self, compaction: int) -> None:
-        if compaction not in self.compactions:
-            return
-        acknowledged = self._acknowledged.get(compaction)
-        gone = {compaction, acknowledged.seq if acknowledged else 0}
-        self._items = [
-            replace(item, hidden_by=0) if item.hidden_by == compaction else item
-            for item in self._items
-            if item.head.seq not in gone
-        ]
-        self.compactions.remove(compaction)
-        self.undone.append(compaction)
+    def _following(self, order: Order) -> ViewItem | None:
+        """The message that comes next, visible or hidden."""
+        places = [(items, bisect_right(items, order, key=_order)) for items in self._groups()]
+        return min((items[place] for items, place in places if place < len(items)), key=_order, default=None)
 
-    def _hide_from(self, first: int, by: int) -> None:
-        """Hide everything visible from number ``first`` on, summaries included."""
-        self._hide(first, by, CARRYING | STAND_INS)
-        self.undone.clear()
+    def _take_back(self, rewrites: Collection[int]) -> None:
+        """Let rewrites stand no more: their forms are gone, and so are their digests."""
 
-    def _hide(self, first: int, by: int, types: frozenset[str]) -> None:
-        def leaves(item: ViewItem) -> bool:
-            return item.visible and item.head.seq >= first and item.head.type in types
+        def formed(item: ViewItem) -> ViewItem | None:
+            if item.seq in rewrites:
+                return None
+            if any(form[0] in rewrites for form in item.forms):
+                return item._replace(forms=tuple(form for form in item.forms if form[0] not in rewrites))
+            return item
 
-        self._items = [replace(item, hidden_by=by) if leaves(item) else item for item in self._items]
+        if rewrites:
+            self._change(formed)
+            self.rewrites = [seq for seq in self.rewrites if seq not in rewrites]
+
+    def _change(self, change: Callable[[ViewItem], ViewItem | None]) -> None:
+        """Replace messages, visible and hidden, or take them out; their order stays."""
+        self._visible = [new for item in self._visible if (new := change(item))]
+        self._hidden = {
+            by: [new for item in items if (new := change(item))] for by, items in self._hidden.items()
+        }
+
+    def _hide(self, leaves: Callable[[ViewItem], bool], by: int) -> None:
+        """Take messages out of the view; an event that hides once more hides them all together."""
+        leaving = [item for item in self._visible if leaves(item)]
+        self._visible = [item for item in self._visible if not leaves(item)]
+        self._hidden[by] = sorted([*self._hidden.get(by, ()), *leaving], key=_order)
+
+    def _held(self) -> Iterable[Sequence[ViewItem]]:
+        return (self._visible, *(self._hidden.get(compaction, ()) for compaction in self.compactions))
+
+    def _groups(self) -> tuple[Sequence[ViewItem], ...]:
+        return (self._visible, *self._hidden.values())
+
+
+def _find(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
+    """The message with a log number among some in their order."""
+    place = bisect_left(items, (seq,), key=_order)
+    if place < len(items) and items[place].order == (seq,):
+        return items[place]
+    # What was put behind another message does not stand by its number.
+    return next((item for item in items if item.seq == seq), None)
 
 
 def fold_agent_view(heads: Iterable[Head]) -> AgentView:
