@@ -19,8 +19,7 @@ from textual.widgets import Static
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.plain_lines import Exact
-from tui_app.ui.text import clean
-from tui_app.ui.transcript.lines import wrap_spans
+from tui_app.ui.text import clean, wrap_spans
 
 SOON_CHARS = 4_000
 """A text up to this size is wrapped at once."""

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tui_app.session.location import Database
     from tui_app.session.port import SessionStore
     from tui_app.session.preview import StoreBodies
-    from tui_app.ui.transcript.search import Excerpt, Hit
+    from tui_app.ui.transcript.pieces import Excerpt
+    from tui_app.ui.transcript.search import Hit
 
 _LOG = logging.getLogger(__name__)
 LONG_CHARS = 200_000

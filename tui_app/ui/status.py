@@ -17,8 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_app.ui.commands import ParsedCommand, is_command, parse
-from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens
-from tui_app.ui.transcript.lines import wrap_spans
+from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
 BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})

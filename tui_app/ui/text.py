@@ -7,7 +7,7 @@ and modified signs are, so these are taken apart: every cell then stands where i
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -131,6 +131,51 @@ def _cut(text: str) -> str:
     """A text with one ellipsis behind it, also where it was cut before."""
     bare = text.rstrip(" .…")
     return (bare if "…" in text[len(bare) :] else text.rstrip()) + "…"
+
+
+def wrap_spans(text: str, width: int) -> Iterator[tuple[int, int, str]]:
+    r"""Break text into lines at spaces, or anywhere when a word is wider than a line.
+
+    Joining the spans with their ``join`` gives back the text exactly.
+
+    Args:
+        text: Clean text; each ``\n`` begins a line.
+        width: Width in cells, at least 1.
+
+    Yields:
+        Start, end, and what stood before the line: newline, one space, or nothing.
+    """
+    width = max(1, width)
+    start, join = 0, "\n"
+    while True:
+        newline = text.find("\n", start)
+        stop = len(text) if newline < 0 else newline
+        while (cut := _fit(text, start, stop, width)) < stop:
+            space = text.rfind(" ", start, cut + 1)
+            if space > start and not text[start:space].isspace():
+                yield start, space, join
+                start, join = space + 1, " "
+            else:
+                yield start, cut, join
+                start, join = cut, ""
+        yield start, stop, join
+        if newline < 0:
+            return
+        start, join = stop + 1, "\n"
+
+
+def _fit(text: str, start: int, stop: int, width: int) -> int:
+    """Return the end of the longest run that is at most ``width`` cells wide; one character at least."""
+    near = min(stop, start + width)
+    piece = text[start:near]
+    if piece.isascii() or cell_len(piece) == len(piece):
+        return near
+    used = 0
+    for index in range(start, stop):
+        used += get_character_cell_size(text[index])
+        if used > width:
+            return max(index, start + 1)
+    return stop
 
 
 def padded(text: str, cells: int) -> str:

@@ -16,7 +16,7 @@ from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, count, one_line, tokens, without_drawing
-from tui_app.ui.transcript.pieces import LEFT
+from tui_app.ui.transcript.entries import LEFT
 
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 

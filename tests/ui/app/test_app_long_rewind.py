@@ -8,7 +8,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
 from tui_app.ui.lists import RowList
 from tui_app.ui.timeline import Timeline
-from tui_app.ui.transcript.transcript import TranscriptView
+from tui_app.ui.transcript.transcript import Transcript
 
 
 async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -19,7 +19,7 @@ async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPat
         await deck.ready()
         with monkeypatch.context() as patched:
             for owner, name in (
-                (TranscriptView, "_place"),
+                (Transcript, "_place"),
                 (RowList, "_place"),
                 (Timeline, "_list_rows"),
                 (Timeline, "_row_of"),

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE
-from tui_app.ui.transcript.lines import Painter, markdown_lines, split_markdown
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.transcript.markdown import markdown_lines
+from tui_app.ui.transcript.pieces import split_markdown
 
 PART = st.sampled_from(
     [

@@ -10,9 +10,8 @@ from tui_app.ui import timeline as timeline_rows
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE
 from tui_app.ui.timeline import timeline_row
-from tui_app.ui.transcript import pieces as entry_wording
+from tui_app.ui.transcript.entries import Wording, pieces
 from tui_app.ui.transcript.lines import Painter
-from tui_app.ui.transcript.pieces import pieces
 
 
 def entry(kind, **values) -> Entry:
@@ -21,7 +20,7 @@ def entry(kind, **values) -> Entry:
 
 def said(row: Entry) -> str:
     painter = Painter(PLAIN_PALETTE, UNICODE, 80)
-    parts = pieces(row, None, Body(text=""), entry_wording.Wording(glyphs=UNICODE), expanded=False)
+    parts = pieces(row, None, Body(text=""), Wording(glyphs=UNICODE), expanded=False)
     return " ".join(line.text for part in parts for line in part.lines(painter))
 
 

@@ -263,6 +263,6 @@ async def test_clear_empties_the_window() -> None:
     library, entries = long_talk()
     app = Stage(library, entries)
     async with app.run_test(size=SIZE) as pilot:
-        app.transcript.clear()
+        app.transcript.set_entries(())
         await pilot.press("up", "down", "enter", "pageup", "home", "end", "u")
         assert rows(app.transcript) == [""] * 24

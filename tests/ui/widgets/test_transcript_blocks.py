@@ -10,16 +10,13 @@ from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.text import PLAIN, UNICODE, clean
 from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
 from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import (
     PIECE_CHARS,
     MarkdownPiece,
     RowPiece,
-    Wording,
     clip,
-    distance,
-    estimate,
-    pieces,
     readable_args,
     text_pieces,
 )

@@ -8,7 +8,7 @@ from textual.selection import SELECT_ALL
 from tests.ui.widgets.transcript_kit import Stage, long_talk, row_with, rows, stage_of
 from tui_app.session.entries import Body
 from tui_app.ui.transcript.layout import Spot
-from tui_app.ui.transcript.transcript import Transcript, row_of, spot_of
+from tui_app.ui.transcript.transcript import Transcript
 
 PROSE = "The quick brown fox jumps over the lazy dog and then it runs far away into the deep dark wood."
 
@@ -98,8 +98,6 @@ async def test_other_entries_clear_a_selection() -> None:
 
 @pytest.mark.parametrize("spot", [Spot(0, 0, 0), Spot(9_999, 700, 40), Spot(3, 0, 12_000)])
 def test_rows_and_spots_are_the_same_thing(spot: Spot) -> None:
-    assert spot_of(row_of(spot)) == spot
-    assert (
-        row_of(spot) < row_of(Spot(spot.slot, spot.piece, spot.line + 1)) < row_of(Spot(spot.slot + 1, 0, 0))
-    )
-    assert Offset(0, row_of(spot)).y == row_of(spot)
+    assert Spot.at_row(spot.row) == spot
+    assert spot.row < Spot(spot.slot, spot.piece, spot.line + 1).row < Spot(spot.slot + 1, 0, 0).row
+    assert Offset(0, spot.row).y == spot.row

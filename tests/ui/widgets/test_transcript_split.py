@@ -6,17 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.ui.text import UNICODE
+from tui_app.ui.text import UNICODE, wrap_spans
 from tui_app.ui.themes import PLAIN_PALETTE
-from tui_app.ui.transcript.lines import (
-    GUTTER,
-    TEXT_COST,
-    Painter,
-    Splitter,
-    markdown_lines,
-    split_markdown,
-    wrap_spans,
-)
+from tui_app.ui.transcript.lines import GUTTER, Painter
+from tui_app.ui.transcript.markdown import markdown_lines
+from tui_app.ui.transcript.pieces import TEXT_COST, Splitter, split_markdown
 
 PART = st.sampled_from(
     [

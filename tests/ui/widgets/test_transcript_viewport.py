@@ -7,9 +7,10 @@ from tests.ui.widgets.transcript_kit import NOON, Library
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.transcript.entries import Wording
 from tui_app.ui.transcript.layout import Layout, LineCache, Viewport
 from tui_app.ui.transcript.lines import Painter
-from tui_app.ui.transcript.pieces import TextPiece, Wording
+from tui_app.ui.transcript.pieces import TextPiece
 
 WORDING = Wording(glyphs=UNICODE)
 BODIES = st.lists(

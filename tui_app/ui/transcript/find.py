@@ -19,8 +19,9 @@ from tui_app.ui.failures import TellsFailures
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.prompt.editor import WrittenLine
 from tui_app.ui.text import clean
-from tui_app.ui.transcript.search import MOST_HITS, Excerpt, Hit, batches, pattern_of
-from tui_app.ui.transcript.transcript import SearchedTranscript
+from tui_app.ui.transcript.pieces import Excerpt
+from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
+from tui_app.ui.transcript.transcript import Transcript
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
@@ -121,7 +122,7 @@ class FindRow(TellsFailures, Horizontal):
             super().__init__()
             self.arrived = arrived
 
-    def __init__(self, transcript: SearchedTranscript, source: Searchable, *, id: str | None = None) -> None:
+    def __init__(self, transcript: Transcript, source: Searchable, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._transcript, self._source = transcript, source
         self._progress = Progress()
@@ -212,7 +213,8 @@ class FindRow(TellsFailures, Horizontal):
             progress = Progress(hits, done, len(entries))
             self._say(progress)
             if self._here is None:
-                await self._show(former if former in hits else _nearest(found, start))
+                above = (hit for hit in reversed(found) if hit.seq <= start)
+                await self._show(former if former in hits else next(above, None))
         if self._here is None and progress.hits:
             await self._show(progress.hits[0])
         if step:
@@ -245,8 +247,3 @@ class FindRow(TellsFailures, Horizontal):
         keys = f"   enter next {self.separator} up previous {self.separator} esc closes"
         roomy = self.size.width >= _ROOMY and progress.over
         self.query_one("#find-state", Static).update(Content(words + (keys if roomy else "")))
-
-
-def _nearest(hits: Sequence[Hit], start: int) -> Hit | None:
-    """The lowest place that is not below what the reader sees."""
-    return next((hit for hit in reversed(hits) if hit.seq <= start), None)

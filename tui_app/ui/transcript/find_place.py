@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 
-from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from tui_app.ui.transcript.find import FindRow
+    from tui_app.ui.transcript.search import Searchable
 
 
 class FindPlace(Vertical):
@@ -24,7 +24,7 @@ class FindPlace(Vertical):
     DEFAULT_CSS = "FindPlace { height: auto; }"
 
     def __init__(
-        self, transcript: Transcript, bodies: LateBodies, separator: str, *, id: str | None = None
+        self, transcript: Transcript, bodies: "Searchable", separator: str, *, id: str | None = None
     ) -> None:
         super().__init__(id=id)
         self._transcript, self._bodies, self._separator = transcript, bodies, separator

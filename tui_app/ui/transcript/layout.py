@@ -1,23 +1,32 @@
-"""Where every line of a conversation stands: blocks of pieces, known heights and guessed ones."""
+"""The layout of a conversation: heights of entries, known or guessed, and which lines are on screen."""
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from textual.selection import Selection
 
 from tui_app.session.entries import Bodies, Body, Entry
 from tui_app.ui.text import clean
-from tui_app.ui.transcript import pieces as blocks
+from tui_app.ui.transcript.entries import (
+    LiveMessage,
+    Wording,
+    distance,
+    distance_of_answer,
+    estimate,
+    has_lines,
+    needs_body,
+    pieces,
+)
 from tui_app.ui.transcript.lines import Line, Painter
-from tui_app.ui.transcript.pieces import LiveMessage, Piece, Wording
-
-if TYPE_CHECKING:
-    from tui_app.ui.transcript.search import Excerpt
-
-# Heights of many blocks, with fast sums: which block stands at line y, and where does block i begin.
+from tui_app.ui.transcript.pieces import Excerpt, Piece
 
 
 class HeightIndex:
-    """A list of non-negative heights as a Fenwick tree (Fenwick 1994): every operation is O(log n)."""
+    """The heights of many blocks: which block covers line y, and on which line block i begins.
+
+    A Fenwick tree (Fenwick 1994): every operation is O(log n).
+    """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
@@ -108,14 +117,15 @@ class HeightIndex:
         return node, left
 
 
-# Painted pieces, as many as a few screens need.
-
 MAX_LINES = 2_000
 """Lines kept; the piece used longest ago leaves first."""
 
 
 class LineCache:
-    """Least-recently-used cache, bounded in lines. The key is the piece itself: equal pieces share lines."""
+    """Painted pieces, as many as a few screens need: least recently used leave first.
+
+    The key is the piece itself: equal pieces share lines.
+    """
 
     def __init__(self, limit: int = MAX_LINES) -> None:
         self._limit = limit
@@ -163,6 +173,8 @@ class LineCache:
 
 _MAX_BLOCKS = 300
 _EMPTY = Body(text="")
+_BITS = 24
+_MASK = (1 << _BITS) - 1
 
 
 class Spot(NamedTuple):
@@ -172,6 +184,20 @@ class Spot(NamedTuple):
     """Index of the entry; the live answer stands behind the last one."""
     piece: int
     line: int
+
+    @property
+    def row(self) -> int:
+        """The y coordinate of the line for text selections.
+
+        Textual asks for one ``Offset`` per character. A number made from the spot sorts like the lines do and
+        stays true while guessed heights above become known.
+        """
+        return (self.slot << 2 * _BITS) | (self.piece << _BITS) | self.line
+
+    @classmethod
+    def at_row(cls, row: int) -> "Spot":
+        """Return the spot with a y coordinate."""
+        return cls(row >> 2 * _BITS, row >> _BITS & _MASK, row & _MASK)
 
 
 START = Spot(0, 0, 0)
@@ -236,7 +262,7 @@ class Layout:
         slot = len(self.entries)
         self.entries.append(entry)
         self._slots[entry.seq] = slot
-        self._index.append(blocks.estimate(entry, self.before(slot), self.painter.width))
+        self._index.append(estimate(entry, self.before(slot), self.painter.width))
         if handed_over and 0 in self.expanded:
             self.expanded.discard(0)
             self.expanded.add(entry.seq)
@@ -258,9 +284,8 @@ class Layout:
     def before(self, slot: int) -> Entry | None:
         """Return the nearest visible entry above a slot."""
         for index in range(slot - 1, -1, -1):
-            entry = self.entries[index]
-            if entry.kind != "assistant" or entry.chars:
-                return entry
+            if has_lines(self.entries[index]):
+                return self.entries[index]
         return None
 
     def repaint(self, painter: Painter, wording: Wording) -> None:
@@ -279,15 +304,53 @@ class Layout:
         self.wording = wording
         self._blocks.clear()
 
-    def original(self, slot: int) -> str:
+    def selected_text(self, selection: Selection) -> str:
+        """Return the original text of a selection.
+
+        Entries that are covered as a whole give the text they were made from (an answer its Markdown); of the
+        others the visible characters are taken, lines that were only wrapped joined again.
+        """
+        start, stop = selection
+        first = Spot.at_row(start.y) if start is not None else START
+        last = Spot.at_row(stop.y) if stop is not None else self.end
+        parts: list[str] = []
+        for slot in range(first.slot, min(last.slot + 1, len(self))):
+            begin, column = (first, start.x) if start is not None and slot == first.slot else (START, 0)
+            end = (last, stop.x if stop is not None else None) if slot == last.slot else None
+            is_whole = begin[1:] == (0, 0) and column <= 0 and (end is None or last.piece >= _MASK)
+            if is_whole and slot < len(self.entries):
+                text = self._original(self.entries[slot])
+            else:
+                text = self._copied(slot, (begin._replace(slot=slot), column), end)
+            if text and parts:
+                live = slot == len(self.entries)
+                parts.append("\n" * (2 if live else 1 + distance(self.entries[slot], self.before(slot))))
+            parts.append(text)
+        return "".join(parts)
+
+    def _original(self, entry: Entry) -> str:
         """Return the text of a whole entry as it was written, not as it is painted."""
-        entry = self.entries[slot]
         if entry.kind in ("user", "assistant"):
             return clean(self._bodies.body(entry).text).strip("\n")
         if entry.seq in self.expanded:
             body = self._bodies.body(entry)
             return "\n".join(clean(part) for part in (entry.title, body.args, body.text) if part)
         return clean(entry.title)
+
+    def _copied(self, slot: int, start: tuple[Spot, int], stop: tuple[Spot, int | None] | None) -> str:
+        """Return the visible text of an entry between two spots and columns, both included."""
+        text = ""
+        for piece in range(start[0].piece, len(self.block(slot).pieces)):
+            for number, line in enumerate(self.lines(slot, piece)):
+                spot = Spot(slot, piece, number)
+                if stop is not None and spot > stop[0]:
+                    return text
+                if spot < start[0] or line.blank or (line.lead >= line.end and line.text):
+                    continue
+                begin = start[1] if spot == start[0] else 0
+                end = stop[1] if stop is not None and spot == stop[0] else None
+                text += (line.join if text else "") + line.copied(begin, end)
+        return text
 
     def shed(self, first: int, last: int) -> None:
         """Let go of what was painted outside of two slots; their heights stay as they are known."""
@@ -330,30 +393,26 @@ class Layout:
 
     def block(self, slot: int) -> _Block:
         """Return the pieces of a slot, made when they are first needed."""
-        block = self._blocks.get(slot)
-        if block is None:
-            block = _Block(self._make_pieces(slot), self.painter.width)
-            for number, piece in enumerate(block.pieces):
-                known = self._lines.height(piece)
-                if known is not None:
-                    block.heights.set(number, known)
-            self._blocks[slot] = block
-            self._index.set(slot, block.heights.total)
-            if len(self._blocks) > _MAX_BLOCKS:
-                self._blocks.popitem(last=False)
-        else:
+        if (known := self._blocks.get(slot)) is not None:
             self._blocks.move_to_end(slot)
-        return block
-
-    def _make_pieces(self, slot: int) -> list[Piece]:
+            return known
+        before = self.before(slot)
         if slot == len(self.entries) and self.live is not None:
-            gap = blocks.distance_of_answer(self.before(slot))
-            return self.live.pieces(self.wording, gap=gap, expanded=0 in self.expanded)
-        entry = self.entries[slot]
-        expanded = entry.seq in self.expanded
-        body = self._bodies.preview(entry) if blocks.needs_body(entry, expanded=expanded) else _EMPTY
-        excerpt = self.excerpts.get(entry.seq)
-        return blocks.pieces(entry, self.before(slot), body, self.wording, expanded=expanded, excerpt=excerpt)
+            expanded, gap = 0 in self.expanded, distance_of_answer(before)
+            parts = self.live.pieces(self.wording, gap=gap, expanded=expanded)
+        else:
+            entry = self.entries[slot]
+            expanded, excerpt = entry.seq in self.expanded, self.excerpts.get(entry.seq)
+            body = self._bodies.preview(entry) if needs_body(entry, expanded=expanded) else _EMPTY
+            parts = pieces(entry, before, body, self.wording, expanded=expanded, excerpt=excerpt)
+        block = self._blocks[slot] = _Block(parts, self.painter.width)
+        for number, piece in enumerate(parts):
+            if (height := self._lines.height(piece)) is not None:
+                block.heights.set(number, height)
+        self._index.set(slot, block.heights.total)
+        if len(self._blocks) > _MAX_BLOCKS:
+            self._blocks.popitem(last=False)
+        return block
 
     def lines(self, slot: int, piece: int) -> Sequence[Line]:
         """Paint a piece (measured)."""
@@ -418,19 +477,16 @@ class Layout:
         width, before = max(1, self.painter.width), None
         heights = []
         for entry in self.entries:
-            heights.append(blocks.estimate(entry, before, width))
-            if entry.kind != "assistant" or entry.chars:
+            heights.append(estimate(entry, before, width))
+            if has_lines(entry):
                 before = entry
         self._index = HeightIndex(heights)
         if self.live is not None:
             self._index.append(0)
 
 
-# Which part of a conversation is on screen, and how it stays there while heights become known.
-
-
 class Viewport:
-    """The visible rows of a layout.
+    """The visible rows of a layout, which stay where they are while heights become known.
 
     The place is remembered as the entry and line at the top (or "at the end"), never as a line number:
     line numbers move whenever a guessed height above becomes a measured one.
@@ -453,14 +509,9 @@ class Viewport:
         layout = self._layout
         if not self.following:
             self.top = self._valid(self.top)
-            if self.forward(self.top, self.rows) == layout.end:
-                self._to_end()
-            return layout.y_of(self.top)
-        self._to_end()
+        if self.following or self.forward(self.top, self.rows) == layout.end:
+            self.top = self.backward(layout.end, self.rows)
         return layout.y_of(self.top)
-
-    def _to_end(self) -> None:
-        self.top = self.backward(self._layout.end, self.rows)
 
     @property
     def at_end(self) -> bool:

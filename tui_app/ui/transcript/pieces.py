@@ -1,22 +1,17 @@
 """The parts that an entry is painted from; equal pieces paint equally, so their lines can be shared."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import tzinfo
-from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
+from typing import Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
 
-from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.text import count
-from tui_app.ui.text import TAB, Glyphs, clean, clock, count_lines, one_line, tokens
-from tui_app.ui.text import count as blocks_count
+from tui_app.ui.text import wrap_spans
 from tui_app.ui.themes import Tone
-from tui_app.ui.transcript.lines import Line, Painter, Splitter, split_markdown, wrap_spans
-
-if TYPE_CHECKING:
-    from tui_app.ui.transcript.search import Excerpt
+from tui_app.ui.transcript.lines import Line, Painter
 
 PIECE_CHARS = 3_000
 PIECE_LINES = 120
@@ -133,7 +128,7 @@ class MarkdownPiece:
     def lines(self, painter: Painter) -> list[Line]:
         """Lay out the Markdown."""
         # Parser and lexers cost 50 ms to import: not before the first answer is shown.
-        from tui_app.ui.transcript.lines import markdown_lines
+        from tui_app.ui.transcript.markdown import markdown_lines
 
         body = markdown_lines(self.source, painter)
         return [painter.line(()), *body] if self.gap and body else body
@@ -260,386 +255,173 @@ def readable_args(args: str) -> str:
         return args
     if not isinstance(values, dict):
         return args
-    return "\n".join(f"{name}: {_value(value)}" for name, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return f"\n{value}" if "\n" in value else value
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
-
-
-# What the pieces of all entries share: signs, words for states, texts too long to be shown whole.
-
-TOOL_LINES = 400
-"""An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
-TOOL_CHARS = 60_000
-"""Characters of either, head and tail together."""
-INDENT = 4
-"""Cells in front of what an opened entry shows."""
-LEFT = "left behind"
-"""What a row says that a rewind took out of the model's view."""
-STATE_WORDS: dict[EntryState, str] = {
-    "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
-    "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
-    "discarded": "discarded", "vetoed": "vetoed",
-}  # fmt: skip
-
-
-class Wording(NamedTuple):
-    """What the words and signs of an entry depend on."""
-
-    glyphs: Glyphs
-    plain: bool = False
-    """Role words before every message, for people who hear the screen or see no colour."""
-    tz: tzinfo | None = None
-    scale: float = 1.0
-    """Tokens as the model counts them for each counted one."""
-
-
-def pinned(entry: Entry, wording: Wording) -> str:
-    """The sign and word of a pinned entry; empty for others."""
-    return f"{wording.glyphs.pin} pinned" if entry.pinned else ""
-
-
-def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piece]:
-    """List the pieces of what an entry shows when it is opened; of a long text head and tail.
-
-    Args:
-        text: The text, as it came.
-        wording: Signs and words.
-        tone: The text's colour.
-        part: Which text of the entry it is, for selections.
-    """
-    head, note, tail = clip(text, TOOL_CHARS, TOOL_LINES, wash=_inner)
-    yield from text_pieces(head, tone, INDENT, part=part)
-    if note:
-        yield TextPiece(f"{wording.glyphs.dots} {note}", Tone.WARNING, indent=INDENT)
-        yield from text_pieces(tail, tone, INDENT, part="tail")
-
-
-def _inner(text: str) -> str:
-    """Clean text without blank lines around it; tabs lead to columns, as behind the numbers of lines."""
-    return clean(text.expandtabs(len(TAB))).strip("\n")
-
-
-# The pieces of what is said: prompts, answers whether finished or not, the thinking before them.
-
-BODY_CHARS = 300_000
-"""Of a longer prompt or answer head and tail are shown, and what is between is counted."""
-
-
-def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """List the pieces of what the person said."""
-    states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
-    right = f" {wording.glyphs.separator} ".join(filter(None, states))
-    yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
-    head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
-    yield from text_pieces(head, Tone.TEXT)
-    if note:
-        yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
-        yield from text_pieces(tail, Tone.TEXT, part="tail")
-
-
-def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    """List the pieces of an answer, finished or not."""
-    yield from thinking_pieces(thinking, wording, expanded=expanded)
-    head, note, tail = clip(text, BODY_CHARS, None, wash=clean)
-    if not head.strip():
-        return
-    yield from role(wording)
-    yield from (MarkdownPiece(source, gap) for source, gap in split_markdown(head))
-    if note:
-        yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
-        yield from (MarkdownPiece(source, gap, "tail") for source, gap in split_markdown(tail))
-
-
-def role(wording: Wording) -> Iterator[Piece]:
-    """The word before an answer; only in plain mode, elsewhere the layout says it."""
-    if wording.plain:
-        yield RowPiece("", "Model:", Tone.ROLE, ornament=True)
-
-
-def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    """The row that stands for the thinking before an answer, and the thinking itself when opened."""
-    if not thinking.strip():
-        return
-    lines = count_lines(thinking)
-    sign = wording.glyphs.expanded if expanded else wording.glyphs.collapsed
-    title = f"thinking {wording.glyphs.separator} {count(lines, 'line')}"
-    yield RowPiece(sign, title, Tone.DIM, fold=True)
-    if expanded:
-        yield from clipped(thinking, wording, Tone.DIM, "thinking")
-
-
-def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
-    """The row below an answer that did not come to its end."""
-    if entry.state in ("interrupted", "cancelled", "failed"):
-        yield RowPiece(
-            wording.glyphs.cross, f"{STATE_WORDS[entry.state]}: the answer ends here", Tone.WARNING
-        )
-
-
-# Says which pieces an entry is painted from: order, what is folded away, and how events are worded.
-
-_TITLE_CELLS = 400
-_ROW_KINDS = frozenset(
-    {
-        "tool",
-        "system",
-        "hook",
-        "memory",
-        "rewrite",
-        "truncation",
-        "model",
-        "checkpoint",
-        "clear",
-        "notice",
-        "approval",
-        "files",
-    }
-)
-_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
-
-
-def foldable(entry: Entry) -> bool:
-    """Whether enter opens and closes this entry in place."""
-    return entry.kind in _FOLDED_KINDS or entry.kind == "assistant"
-
-
-def has_details(entry: Entry) -> bool:
-    """Whether enter shows this entry on a screen of its own."""
-    return entry.kind in ("compaction", "error")
-
-
-def needs_body(entry: Entry, *, expanded: bool) -> bool:
-    """Whether painting needs the full text; a folded row is painted from its title alone."""
-    return expanded or entry.kind in ("user", "assistant", "error")
-
-
-def distance(entry: Entry, before: Entry | None) -> int:
-    """Blank lines above an entry: rows of one kind of weight stand close together."""
-    if before is None or (entry.kind == "assistant" and not entry.chars):
-        return 0
-    close = entry.kind in _ROW_KINDS or entry.kind == "assistant"
-    return 0 if close and before.kind in _ROW_KINDS else 1
-
-
-def distance_of_answer(before: Entry | None) -> int:
-    """Blank lines above an answer that has text."""
-    return 0 if before is None or before.kind in _ROW_KINDS else 1
-
-
-def estimate(entry: Entry, before: Entry | None, width: int) -> int:
-    """Guess the height of a folded entry that was never painted, in lines."""
-    if entry.kind == "user":
-        return distance(entry, before) + 2 + entry.chars // width
-    if entry.kind == "assistant":
-        return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
-    return distance(entry, before) + (2 if entry.kind in ("compaction", "error") else 1)
-
-
-def pieces(
-    entry: Entry,
-    before: Entry | None,
-    body: Body,
-    wording: Wording,
-    *,
-    expanded: bool,
-    excerpt: "Excerpt | None" = None,
-) -> list[Piece]:
-    """List the pieces of an entry.
-
-    Args:
-        entry: The row.
-        before: The visible entry above it, if any.
-        body: Its full text; empty when :func:`needs_body` says that it is not needed.
-        wording: Signs and words.
-        expanded: Whether the person opened it.
-        excerpt: What is shown besides of a text that is too long to be shown whole.
-
-    Returns:
-        Pieces from top to bottom; none when there is nothing to show.
-    """
-    content = list(_content(entry, body, wording, expanded=expanded))
-    if excerpt is not None:
-        content += _excerpt(excerpt, wording)
-    if entry.left:
-        content = [FadedPiece(piece) for piece in content]
-    gap = distance(entry, before)
-    return [GapPiece(gap), *content] if gap and content else content
-
-
-def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    match entry.kind:
-        case "user":
-            yield from prompt(entry, body, wording)
-        case "assistant":
-            if entry.pinned:
-                yield RowPiece("", pinned(entry, wording), Tone.ACCENT, ornament=True)
-            yield from answer(body.text, body.thinking, wording, expanded=expanded)
-            yield from stopped(entry, wording)
-        case "tool" | "system" | "hook" | "memory":
-            yield from _folded(entry, body, wording, expanded=expanded)
-        case "compaction":
-            yield from _compaction(entry, wording)
-        case "error":
-            yield from _error(entry, body, wording)
-        case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice" | "approval" | "files":
-            yield _row(entry, wording)
-        case _:
-            assert_never(entry.kind)
-
-
-def _excerpt(excerpt: "Excerpt", wording: Wording) -> Iterator[Piece]:
-    """A part of a long text that was looked for."""
-    where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
-    yield TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT)
-    yield from text_pieces(excerpt.text, Tone.TEXT, INDENT, part="excerpt")
-    yield TextPiece(wording.glyphs.dots, Tone.WARNING, indent=INDENT)
-
-
-def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    glyphs = wording.glyphs
-    bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
-    size = f"{tokens(round(entry.tokens * wording.scale))} tok" if entry.tokens else ""
-    inside = blocks_count(entry.calls, "call") if entry.calls else ""
-    mark = f"{glyphs.cross} {STATE_WORDS[entry.state]}" if bad else STATE_WORDS[entry.state]
-    marks = (mark if bad or not entry.left else "", LEFT if entry.left else "")
-    right = f" {glyphs.separator} ".join(filter(None, (*marks, pinned(entry, wording), inside, size)))
-    title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
-    sign = glyphs.expanded if expanded else glyphs.collapsed
-    yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)
-    if not expanded:
-        return
-    if body.args.strip():
-        yield from clipped(readable_args(body.args), wording, Tone.DIM, "args")
-    if body.text.strip():
-        yield from clipped(body.text, wording, Tone.TEXT, "text")
-    elif entry.kind in ("tool", "hook"):
-        told = {"running": "(still running)", "waiting": "(not begun)"}.get(entry.state, "(no output)")
-        yield TextPiece(told, Tone.DIM, indent=INDENT)
-
-
-def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
-    glyphs = wording.glyphs
-    title = one_line(entry.title, _TITLE_CELLS)
-    done = entry.state in ("ok", "undone")
-    if done and not title.lower().startswith("conversation compacted"):
-        title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
-    if not done and not title.lower().startswith("compaction "):
-        word = STATE_WORDS[entry.state]  # also the title of one that ended without a reason
-        told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
-        title = f"Compaction {word}{told}"
-    yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
-    hints = {
-        "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
-        "undone": f"undone: what it replaced is back {glyphs.separator} enter shows what it was",
-    }
-    yield TextPiece(hints.get(entry.state, "enter shows details"), Tone.DIM, indent=2)
-
-
-def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """Paint what happened and what to do; the raw text stays behind enter."""
-    title = one_line(entry.title, 4 * _TITLE_CELLS)
-    lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
-    # The title is the beginning of the text: said in full, once.
-    if lines and lines[0].startswith(title.removesuffix("…")):
-        title, *lines = lines
-    if entry.left:
-        title += f" {wording.glyphs.separator} {LEFT}"
-    yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
-
-
-def _row(entry: Entry, wording: Wording) -> Piece:
-    glyphs = wording.glyphs
-    signs = {
-        "model": glyphs.arrow,
-        "checkpoint": glyphs.checkpoint,
-        "truncation": glyphs.load_line,
-        "rewrite": glyphs.load_line,
-    }
-    title = one_line(entry.title, _TITLE_CELLS)
-    if entry.kind == "clear" and entry.state == "undone":
-        title = f"{title or 'Conversation cleared'} · taken back"
-    elif entry.kind == "clear" and not title:
-        title = "Conversation cleared. The model starts afresh; nothing above is lost."
-    if entry.kind == "files" and "taken back" not in title:
-        title += " · taken back" if entry.state == "undone" else " · u takes it back"
-    if entry.kind == "rewrite":
-        title += " · taken back" if entry.state == "undone" else " · u takes it back"
-    return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
-
-
-# The answer that is being written: cheap to add to, painted piece by piece.
-
-_ESC = "\x1b"
-_HELD_BACK = 64
-"""At most so many characters are held back in case an escape sequence is still arriving."""
-
-
-class LiveMessage:
-    """Collects streamed text and thinking.
-
-    Text is split into finished pieces and one that grows, so only the growing one is laid out again. The
-    pieces are the ones that the finished entry will be made of: handing over changes nothing on screen.
-    """
+    lines = []
+    for name, value in values.items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        lines.append(f"{name}: {shown}" if "\n" not in shown else f"{name}: \n{shown}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The part of a text around a place that is too far inside to be painted."""
+
+    text: str
+    at: int
+    """Where the place begins in it."""
+    offset: int
+    """Where the place begins in the whole text."""
+    length: int
+    """Characters of the whole text."""
+
+
+# Cuts a growing Markdown text into pieces that can be laid out one by one.
+#
+# A piece ends where a top-level block or list item ends, so finished pieces never change while an answer
+# streams. What has no such places for long (a file in one fence, a table of thousands of rows, one endless
+# line) is cut at a size that can still be laid out within a frame; the fence is opened again, or the head of
+# the table repeated, in the next piece.
+
+SOFT_CHARS = 200
+"""From this size on a piece ends at the next place where it may."""
+FENCE_CHARS = 1_200
+"""Code is the most expensive to lay out, because it is coloured."""
+FENCE_LINES = 40
+TABLE_LINES = 30
+LIST_COST = 3_600
+TEXT_COST = 6_000
+"""Bounds in characters, a sign that inline markup may begin with counting as nine."""
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_TABLE_RULE = re.compile(r" {0,3}\|?(?: *:?-+:? *\|)+(?: *:?-+:? *)?\s*$")
+_ITEM = re.compile(r"[-*+]\s|\d{1,9}[.)]\s")
+_SIGN = re.compile(r"[*_`\[\]!<&~>]")
+_SIGN_COST = 8
+_MAX_CARRY = 400
+"""Longest table head or fence line that is repeated in the next piece, in characters."""
+_NEAR_SPACE = 80
+
+
+class Splitter:
+    """Takes Markdown in any portions; the pieces do not depend on how it was portioned."""
 
     def __init__(self) -> None:
-        self._splitter = Splitter()
-        self._pending: list[str] = []
-        self._held = ""
-        self._thinking: list[str] = []
-        self._sealed: list[Piece] = []
-        self.ended = False
+        self.sealed: list[tuple[str, bool]] = []
+        """Finished pieces: text, and whether a blank line stands before it."""
+        self._lines: list[str] = []
+        self._chars = 0
+        self._cost = 0
+        self._partial = ""
+        self._gap = False
+        self._fence = ""
+        self._fence_line = ""
+        self._table_head = ""
+        self._in_list = False
+        self._blank_before = False
 
-    def append(self, text: str = "", thinking: str = "") -> None:
-        """Add a portion; costs nothing until the next :meth:`pieces`."""
-        if text:
-            self._pending.append(text)
-        if thinking:
-            self._thinking.append(thinking)
-
-    def end(self) -> None:
-        """Say that nothing more comes."""
-        self.ended = True
-
-    @property
-    def empty(self) -> bool:
-        """Whether nothing has arrived."""
-        return not (self._pending or self._held or self._thinking or self._splitter.pieces())
+    def feed(self, text: str) -> None:
+        """Add text; complete lines are assigned to pieces at once."""
+        *complete, rest = (self._partial + text).split("\n")
+        for line in complete:
+            self._add(self._cut(line) + "\n")
+        self._partial = self._cut(rest)
 
     @property
-    def thinking(self) -> str:
-        """All thinking so far."""
-        if len(self._thinking) > 1:
-            self._thinking = ["".join(self._thinking)]
-        return self._thinking[0] if self._thinking else ""
+    def open(self) -> tuple[str, bool]:
+        """The piece that may still change: text, and whether a blank line stands before it."""
+        return "".join(self._lines) + self._partial, self._gap
 
-    def pieces(self, wording: Wording, *, gap: int, expanded: bool) -> list[Piece]:
-        """List the pieces of what has arrived, with ``gap`` blank lines above."""
-        self._take()
-        done = len(self._sealed)
-        self._sealed += (MarkdownPiece(source, apart) for source, apart in self._splitter.sealed[done:])
-        source, apart = self._splitter.open
-        body = [*self._sealed, MarkdownPiece(source, apart)] if source.strip() else self._sealed
-        content = [*thinking_pieces(self.thinking, wording, expanded=expanded)]
-        if body:
-            content += [*role(wording), *body]
-        return [GapPiece(gap), *content] if gap and content else content
+    def pieces(self) -> list[tuple[str, bool]]:
+        """All pieces, the open one last when it is not empty."""
+        text, gap = self.open
+        return [*self.sealed, (text, gap)] if text.strip() else list(self.sealed)
 
-    def _take(self) -> None:
-        """Clean what is pending; a control sequence may arrive in two portions."""
-        text = self._held + "".join(self._pending)
-        self._pending.clear()
-        self._held = ""
-        cut = text.rfind(_ESC) if not self.ended else -1
-        if text.endswith("\r") and not self.ended:
-            cut = len(text) - 1
-        if cut >= 0 and len(text) - cut < _HELD_BACK:
-            text, self._held = text[:cut], text[cut:]
-        if text:
-            self._splitter.feed(clean(text))
+    def _cut(self, line: str) -> str:
+        """Assign the front of an overlong line; return the rest."""
+        limit = FENCE_CHARS if self._fence else TEXT_COST
+        start = 0
+        while len(line) - start > limit // (_SIGN_COST + 1):
+            # One character more than could ever be paid for: enough to see whether the line must be cut.
+            head = line[start : start + limit + 1]
+            end = _affordable(head, limit)
+            if end == len(head):
+                break
+            self._add(head[:end])
+            start += end
+        return line[start:]
+
+    def _add(self, line: str) -> None:
+        blank = not line.strip()
+        item = _ITEM.match(line) is not None and not self._fence
+        cost = len(line) if self._fence else len(line) + _SIGN_COST * len(_SIGN.findall(line))
+        if self._chars >= SOFT_CHARS and not self._fence and not blank:
+            if self._in_list and item:
+                self._seal(gap=False)
+            elif self._blank_before and not line[0].isspace() and not item:
+                self._seal(gap=True)
+        if self._fence:
+            full = self._chars + cost > FENCE_CHARS or len(self._lines) >= FENCE_LINES
+        elif self._table_head:
+            full = len(self._lines) >= TABLE_LINES
+        else:
+            full = self._cost + cost > (LIST_COST if self._in_list else TEXT_COST)
+        if self._lines and full:
+            self._seal(gap=self._blank_before and not self._fence and not self._in_list)
+        self._track(line, item=item, blank=blank)
+        self._lines.append(line)
+        self._chars += len(line)
+        self._cost += cost
+        self._blank_before = blank
+
+    def _seal(self, *, gap: bool) -> None:
+        text = "".join(self._lines)
+        carry = ""
+        if self._fence:
+            carry, text = self._fence_line, f"{text.rstrip(chr(10))}\n{self._fence}\n"
+        elif self._table_head and not gap:
+            carry = self._table_head
+        if text.strip():
+            self.sealed.append((text, self._gap))
+        self._gap = gap
+        self._lines = [carry] if 0 < len(carry) <= _MAX_CARRY else []
+        self._chars = self._cost = sum(map(len, self._lines))
+
+    def _track(self, line: str, *, item: bool, blank: bool) -> None:
+        """Follow fences, tables and lists, line by line."""
+        match = _FENCE.match(line)
+        if self._fence:
+            if match and match[1].startswith(self._fence) and not match[2].strip():
+                self._fence = ""
+            return
+        if match and not (match[1][0] == "`" and "`" in match[2]):
+            self._fence, self._fence_line = match[1], line
+        if "|" not in line:
+            self._table_head = ""
+        elif _TABLE_RULE.match(line) and self._lines and "|" in self._lines[-1]:
+            self._table_head = self._lines[-1] + line
+        if item:
+            self._in_list = True
+        elif self._blank_before and not blank and not line[0].isspace():
+            self._in_list = False
+
+
+def _affordable(line: str, limit: int) -> int:
+    """Return where a line must be cut: at a space near the end of what the limit buys."""
+    end = limit
+    for number, sign in enumerate(_SIGN.finditer(line), start=1):
+        if sign.start() + number * _SIGN_COST >= limit:
+            end = min(end, sign.start() + 1)
+            break
+        end = limit - number * _SIGN_COST
+    if end >= len(line):
+        return len(line)
+    end = max(1, end)
+    space = line.rfind(" ", max(1, end - _NEAR_SPACE), end)
+    return space + 1 if space > 0 else end
+
+
+def split_markdown(text: str) -> list[tuple[str, bool]]:
+    """Cut a whole text; the same pieces as feeding it bit by bit."""
+    splitter = Splitter()
+    splitter.feed(text)
+    return splitter.pieces()

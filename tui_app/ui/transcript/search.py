@@ -1,17 +1,29 @@
-"""Looking for words in everything that a session holds, painted or not. Nothing here runs on the UI loop."""
+"""Search in a conversation: hits in the texts of a session, painted or not, and where they are on screen."""
 
 import re
-import sqlite3
+from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol
 
 from tui_app.session.entries import Body, Entry
 from tui_app.session.location import Database
-from tui_app.session.stores import open_store
 from tui_app.ui.text import clean
-from tui_app.ui.transcript.pieces import readable_args
+from tui_app.ui.transcript.layout import Layout, Spot
+from tui_app.ui.transcript.lines import Line
+from tui_app.ui.transcript.pieces import (
+    Excerpt,
+    FadedPiece,
+    MarkdownPiece,
+    Piece,
+    RowPiece,
+    TextPiece,
+    readable_args,
+)
+
+# Hits in texts. Nothing of this runs on the UI loop.
 
 Part = Literal["title", "args", "thinking", "text", "excerpt"]
 """Which of an entry's texts; the last one is a piece cut out of another for showing."""
@@ -37,19 +49,6 @@ class Hit:
     """Where it begins, in characters of the clean text."""
     nth: int
     """How many places of the same part stand before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """What is shown of a text around a place that is too far inside to be painted."""
-
-    text: str
-    at: int
-    """Where the place begins in it."""
-    offset: int
-    """Where the place begins in the whole text."""
-    length: int
-    """Characters of the whole text."""
 
 
 def pattern_of(words: str) -> re.Pattern[str] | None:
@@ -136,8 +135,11 @@ def look_in_log(
     database: Database, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
 ) -> list[Hit]:
     """Every place in some entries of a session, read with a connection of the caller's thread."""
-    # Both bring the log in, which the first paint does not wait for.
+    # These bring the log in, which the first paint does not wait for.
+    import sqlite3
+
     from tui_app.session.preview import StoreBodies
+    from tui_app.session.stores import open_store
 
     try:
         with closing(open_store(database, read_only=True)) as store:
@@ -161,10 +163,134 @@ def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
 
 def excerpt_in_log(database: Database, session: str, entry: Entry, hit: Hit) -> Excerpt | None:
     """Cut out what stands around a place of the log, with a connection of the caller's thread."""
+    import sqlite3
+
     from tui_app.session.preview import StoreBodies
+    from tui_app.session.stores import open_store
 
     try:
         with closing(open_store(database, read_only=True)) as store:
             return excerpt_of(entry, StoreBodies(store, session).body(entry), hit)
     except sqlite3.Error:
         return None
+
+
+# Hits on painted lines: spans to highlight, and the line to show.
+
+_KEPT = 200
+"""Pieces whose places are cached."""
+
+
+class Span(NamedTuple):
+    """A part of one line that is highlighted, in characters right of the gutter."""
+
+    start: int
+    stop: int
+    here: bool
+    """Whether it is the place that the user has gone to."""
+
+
+class Here(NamedTuple):
+    """The place that the user has gone to: the nth one of a piece."""
+
+    slot: int
+    piece: int
+    nth: int
+
+
+Places = Sequence[Sequence[tuple[int, int, int]]]
+"""For each line of a piece: start and stop in the line, and which place of the piece that is."""
+
+
+@dataclass(slots=True)
+class Highlights:
+    """The found words on painted lines, and the one that the user has gone to."""
+
+    pattern: re.Pattern[str]
+    here: Here | None = None
+    _known: OrderedDict[Piece, tuple[Sequence[Line], Places]] = field(default_factory=OrderedDict)
+
+    def spans(self, layout: Layout, spot: Spot) -> Iterator[Span]:
+        """Yield what to highlight on a line that is being painted."""
+        lines = layout.lines(spot.slot, spot.piece)
+        places = self._places(layout.block(spot.slot).pieces[spot.piece], lines)
+        for start, stop, nth in places[spot.line] if spot.line < len(places) else ():
+            yield Span(start, stop, self.here == (spot.slot, spot.piece, nth))
+
+    def go(self, layout: Layout, slot: int, hit: Hit, *, excerpt_at: int | None = None) -> Spot:
+        """Go to a hit and return the spot of its line.
+
+        Args:
+            layout: The layout that shows it.
+            slot: The entry.
+            hit: The place.
+            excerpt_at: Where it stands in the excerpt that is shown, if it is shown in one.
+        """
+        for number, piece in enumerate(layout.block(slot).pieces):
+            nth = _nth(piece, hit, excerpt_at, self.pattern)
+            if nth is None:
+                continue
+            if nth < 0:
+                hit = replace(hit, nth=-nth - 1)
+                continue
+            lines = layout.lines(slot, number)
+            places = self._places(piece, lines)
+            line = next((at for at, found in enumerate(places) if any(n == nth for *_, n in found)), 0)
+            self.here = Here(slot, number, nth)
+            return Spot(slot, number, line)
+        self.here = None
+        return Spot(slot, 0, 0)
+
+    def _places(self, piece: Piece, lines: Sequence[Line]) -> Places:
+        known = self._known.get(piece)
+        if known is not None and known[0] is lines:
+            return known[1]
+        places = places_on(lines, self.pattern)
+        self._known[piece] = (lines, places)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        return places
+
+
+def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
+    """Which place of a piece a hit is; None for none of it.
+
+    Below zero: it stands further down, and so many places (plus one) are still to be counted off.
+    """
+    bare = piece.piece if isinstance(piece, FadedPiece) else piece
+    if isinstance(bare, RowPiece):
+        return 0 if hit.part == "title" and pattern.search(bare.title) else None
+    if isinstance(bare, MarkdownPiece):
+        if bare.part != hit.part or excerpt_at is not None:
+            return None
+        count = sum(1 for _ in pattern.finditer(bare.source))
+        return hit.nth if hit.nth < count else count - hit.nth - 1
+    if not isinstance(bare, TextPiece):
+        return None
+    if hit.part == "title":
+        return 0 if not bare.part and pattern.search(bare.text) else None
+    part, at = (hit.part, hit.at) if excerpt_at is None else ("excerpt", excerpt_at)
+    inside = at - bare.start
+    if bare.part != part or not 0 <= inside < max(1, len(bare.text)):
+        return None
+    return sum(1 for match in pattern.finditer(bare.text) if match.start() < inside)
+
+
+def places_on(lines: Sequence[Line], pattern: re.Pattern[str]) -> Places:
+    """Find the words on painted lines, also where one was broken over two."""
+    starts: list[int] = []
+    text = ""
+    for line in lines:
+        text += line.join if starts else ""
+        starts.append(len(text))
+        text += line.text[line.lead : line.end]
+    places: list[list[tuple[int, int, int]]] = [[] for _ in lines]
+    for nth, match in enumerate(pattern.finditer(text)):
+        for number in range(bisect_right(starts, match.start()) - 1, len(lines)):
+            line, begin = lines[number], match.start() - starts[number]
+            stop = min(match.end() - starts[number], line.end - line.lead)
+            if stop > max(0, begin):
+                places[number].append((max(0, begin) + line.lead, stop + line.lead, nth))
+            if number + 1 == len(lines) or match.end() <= starts[number + 1]:
+                break
+    return places

@@ -1,0 +1,389 @@
+"""How entries become pieces: their order, what is folded, and the words of each kind."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import NamedTuple, assert_never
+
+from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, tokens
+from tui_app.ui.themes import Tone
+from tui_app.ui.transcript.pieces import (
+    Excerpt,
+    FadedPiece,
+    GapPiece,
+    MarkdownPiece,
+    Piece,
+    RowPiece,
+    Splitter,
+    TextPiece,
+    clip,
+    readable_args,
+    split_markdown,
+    text_pieces,
+)
+
+TOOL_LINES = 400
+"""An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
+TOOL_CHARS = 60_000
+"""Characters of either, head and tail together."""
+INDENT = 4
+"""Cells in front of what an opened entry shows."""
+LEFT = "left behind"
+"""What a row says that a rewind took out of the model's view."""
+STATE_WORDS: dict[EntryState, str] = {
+    "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
+    "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
+    "discarded": "discarded", "vetoed": "vetoed",
+}  # fmt: skip
+
+
+class Wording(NamedTuple):
+    """What the words and signs of an entry depend on."""
+
+    glyphs: Glyphs
+    plain: bool = False
+    """Role words before every message, for people who hear the screen or see no colour."""
+    tz: tzinfo | None = None
+    scale: float = 1.0
+    """Tokens as the model counts them for each counted one."""
+
+
+def pinned(entry: Entry, wording: Wording) -> str:
+    """The sign and word of a pinned entry; empty for others."""
+    return f"{wording.glyphs.pin} pinned" if entry.pinned else ""
+
+
+def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piece]:
+    """List the pieces of what an entry shows when it is opened; of a long text head and tail.
+
+    Args:
+        text: The text, as it came.
+        wording: Signs and words.
+        tone: The text's colour.
+        part: Which text of the entry it is, for selections.
+    """
+    # Tabs lead to columns, as behind the numbers of lines.
+    head, note, tail = clip(
+        text, TOOL_CHARS, TOOL_LINES, wash=lambda part: clean(part.expandtabs(len(TAB))).strip("\n")
+    )
+    yield from text_pieces(head, tone, INDENT, part=part)
+    if note:
+        yield TextPiece(f"{wording.glyphs.dots} {note}", Tone.WARNING, indent=INDENT)
+        yield from text_pieces(tail, tone, INDENT, part="tail")
+
+
+# The pieces of what is said: prompts, answers whether finished or not, the thinking before them.
+
+BODY_CHARS = 300_000
+"""Of a longer prompt or answer head and tail are shown, and what is between is counted."""
+
+
+def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
+    """List the pieces of what the person said."""
+    states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
+    right = f" {wording.glyphs.separator} ".join(filter(None, states))
+    yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
+    head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
+    yield from text_pieces(head, Tone.TEXT)
+    if note:
+        yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
+        yield from text_pieces(tail, Tone.TEXT, part="tail")
+
+
+def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
+    """List the pieces of an answer, finished or not."""
+    yield from thinking_pieces(thinking, wording, expanded=expanded)
+    head, note, tail = clip(text, BODY_CHARS, None, wash=clean)
+    if not head.strip():
+        return
+    yield from role(wording)
+    yield from (MarkdownPiece(source, gap) for source, gap in split_markdown(head))
+    if note:
+        yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
+        yield from (MarkdownPiece(source, gap, "tail") for source, gap in split_markdown(tail))
+
+
+def role(wording: Wording) -> Iterator[Piece]:
+    """The word before an answer; only in plain mode, elsewhere the layout says it."""
+    if wording.plain:
+        yield RowPiece("", "Model:", Tone.ROLE, ornament=True)
+
+
+def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
+    """The row that stands for the thinking before an answer, and the thinking itself when opened."""
+    if not thinking.strip():
+        return
+    lines = count_lines(thinking)
+    sign = wording.glyphs.expanded if expanded else wording.glyphs.collapsed
+    title = f"thinking {wording.glyphs.separator} {count(lines, 'line')}"
+    yield RowPiece(sign, title, Tone.DIM, fold=True)
+    if expanded:
+        yield from clipped(thinking, wording, Tone.DIM, "thinking")
+
+
+def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
+    """The row below an answer that did not come to its end."""
+    if entry.state in ("interrupted", "cancelled", "failed"):
+        yield RowPiece(
+            wording.glyphs.cross, f"{STATE_WORDS[entry.state]}: the answer ends here", Tone.WARNING
+        )
+
+
+# Says which pieces an entry is painted from: order, what is folded away, and how events are worded.
+
+_TITLE_CELLS = 400
+_ROW_KINDS = frozenset(
+    {
+        "tool",
+        "system",
+        "hook",
+        "memory",
+        "rewrite",
+        "truncation",
+        "model",
+        "checkpoint",
+        "clear",
+        "notice",
+        "approval",
+        "files",
+    }
+)
+_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
+
+
+def foldable(entry: Entry) -> bool:
+    """Whether enter opens and closes this entry in place."""
+    return entry.kind in _FOLDED_KINDS or entry.kind == "assistant"
+
+
+def has_lines(entry: Entry) -> bool:
+    """Whether an entry is painted at all; an answer that only calls tools is not."""
+    return entry.kind != "assistant" or bool(entry.chars)
+
+
+def has_details(entry: Entry) -> bool:
+    """Whether enter shows this entry on a screen of its own."""
+    return entry.kind in ("compaction", "error")
+
+
+def needs_body(entry: Entry, *, expanded: bool) -> bool:
+    """Whether painting needs the full text; a folded row is painted from its title alone."""
+    return expanded or entry.kind in ("user", "assistant", "error")
+
+
+def distance(entry: Entry, before: Entry | None) -> int:
+    """Blank lines above an entry: rows of one kind of weight stand close together."""
+    if before is None or not has_lines(entry):
+        return 0
+    close = entry.kind in _ROW_KINDS or entry.kind == "assistant"
+    return 0 if close and before.kind in _ROW_KINDS else 1
+
+
+def distance_of_answer(before: Entry | None) -> int:
+    """Blank lines above an answer that has text."""
+    return 0 if before is None or before.kind in _ROW_KINDS else 1
+
+
+def estimate(entry: Entry, before: Entry | None, width: int) -> int:
+    """Guess the height of a folded entry that was never painted, in lines."""
+    if entry.kind == "user":
+        return distance(entry, before) + 2 + entry.chars // width
+    if entry.kind == "assistant":
+        return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
+    return distance(entry, before) + (2 if entry.kind in ("compaction", "error") else 1)
+
+
+def pieces(
+    entry: Entry,
+    before: Entry | None,
+    body: Body,
+    wording: Wording,
+    *,
+    expanded: bool,
+    excerpt: Excerpt | None = None,
+) -> list[Piece]:
+    """List the pieces of an entry.
+
+    Args:
+        entry: The row.
+        before: The visible entry above it, if any.
+        body: Its full text; empty when :func:`needs_body` says that it is not needed.
+        wording: Signs and words.
+        expanded: Whether the person opened it.
+        excerpt: What is shown besides of a text that is too long to be shown whole.
+
+    Returns:
+        Pieces from top to bottom; none when there is nothing to show.
+    """
+    content = list(_content(entry, body, wording, expanded=expanded))
+    if excerpt is not None:
+        where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
+        content.append(TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT))
+        content += text_pieces(excerpt.text, Tone.TEXT, INDENT, part="excerpt")
+        content.append(TextPiece(wording.glyphs.dots, Tone.WARNING, indent=INDENT))
+    if entry.left:
+        content = [FadedPiece(piece) for piece in content]
+    gap = distance(entry, before)
+    return [GapPiece(gap), *content] if gap and content else content
+
+
+def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
+    match entry.kind:
+        case "user":
+            yield from prompt(entry, body, wording)
+        case "assistant":
+            if entry.pinned:
+                yield RowPiece("", pinned(entry, wording), Tone.ACCENT, ornament=True)
+            yield from answer(body.text, body.thinking, wording, expanded=expanded)
+            yield from stopped(entry, wording)
+        case "tool" | "system" | "hook" | "memory":
+            yield from _folded(entry, body, wording, expanded=expanded)
+        case "compaction":
+            yield from _compaction(entry, wording)
+        case "error":
+            yield from _error(entry, body, wording)
+        case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice" | "approval" | "files":
+            yield _row(entry, wording)
+        case _:
+            assert_never(entry.kind)
+
+
+def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
+    glyphs = wording.glyphs
+    bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
+    size = f"{tokens(round(entry.tokens * wording.scale))} tok" if entry.tokens else ""
+    inside = count(entry.calls, "call") if entry.calls else ""
+    mark = f"{glyphs.cross} {STATE_WORDS[entry.state]}" if bad else STATE_WORDS[entry.state]
+    marks = (mark if bad or not entry.left else "", LEFT if entry.left else "")
+    right = f" {glyphs.separator} ".join(filter(None, (*marks, pinned(entry, wording), inside, size)))
+    title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
+    sign = glyphs.expanded if expanded else glyphs.collapsed
+    yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)
+    if not expanded:
+        return
+    if body.args.strip():
+        yield from clipped(readable_args(body.args), wording, Tone.DIM, "args")
+    if body.text.strip():
+        yield from clipped(body.text, wording, Tone.TEXT, "text")
+    elif entry.kind in ("tool", "hook"):
+        told = {"running": "(still running)", "waiting": "(not begun)"}.get(entry.state, "(no output)")
+        yield TextPiece(told, Tone.DIM, indent=INDENT)
+
+
+def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
+    glyphs = wording.glyphs
+    title = one_line(entry.title, _TITLE_CELLS)
+    done = entry.state in ("ok", "undone")
+    if done and not title.lower().startswith("conversation compacted"):
+        title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
+    if not done and not title.lower().startswith("compaction "):
+        word = STATE_WORDS[entry.state]  # also the title of one that ended without a reason
+        told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
+        title = f"Compaction {word}{told}"
+    yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
+    hints = {
+        "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
+        "undone": f"undone: what it replaced is back {glyphs.separator} enter shows what it was",
+    }
+    yield TextPiece(hints.get(entry.state, "enter shows details"), Tone.DIM, indent=2)
+
+
+def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
+    """Paint what happened and what to do; the raw text stays behind enter."""
+    title = one_line(entry.title, 4 * _TITLE_CELLS)
+    lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
+    # The title is the beginning of the text: said in full, once.
+    if lines and lines[0].startswith(title.removesuffix("…")):
+        title, *lines = lines
+    if entry.left:
+        title += f" {wording.glyphs.separator} {LEFT}"
+    yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
+    yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
+
+
+def _row(entry: Entry, wording: Wording) -> Piece:
+    glyphs = wording.glyphs
+    signs = {
+        "model": glyphs.arrow,
+        "checkpoint": glyphs.checkpoint,
+        "truncation": glyphs.load_line,
+        "rewrite": glyphs.load_line,
+    }
+    title = one_line(entry.title, _TITLE_CELLS)
+    if entry.kind == "clear" and entry.state == "undone":
+        title = f"{title or 'Conversation cleared'} · taken back"
+    elif entry.kind == "clear" and not title:
+        title = "Conversation cleared. The model starts afresh; nothing above is lost."
+    if entry.kind == "files" and "taken back" not in title:
+        title += " · taken back" if entry.state == "undone" else " · u takes it back"
+    if entry.kind == "rewrite":
+        title += " · taken back" if entry.state == "undone" else " · u takes it back"
+    return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
+
+
+# The answer that is being written: cheap to add to, painted piece by piece.
+
+_ESC = "\x1b"
+_HELD_BACK = 64
+"""At most so many characters are held back in case an escape sequence is still arriving."""
+
+
+class LiveMessage:
+    """Collects streamed text and thinking.
+
+    Text is split into finished pieces and one that grows, so only the growing one is laid out again. The
+    pieces are the ones that the finished entry will be made of: handing over changes nothing on screen.
+    """
+
+    def __init__(self) -> None:
+        self._splitter = Splitter()
+        self._pending: list[str] = []
+        self._held = ""
+        self._thinking: list[str] = []
+        self._sealed: list[Piece] = []
+        self.ended = False
+
+    def append(self, text: str = "", thinking: str = "") -> None:
+        """Add a portion; costs nothing until the next :meth:`pieces`."""
+        if text:
+            self._pending.append(text)
+        if thinking:
+            self._thinking.append(thinking)
+
+    def end(self) -> None:
+        """Say that nothing more comes."""
+        self.ended = True
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has arrived."""
+        return not (self._pending or self._held or self._thinking or self._splitter.pieces())
+
+    @property
+    def thinking(self) -> str:
+        """All thinking so far."""
+        if len(self._thinking) > 1:
+            self._thinking = ["".join(self._thinking)]
+        return self._thinking[0] if self._thinking else ""
+
+    def pieces(self, wording: Wording, *, gap: int, expanded: bool) -> list[Piece]:
+        """List the pieces of what has arrived, with ``gap`` blank lines above."""
+        text = self._held + "".join(self._pending)
+        self._pending.clear()
+        self._held = ""
+        # A control sequence may arrive in two portions.
+        cut = text.rfind(_ESC) if not self.ended else -1
+        if text.endswith("\r") and not self.ended:
+            cut = len(text) - 1
+        if cut >= 0 and len(text) - cut < _HELD_BACK:
+            text, self._held = text[:cut], text[cut:]
+        if text:
+            self._splitter.feed(clean(text))
+        done = len(self._sealed)
+        self._sealed += (MarkdownPiece(source, apart) for source, apart in self._splitter.sealed[done:])
+        source, apart = self._splitter.open
+        body = [*self._sealed, MarkdownPiece(source, apart)] if source.strip() else self._sealed
+        content = [*thinking_pieces(self.thinking, wording, expanded=expanded)]
+        if body:
+            content += [*role(wording), *body]
+        return [GapPiece(gap), *content] if gap and content else content

@@ -1,0 +1,254 @@
+"""Markdown laid out as lines: rich does the block structure, this module the lines and the colours.
+
+Nothing is interpreted that a model could abuse or that would be lost: HTML is shown as text, links show
+their target and are not clickable, reference definitions stay visible. Parser and lexers cost 50 ms to
+import, so this module is imported when there is Markdown to show, not before the first frame.
+"""
+
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.table import Table
+from rich.text import Text
+
+from tui_app.ui.text import clean, wrap_spans
+from tui_app.ui.themes import Palette, Tone
+from tui_app.ui.transcript.lines import Line, Painter
+
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
+_JOINS = ("\n", " ", "")
+_MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
+"""Put on the first content segment of a line: how it continues the line before, and where content begins."""
+CODE_INDENT = 4
+COLUMN_CELLS = 8
+"""Room that each column of a table needs, distance included, to be read as one."""
+
+
+class _Wrapped:
+    """Text broken into lines that remember whether the break stands in the source."""
+
+    def __init__(self, text: Text, indent: int = 0) -> None:
+        self.text = text
+        self.indent = indent
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        spans = list(wrap_spans(self.text.plain, max(1, options.max_width - self.indent)))
+        cuts = sorted({cut for start, stop, _ in spans for cut in (start, stop)} - {0})
+        parts = self.text.divide(cuts)
+        begins = dict(zip([0, *cuts], parts, strict=False))
+        for start, stop, join in spans:
+            if self.indent:
+                yield Segment(" " * self.indent)
+            if stop > start:
+                first, *others = begins[start].render(console)
+                mark = _MARKS[_JOINS.index(join)]
+                yield Segment(first.text, (first.style or Style.null()) + mark)
+                yield from others
+            yield Segment.line()
+
+
+class _Paragraph(markdown.Paragraph):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _Wrapped(self.text)
+
+
+class _Heading(markdown.Heading):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _Wrapped(self.text)
+
+
+class _Code(markdown.CodeBlock):
+    @classmethod
+    def create(cls, markdown: markdown.Markdown, token: Token) -> "_Code":
+        element = cls((token.info or "").partition(" ")[0], "")
+        element.painter = markdown.painter if isinstance(markdown, _Markdown) else None
+        return element
+
+    painter: Painter | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = self.text.plain.rstrip()
+        text = colour_code(code, self.lexer_name, self.painter.palette) if self.painter else Text(code)
+        yield _Wrapped(text, CODE_INDENT)
+
+
+class _Item(markdown.ListItem):
+    """A list item whose sign is Markdown again when it is copied."""
+
+    def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from self._with_sign(" • ", "markdown.item.bullet", console, options)
+
+    def render_number(
+        self, console: Console, options: ConsoleOptions, number: int, last_number: int
+    ) -> RenderResult:
+        # Of one width up to 99, for nobody knows yet how long a list becomes of which pieces are laid out.
+        sign = f"{number}.".rjust(3) + " "
+        yield from self._with_sign(sign, "markdown.item.number", console, options)
+
+    def _with_sign(self, sign: str, style: str, console: Console, options: ConsoleOptions) -> RenderResult:
+        inner = options.update(width=max(1, options.max_width - len(sign)))
+        for number, line in enumerate(
+            console.render_lines(self.elements, inner, style=self.style, pad=False)
+        ):
+            yield Segment(" " * len(sign)) if number else Segment(sign, console.get_style(style))
+            yield from line
+            yield Segment.line()
+
+
+class _Table(markdown.TableElement):
+    """A table whose cells fold long words; where its columns have no room, its rows as text."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            if isinstance(table, Table):
+                if options.max_width < len(table.columns) * COLUMN_CELLS:
+                    head = [self.header.row] if self.header and self.header.row else []
+                    rows = [*head, *(self.body.rows if self.body else ())]
+                    cells = (Text(" | ").join(cell.content for cell in row.cells) for row in rows)
+                    yield _Wrapped(Text("\n").join(cells))
+                    continue
+                table.show_edge = False
+                for column in table.columns:
+                    column.overflow = "fold"
+            yield table
+
+
+class _Markdown(markdown.Markdown):
+    elements = {  # noqa: RUF012 (declared so by rich)
+        **markdown.Markdown.elements,
+        "paragraph_open": _Paragraph,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "list_item_open": _Item,
+        "table_open": _Table,
+    }
+
+    def __init__(self, source: str, painter: Painter) -> None:
+        super().__init__("", hyperlinks=False)
+        self.painter = painter
+        self.parsed = _PARSER.parse(source)
+        _make_safe(self.parsed)
+
+    @property
+    def begins_with_list(self) -> bool:
+        """Whether the first block is a list."""
+        return bool(self.parsed) and self.parsed[0].type in ("bullet_list_open", "ordered_list_open")
+
+
+def _make_safe(tokens: Iterable[Token]) -> None:
+    """Clean what entities decoded to, and make words of images and of the link that is its own text."""
+    for token in tokens:
+        token.content = clean(token.content)
+        if token.type == "image":
+            # As words of the sentence; rich would paint an image apart from it, and before it.
+            label = f"[image: {token.content}]" if token.content else "[image]"
+            token.content = f"{label} ({clean(str(token.attrs.get('src', '')))})"
+            token.type, token.tag, token.children = "text", "", None
+        children = token.children
+        if children:
+            _make_safe(children)
+            for index, child in enumerate(children[:-2]):
+                own = children[index + 1].content == child.attrs.get("href")
+                if child.type == "link_open" and own and children[index + 2].type == "link_close":
+                    child.type, children[index + 2].type = "text", "text"
+                    child.nesting = children[index + 2].nesting = 0
+
+
+def markdown_lines(source: str, painter: Painter) -> list[Line]:
+    """Lay out a piece of Markdown.
+
+    Args:
+        source: Clean Markdown of bounded length.
+        painter: Width, colours and signs.
+
+    Returns:
+        Its lines, without blank ones at the end.
+    """
+    console = painter.console
+    options = console.options.update(width=painter.width, height=None)
+    try:
+        document = _Markdown(source, painter)
+        rows = console.render_lines(document, options, pad=False)
+    except Exception:
+        # The text is not trusted and two libraries walk through it: a defect there must not end the program.
+        return _as_is(source, painter)
+    lines = [_line(row, painter) for row in rows]
+    if lines and not lines[0].text and document.begins_with_list:
+        # Rich puts a distance in front of every list, but the list may have begun in the piece before.
+        del lines[0]
+    while lines and not lines[-1].text:
+        lines.pop()
+    return lines or _as_is(source, painter)
+
+
+def _as_is(source: str, painter: Painter) -> list[Line]:
+    """Show the source where layout gave nothing, for example what is nested too deeply."""
+    text = source.strip("\n")
+    spans = wrap_spans(text, painter.width) if text.strip() else ()
+    return [painter.line([Segment(text[start:stop])], join=join) for start, stop, join in spans]
+
+
+def _line(row: list[Segment], painter: Painter) -> Line:
+    """Make a line of a row that rich has laid out: find where its content begins, and use our own signs."""
+    before = 0
+    for segment in row:
+        number = segment.style.meta.get("join") if segment.style else None
+        if isinstance(number, int):
+            ornament = "".join(part.text for part in row)[:before]
+            # A list sign says something, so it is copied; the bar of a quote and indents are not.
+            keep = number == 0 and bool(ornament.strip(" ▌"))
+            glyphs, signed, at = painter.glyphs, list[Segment](), 0
+            for text, style, control in row:
+                spelled = text.replace("•", glyphs.item).replace("▌", glyphs.quote) if at < before else text
+                signed.append(Segment(spelled, style, control))
+                at += len(text)
+            return painter.line(signed, lead=0 if keep else before, join=_JOINS[number])
+        before += len(segment.text)
+    return painter.line(row)
+
+
+# Colours source code with the tones of the theme, so that it is legible on light and dark alike.
+
+_MAX_CHARS = 8_000
+"""Longer code stays uncoloured: lexers are regular expressions, and the text is not trusted."""
+_TONES: dict[tuple[str, ...], Tone] = {
+    ("Comment",): Tone.COMMENT,
+    ("Keyword",): Tone.KEYWORD,
+    ("Operator", "Word"): Tone.KEYWORD,
+    ("Literal", "String"): Tone.STRING,
+    ("Literal", "Number"): Tone.NUMBER,
+    ("Name", "Function"): Tone.NAME,
+    ("Name", "Class"): Tone.NAME,
+    ("Name", "Builtin"): Tone.NAME,
+    ("Name", "Decorator"): Tone.NAME,
+    ("Name", "Tag"): Tone.KEYWORD,
+    ("Generic", "Inserted"): Tone.ADDED,
+    ("Generic", "Deleted"): Tone.REMOVED,
+    ("Generic", "Heading"): Tone.NAME,
+}
+
+
+def colour_code(code: str, language: str, palette: Palette) -> Text:
+    """Return code as text with one style per token.
+
+    Args:
+        code: Clean source code.
+        language: Name as given after the fence; unknown or empty leaves the code in one tone.
+        palette: Where the styles come from.
+    """
+    plain = Text(code, style=palette.accent_of(Tone.TEXT), end="")
+    if not language or len(code) > _MAX_CHARS:
+        return plain
+    styles: dict[tuple[str, ...], Style] = {kind: palette.accent_of(tone) for kind, tone in _TONES.items()}
+    syntax = Syntax("", language, theme=ANSISyntaxTheme(styles))
+    coloured = syntax.highlight(code)
+    coloured.rstrip()
+    # Lexers add or drop line ends at either side; a text of other length would shift every line break.
+    return coloured if coloured.plain == code.rstrip() else plain
