@@ -273,7 +273,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def _build(self) -> ApprovalDetail:
         """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked."""
-        from tui_app.ui.prompt.editor import WrittenLine
+        from tui_app.ui.fields import WrittenLine
 
         detail = ApprovalDetail(id="approval-scroll")
         self.mount(

@@ -14,8 +14,8 @@ from textual.widgets import Input, Static
 
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
+from tui_app.ui.fields import WrittenLine
 from tui_app.ui.lists import Row, RowList
-from tui_app.ui.prompt.editor import WrittenLine
 from tui_app.ui.text import one_line, tokens
 
 # The words of the items of the next request: pure functions from the ledger to rows.

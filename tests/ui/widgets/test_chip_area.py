@@ -1,6 +1,7 @@
 """Pastes that stand as chips, taken back and done again in any order."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,7 +10,9 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui_app.ui.prompt.editor import ChipArea, WrittenArea
+from tui_app.ui.fields import WrittenArea
+from tui_app.ui.prompt.completion import FileFinder, OfferList
+from tui_app.ui.prompt.editor import PromptEditor
 
 LARGE = "\n".join(f"line {number}" for number in range(63))
 OTHER = "\n".join(f"row {number} of another text" for number in range(40))
@@ -22,15 +25,16 @@ KEYS = (
 
 
 class Desk(App[None]):
-    CSS = "ChipArea { height: auto; max-height: 8; }"
     BINDINGS = [("ctrl+o", "expand", "Expand")]  # noqa: RUF012 (declared so by Textual)
 
     def compose(self) -> ComposeResult:
-        yield ChipArea()
+        self.offers = OfferList()
+        yield self.offers
+        yield PromptEditor(self.offers, FileFinder(Path.cwd()))
 
     @property
-    def area(self) -> ChipArea:
-        return self.query_one(ChipArea)
+    def area(self) -> PromptEditor:
+        return self.query_one(PromptEditor)
 
     def action_expand(self) -> None:
         self.area.action_expand()

@@ -21,8 +21,8 @@ from textual.types import CSSPathType
 from textual.widgets import Button, Input, Static, TextArea
 
 from tui_app.ui.failures import TellsFailures
+from tui_app.ui.fields import ReadArea, WrittenLine
 from tui_app.ui.keys import Hint, HintRow
-from tui_app.ui.prompt.editor import ReadArea, WrittenLine
 from tui_app.ui.prompt.paste import normalise
 from tui_app.ui.text import clean, one_line
 from tui_app.ui.transcript.pieces import clip

@@ -23,8 +23,8 @@ from tui_app.session.agent_view import Difference
 from tui_app.session.event_heads import Head
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint
-from tui_app.ui.prompt.editor import WrittenArea
 from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
 
 # The names of a compaction's six parts: in a row where they fit, else only that of the one shown.

@@ -16,9 +16,9 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog
+from tui_app.ui.fields import WrittenLine
 from tui_app.ui.keys import Hint
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
-from tui_app.ui.prompt.editor import WrittenLine
 from tui_app.ui.text import clean, one_line
 
 Result = TypeVar("Result")

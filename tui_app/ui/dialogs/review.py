@@ -23,8 +23,8 @@ from tui_app.events import CompactionProgress, CompactionProposed, CompactionSta
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
 from tui_app.ui.dialogs.compaction import COLOURS
+from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint
-from tui_app.ui.prompt.editor import WrittenArea
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
 

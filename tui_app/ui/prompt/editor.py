@@ -5,184 +5,25 @@ from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.actions import SkipAction
-from textual.geometry import Offset
 from textual.message import Message
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from tui_app.references import mentions
 from tui_app.ui.commands import CustomCommand, text_opens
+from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import as_bindings
-from tui_app.ui.plain_lines import Exact
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
-from tui_app.ui.prompt.paste import Chips, Side, normalise
+from tui_app.ui.prompt.paste import Chips, Side, is_large, normalise
 from tui_app.ui.text import clean, tamed
 
 if TYPE_CHECKING:
     from tui_app.ui.type_ahead import EarlyKeys
 
-# Fields in which a person writes: what is pasted is cleaned like every text that comes from outside.
-
-if TYPE_CHECKING:
-    from textual.widget import Widget as _Mixed
-else:
-    _Mixed = object
-
-
-class ActsInOrder(_Mixed):
-    """A field that does what its keys are bound to in the order they were typed.
-
-    A binding runs outside the field's queue: where a line hangs, letters typed behind backspace would come
-    before it.
-    """
-
-    async def on_key(self, event: events.Key) -> None:
-        """Act at once on a key that is bound, here or further out."""
-        active = self.screen.active_bindings.get(event.key)
-        if active is None or event.is_printable:
-            return
-        if await self.app.run_action(active.binding.action, active.node):
-            event.prevent_default()
-            event.stop()
-
-
-class WrittenArea(Exact, ActsInOrder, TextArea):
-    """A text area whose pastes hold no sign that acts, hides or reorders.
-
-    Its lines are those that a person wrote, however they are wrapped: what deletes to the end of one takes
-    all of it, as a shell does.
-    """
-
-    def action_delete_to_start_of_line(self) -> None:
-        """Delete what stands before the cursor in its line; at its start join it to the one before."""
-        row, column = self.selection.end
-        if self.read_only or not column:
-            super().action_delete_to_start_of_line()
-        else:
-            self.delete((row, 0), (row, column), maintain_selection_offset=False)
-
-    def action_delete_to_end_of_line(self) -> None:
-        """Delete what stands behind the cursor in its line."""
-        row, column = self.selection.end
-        if not self.read_only:
-            end = (row, len(self.document.get_line(row)))
-            self.delete((row, column), end, maintain_selection_offset=False)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert what may reach the terminal."""
-        event.prevent_default()
-        event.stop()
-        if not self.read_only:
-            self.replace(clean(event.text, keep_tabs=True), *self.selection, maintain_selection_offset=False)
-
-    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor, unless it stands behind the end of the text.
-
-        Undoing takes the text back first and the cursor after it. Between the two the scroll bar may go, and
-        the text area then looks for the cursor in a line that is no longer there.
-        """
-        if self.cursor_location[0] >= self.document.line_count:
-            return Offset(0, 0)
-        return super().scroll_cursor_visible(center, animate)
-
-
-class ReadArea(Exact, TextArea):
-    """A text area in which one only reads."""
-
-
-class WrittenLine(Exact, ActsInOrder, Input):
-    """One line; of a paste it takes the first."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave up, down and the like to what is around a line: there is nothing in it to scroll to."""
-        return not action.startswith(("scroll_", "page_")) and super().check_action(action, parameters)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert what may reach the terminal."""
-        event.prevent_default()
-        event.stop()
-        lines = clean(event.text).splitlines()
-        self.replace(lines[0] if lines else "", *self.selection)
-
-
-# A text area in which large pastes stand as chips: looked into, deleted and sent as one.
-
-
-class ChipArea(WrittenArea):
-    """Knows what each ``[pasted 63 lines]`` in its text stands for."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus")
-        self._chips = Chips()
-
-    @property
-    def draft(self) -> str:
-        """The text with its chips expanded."""
-        return self._chips.expand(self.text)
-
-    @property
-    def pastes(self) -> list[tuple[str, str]]:
-        """The chips in the text with what they stand for."""
-        return self._chips.within(self.text)
-
-    @property
-    def cursor_line(self) -> str:
-        """The line in which the cursor stands."""
-        return self.document.get_line(self.cursor_location[0])
-
-    def chip_at_cursor(self, side: Side = "any") -> tuple[int, int] | None:
-        """Columns of the chip that the cursor stands at; none while text is selected."""
-        if not self.selection.is_empty:
-            return None
-        return self._chips.touching(self.cursor_line, self.cursor_location[1], side)
-
-    def fill_in(self, text: str, start: int, end: int, back: int = 0) -> None:
-        """Put a text between two columns of the cursor's line, and the cursor behind it.
-
-        Args:
-            text: What to put there.
-            start: First column that goes.
-            end: Column behind the last one that goes.
-            back: Signs by which the cursor then stands before the end of the text.
-        """
-        row, _ = self.cursor_location
-        done = self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
-        row, column = done.end_location
-        self.move_cursor((row, column - back))
-
-    def action_expand(self) -> None:
-        """Put a pasted text in place of its chip, to read and change it."""
-        if (place := self.chip_at_cursor()) is not None:
-            body = self._chips.expand(self.cursor_line[slice(*place)])
-            self.fill_in(clean(body, keep_tabs=True), *place)
-
-    def action_delete_left(self) -> None:
-        """Delete the sign before the cursor; a chip as a whole, because a part of it stands for nothing."""
-        if (place := self.chip_at_cursor("before")) is not None:
-            self.fill_in("", *place)
-        else:
-            super().action_delete_left()
-
-    def action_delete_right(self) -> None:
-        """Delete the sign behind the cursor; a chip as a whole."""
-        if (place := self.chip_at_cursor("behind")) is not None:
-            self.fill_in("", *place)
-        else:
-            super().action_delete_right()
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert a paste; a large one as a chip. Line ends in it never send."""
-        event.prevent_default()
-        event.stop()
-        body = normalise(event.text)
-        shown = self._chips.add(body) if self._chips.is_large(body) else clean(body, keep_tabs=True)
-        self.replace(shown, *self.selection, maintain_selection_offset=False)
-
-
-# Walking through earlier prompts without losing the draft that was being written.
+DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
 class PromptHistory:
-    """Earlier prompts, oldest first, and where the person stands among them."""
+    """Earlier prompts, oldest first, and the place of the user among them; the draft is kept meanwhile."""
 
     def __init__(self, prompts: list[str] | None = None) -> None:
         self.prompts: list[str] = list(prompts or [])
@@ -196,7 +37,7 @@ class PromptHistory:
         self._at = None
 
     def back(self, draft: str) -> str | None:
-        """The prompt before, or ``None`` at the oldest. The first step keeps ``draft`` for the way back."""
+        """Return the prompt before, or None at the oldest; the first step keeps ``draft``."""
         if self._at is None:
             self._draft = draft
         at = len(self.prompts) if self._at is None else self._at
@@ -206,7 +47,7 @@ class PromptHistory:
         return self.prompts[self._at]
 
     def forward(self) -> str | None:
-        """The prompt after, at the end the draft itself; ``None`` when not among earlier prompts."""
+        """Return the prompt after, at the end the draft itself; None when not among earlier prompts."""
         if self._at is None:
             return None
         self._at += 1
@@ -216,12 +57,15 @@ class PromptHistory:
         return self._draft
 
     def stop(self) -> None:
-        """Forget the place: the person went on typing."""
+        """Forget the place: the user went on typing."""
         self._at = None
 
 
-class PromptEditor(ChipArea):
-    """Where the person writes. It knows nothing of models or sessions: it posts what was asked."""
+class PromptEditor(WrittenArea):
+    """The field for prompts. It knows nothing of models or sessions: it posts what was asked.
+
+    A large paste is a chip, ``[pasted 63 lines]``: looked into, deleted and sent as one.
+    """
 
     BINDINGS = as_bindings("prompt")
     HELP = "Enter sends, ctrl+j starts a new line, / lists commands, @ files, up brings earlier prompts back."
@@ -234,7 +78,7 @@ class PromptEditor(ChipArea):
 
     @dataclass
     class Submitted(Message):
-        """The person sent ``text``, chips expanded: a prompt, or a command that exists. Never empty."""
+        """The user sent ``text``, chips expanded: a prompt, or a command that exists. Never empty."""
 
         editor: "PromptEditor"
         text: str
@@ -277,7 +121,8 @@ class PromptEditor(ChipArea):
             prompts: Earlier prompts, oldest first.
             id: Textual id.
         """
-        super().__init__(id=id)
+        super().__init__(id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus")
+        self._chips = Chips()
         self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
         self._recalled: str | None = None
@@ -299,6 +144,21 @@ class PromptEditor(ChipArea):
         return self._walk.prompts
 
     @property
+    def draft(self) -> str:
+        """The text with its chips expanded."""
+        return self._chips.expand(self.text)
+
+    @property
+    def pastes(self) -> list[tuple[str, str]]:
+        """The chips in the text with what they stand for."""
+        return self._chips.within(self.text)
+
+    @property
+    def cursor_line(self) -> str:
+        """The line in which the cursor stands."""
+        return self.document.get_line(self.cursor_location[0])
+
+    @property
     def writing(self) -> str:
         """The path in which the cursor stands; empty when it stands in none."""
         mention = self._at_cursor.mention
@@ -312,6 +172,26 @@ class PromptEditor(ChipArea):
     def is_empty(self) -> bool:
         """Whether nothing is typed."""
         return not self.text
+
+    def chip_at_cursor(self, side: Side = "any") -> tuple[int, int] | None:
+        """Columns of the chip that the cursor stands at; none while text is selected."""
+        if not self.selection.is_empty:
+            return None
+        return self._chips.touching(self.cursor_line, self.cursor_location[1], side)
+
+    def fill_in(self, text: str, start: int, end: int, back: int = 0) -> None:
+        """Put a text between two columns of the cursor's line, and the cursor behind it.
+
+        Args:
+            text: What to put there.
+            start: First column that goes.
+            end: Column behind the last one that goes.
+            back: Signs by which the cursor then stands before the end of the text.
+        """
+        row, _ = self.cursor_location
+        done = self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
+        row, column = done.end_location
+        self.move_cursor((row, column - back))
 
     def give_back(self, text: str) -> None:
         """Put a prompt that was not sent back, before whatever was typed meanwhile; pastes stay chips."""
@@ -360,34 +240,39 @@ class PromptEditor(ChipArea):
         A binding runs outside the editor's queue: with a whole line in one write, Enter as a binding
         would overtake the letters before it, or let the ones behind it slip into the message.
         """
-        if self._waits(event) or await self._acted(event):
+        active = self.screen.active_bindings.get(event.key)
+        if self._waits(event):
+            acted = True
+        elif active is None or (
+            active.node is not self and event.is_printable and self.screen.focused is self
+        ):
+            acted = False
+        elif (
+            active.binding.id == "chat.interrupt"
+            and not self.screen.get_selected_text()
+            and self.clear_draft()
+        ):
+            # At once: before what is typed behind the key.
+            self.post_message(self.Cleared())
+            acted = True
+        else:
+            acted = await self.app.run_action(active.binding.action, active.node)
+        if acted:
             event.prevent_default()
             event.stop()
-
-    async def _acted(self, event: events.Key) -> bool:
-        """Do what a key is bound to, here or further out; whether it is."""
-        active = self.screen.active_bindings.get(event.key)
-        if active is None or (active.node is not self and event.is_printable and self.screen.focused is self):
-            return False
-        if active.binding.id == "chat.interrupt" and self._interrupt():
-            return True
-        return await self.app.run_action(active.binding.action, active.node)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for what is being opened."""
-        if self._waits(event):
-            event.prevent_default()
-            event.stop()
+        """Insert a paste; a large one as a chip. Line ends in it never send."""
+        event.prevent_default()
+        event.stop()
+        if not self._waits(event):
+            body = normalise(event.text)
+            shown = self._chips.add(body) if is_large(body) else clean(body, keep_tabs=True)
+            self.replace(shown, *self.selection, maintain_selection_offset=False)
 
     def _waits(self, event: events.Key | events.Paste) -> bool:
+        """Whether an event is held for something that is being opened."""
         return self.early is not None and self.early.hold(event)
-
-    def _interrupt(self) -> bool:
-        """Clear the draft before what is typed behind the key; whether there was nothing else to do."""
-        cleared = not self.screen.get_selected_text() and self.clear_draft()
-        if cleared:
-            self.post_message(self.Cleared())
-        return cleared
 
     def action_send(self) -> None:
         """Send the draft. An inexact slash command or path is completed or named, never run."""
@@ -399,16 +284,13 @@ class PromptEditor(ChipArea):
             case Fill() as fill:
                 self._choose(fill)
             case Send(text=complete):
-                self._submit(complete)
-
-    def _submit(self, text: str) -> None:
-        files = mentions(self.text)
-        self._walk.add(text)
-        self.text = ""
-        self._completer.close()
-        if self.early is not None and text_opens(text):
-            self.early.begin()
-        self.post_message(self.Submitted(self, text, files))
+                files = mentions(self.text)
+                self._walk.add(complete)
+                self.text = ""
+                self._completer.close()
+                if self.early is not None and text_opens(complete):
+                    self.early.begin()
+                self.post_message(self.Submitted(self, complete, files))
 
     def _choose(self, fill: Fill) -> None:
         if fill.span is not None:
@@ -416,6 +298,26 @@ class PromptEditor(ChipArea):
         else:
             self.text = fill.text
             self.move_cursor(self.document.end)
+
+    def action_expand(self) -> None:
+        """Put a pasted text in place of its chip, to read and change it."""
+        if (place := self.chip_at_cursor()) is not None:
+            body = self._chips.expand(self.cursor_line[slice(*place)])
+            self.fill_in(clean(body, keep_tabs=True), *place)
+
+    def action_delete_left(self) -> None:
+        """Delete the sign before the cursor; a chip as a whole, because a part of it stands for nothing."""
+        if (place := self.chip_at_cursor("before")) is not None:
+            self.fill_in("", *place)
+        else:
+            super().action_delete_left()
+
+    def action_delete_right(self) -> None:
+        """Delete the sign behind the cursor; a chip as a whole."""
+        if (place := self.chip_at_cursor("behind")) is not None:
+            self.fill_in("", *place)
+        else:
+            super().action_delete_right()
 
     def action_newline(self) -> None:
         """Start a new line."""
@@ -447,7 +349,7 @@ class PromptEditor(ChipArea):
         """Go up: in the list, in the text, or on its first line to the prompt before."""
         if not select and self._completer.is_listing:
             self._completer.move(-1, self._at_cursor)
-        elif not select and self._on_first_row():
+        elif not select and self._cursor_row == 0:
             self._recall(self._walk.back(self.draft))
         else:
             super().action_cursor_up(select)
@@ -456,19 +358,14 @@ class PromptEditor(ChipArea):
         """Go down: in the list, in the text, or on its last line to the prompt after."""
         if not select and self._completer.is_listing:
             self._completer.move(1, self._at_cursor)
-        elif not select and self._on_last_row():
+        elif not select and self._cursor_row == self.wrapped_document.height - 1:
             self._recall(self._walk.forward())
         else:
             super().action_cursor_down(select)
 
-    def _on_first_row(self) -> bool:
-        return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
-
-    def _on_last_row(self) -> bool:
-        return (
-            self.wrapped_document.location_to_offset(self.cursor_location).y
-            == self.wrapped_document.height - 1
-        )
+    @property
+    def _cursor_row(self) -> int:
+        return self.wrapped_document.location_to_offset(self.cursor_location).y
 
     def _recall(self, text: str | None) -> None:
         if text is not None:
@@ -494,6 +391,3 @@ class PromptEditor(ChipArea):
     def _moved(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
         self._completer.leave(self._at_cursor)
-
-
-DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."

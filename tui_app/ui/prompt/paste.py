@@ -1,4 +1,4 @@
-"""Large pastes stand in the prompt as a chip, ``[pasted 63 lines]``, and are sent in full."""
+"""Large pastes: shown in the prompt as a chip, ``[pasted 63 lines]``, and sent in full."""
 
 from typing import Literal
 
@@ -21,14 +21,10 @@ def is_large(text: str) -> bool:
 
 
 class Chips:
-    """Remembers what each chip stands for, for as long as the prompt lives."""
+    """Remembers the text of each chip for as long as the prompt lives."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
-
-    def is_large(self, text: str) -> bool:
-        """Whether a paste is shown as a chip."""
-        return is_large(text)
 
     def add(self, body: str) -> str:
         """Remember a paste and return its chip; the same text gets the same chip again."""
@@ -44,7 +40,7 @@ class Chips:
         return chip
 
     def within(self, text: str) -> list[tuple[str, str]]:
-        """The chips of a text with what they stand for, in order."""
+        """Return the chips of a text with their full texts, in order."""
         found: list[tuple[str, str]] = []
         while place := self._first_chip(text):
             at, chip = place
@@ -53,7 +49,7 @@ class Chips:
         return found
 
     def touching(self, line: str, column: int, side: Side = "any") -> tuple[int, int] | None:
-        """Columns of the chip that a cursor stands in or at, or that a key would delete from that side."""
+        """Return the columns of the chip that a cursor is in or at, or that a key deletes from that side."""
         low, high = {"any": (0, 0), "before": (1, 0), "behind": (0, 1)}[side]
         for chip in self._bodies:
             start = line.find(chip)

@@ -16,8 +16,8 @@ from textual.widgets import Input, Static
 
 from tui_app.session.entries import Entry
 from tui_app.ui.failures import TellsFailures
+from tui_app.ui.fields import WrittenLine
 from tui_app.ui.keys import fixed_key
-from tui_app.ui.prompt.editor import WrittenLine
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.pieces import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
