@@ -1,4 +1,4 @@
-"""What the prompt offers for what is typed, and what a choice puts in its place."""
+"""Completion in the prompt: slash commands at its start, and files of the workspace after an ``@``."""
 
 import asyncio
 import threading
@@ -29,8 +29,6 @@ from tui_app.ui.commands import (
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
 
-# The list above the prompt: commands or files that fit what is typed. It shows; the prompt decides.
-
 MAX_ROWS = 8
 _GROUP = "offers"
 
@@ -45,7 +43,7 @@ class Offer(NamedTuple):
 
 
 class OfferList(TellsFailures, Widget):
-    """What fits what is typed, one row of it marked; or one sentence when nothing does."""
+    """The list above the prompt, one row marked; or one sentence when nothing fits. The prompt decides."""
 
     DEFAULT_CSS = """
     OfferList { height: auto; max-height: 8; padding: 0 2; background: $panel; display: none; }
@@ -80,12 +78,12 @@ class OfferList(TellsFailures, Widget):
         self.offers, self.message = (), ""
 
     def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Begin the work that finds the next offers, in place of what looked for others."""
+        """Start a search for offers, in place of the one under way."""
         # What makes a coroutine: the next letter may cancel a worker before it has begun.
         _looking: Worker[None] = self.run_worker(search, group=_GROUP, exclusive=True, exit_on_error=False)
 
     def look_no_more(self) -> None:
-        """Give up what is being looked for."""
+        """Cancel the search."""
         self.workers.cancel_group(self, _GROUP)
 
     def move(self, step: int) -> None:
@@ -102,37 +100,32 @@ class OfferList(TellsFailures, Widget):
         self.set_class(self.is_open, "-open")
 
     def render(self) -> Content:
-        """One row per offer: mark, label, summary; where there are more than rows, the last says which."""
+        """Draw one row per offer: mark, label, summary; the last says which of more than fit are shown."""
         if not self.offers:
             return Content.styled(one_line(self.message, max(20, self.size.width)), "$text-warning")
         total, rows = len(self.offers), min(MAX_ROWS, self.size.height or MAX_ROWS)
         room = rows if total <= rows else max(1, rows - 1)
         first = max(0, min(self.marked - room + 1, total - room))
-        lines = [self._row(first + at, each) for at, each in enumerate(self.offers[first : first + room])]
+        lines = []
+        for index, offer in enumerate(self.offers[first : first + room], start=first):
+            marked = index == self.marked
+            words = f"{padded(offer.label, 23)} {offer.summary}" if offer.summary else offer.label
+            text = f"{self.glyphs.prompt if marked else ' '} {words}"
+            if offer.aside and cell_len(f"{text}  {offer.aside}") <= self.size.width:
+                text = f"{text}  {offer.aside}"
+            style = "bold $text-accent" if marked else ""
+            lines.append(Content.styled(cut_cells(text, max(1, self.size.width)), style))
         if room < rows:
             where = f"  {first + 1}-{first + room} of {total}   up/down shows the others"
             lines.append(Content.styled(cut_cells(where, max(1, self.size.width)), "$text-muted"))
         return Content("\n").join(lines)
-
-    def _row(self, index: int, offer: Offer) -> Content:
-        pointer = self.glyphs.prompt if index == self.marked else " "
-        style = "bold $text-accent" if index == self.marked else ""
-        text = (
-            f"{pointer} {padded(offer.label, 23)} {offer.summary}"
-            if offer.summary
-            else f"{pointer} {offer.label}"
-        )
-        longer = f"{text}  {offer.aside}"
-        if offer.aside and cell_len(longer) <= self.size.width:
-            text = longer
-        return Content.styled(cut_cells(text, max(1, self.size.width)), style)
 
     def get_content_height(self, *_: object) -> int:
         """Rows needed, at most eight."""
         return min(MAX_ROWS, max(1, len(self.offers)))
 
 
-# Looking for files by a part of their name, in threads: the screen never waits for a disk.
+# Files of the workspace by a part of their path, found in threads: the screen never waits for a disk.
 
 KEPT_S = 10.0
 """Seconds for which the list of files is good; then the folder is walked again."""
@@ -143,7 +136,7 @@ SHOWN = 50
 
 
 class FileFinder:
-    """Knows the files and folders of one workspace, as its tools see them. Belongs to one event loop.
+    """Finds files and folders of one workspace, as its tools see them. Belongs to one event loop.
 
     Args:
         root: The workspace.
@@ -156,11 +149,11 @@ class FileFinder:
         self._walked_at = 0.0
 
     async def find(self, wanted: str) -> list[str]:
-        """Paths that fit, the likeliest first, folders ending in a slash."""
+        """Return the paths that fit, best first, folders ending in a slash."""
         return await asyncio.to_thread(rank, await self._paths(), wanted)
 
     def stop(self) -> None:
-        """End a walk that is still under way; what it would have found is not wanted any more."""
+        """Cancel a walk that is under way."""
         if self._walk is not None and not self._walk.done():
             self._stop.set()
             self._walk = None
@@ -169,7 +162,7 @@ class FileFinder:
         if self._walk is None or (self._walk.done() and monotonic() - self._walked_at > KEPT_S):
             self._stop, self._walked_at = threading.Event(), monotonic()
             self._walk = asyncio.create_task(asyncio.to_thread(scan, self.root, self._stop), name="files")
-        # Whoever types on is another one who waits for the same walk.
+        # Later searches wait for the same walk.
         return await asyncio.shield(self._walk)
 
 
@@ -198,10 +191,10 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
 
 
 def rank(paths: Sequence[str], wanted: str, limit: int = SHOWN) -> list[str]:
-    """Sort out the paths that hold what is wanted.
+    """Return the paths that match a text, best first.
 
-    The whole path comes first, then paths that begin so, names that begin so, names and paths that hold it,
-    and last those that hold its letters in order; among equals the one that is less deep, then the shorter.
+    The whole path comes first, then paths and names that begin with it, names and paths that contain it, and
+    last those that contain its letters in order; among equals the less deep, then the shorter one.
     """
     low = wanted.lower().removeprefix("./")
     fitting = ((fit, path) for path in paths if (fit := _fit(path, low)) is not None)
@@ -209,6 +202,7 @@ def rank(paths: Sequence[str], wanted: str, limit: int = SHOWN) -> list[str]:
 
 
 def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
+    """Return the sort key of a path that fits; None for one that does not."""
     low = path.lower()
     name = low.rstrip("/").rpartition("/")[2]
     depth = low.rstrip("/").count("/")
@@ -223,16 +217,12 @@ def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
         return (3, *order)
     if wanted in low:
         return (4, *order)
-    return (5, *order) if _in_order(wanted, low) else None
-
-
-def _in_order(letters: str, text: str) -> bool:
-    rest = iter(text)
-    return all(letter in rest for letter in letters)
+    rest = iter(low)
+    return (5, *order) if all(letter in rest for letter in wanted) else None
 
 
 class AtCursor(NamedTuple):
-    """The prompt as it stands in the editor, chips folded, and where its cursor is."""
+    """The prompt as it is shown, with its chips, and where the cursor is."""
 
     text: str
     line: str
@@ -257,7 +247,7 @@ class Fill:
     text: str
     span: tuple[int, int] | None = None
     back: int = 0
-    """Signs by which the cursor then stands before the end of the text."""
+    """Characters between the cursor and the end of the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +258,7 @@ class Send:
 
 
 class Completer:
-    """Lists commands at the start of a prompt and files behind an ``@``.
+    """Lists commands at the start of a prompt and files after an ``@``.
 
     Args:
         shown: Where they are listed.
@@ -292,11 +282,11 @@ class Completer:
 
     @property
     def is_listing(self) -> bool:
-        """Whether there is something to choose from."""
+        """Whether there are offers to choose from."""
         return bool(self._shown.offers)
 
     def follow(self, typed: AtCursor) -> None:
-        """List what fits a prompt that has just changed."""
+        """List the offers for a prompt that has just changed."""
         # A change is reported after the Enter that came with it in one write: keep what Enter said.
         if typed.text == self._said_about and self._shown.message:
             return
@@ -311,7 +301,7 @@ class Completer:
         self._shown.show([_command_offer(command) for command in self._commands])
 
     def leave(self, typed: AtCursor) -> None:
-        """Close the list of files once the cursor stands elsewhere."""
+        """Close the list of files once the cursor has left the path."""
         if self._mention is not None and typed.mention != self._mention and not typed.is_command:
             self.close()
 
@@ -326,15 +316,22 @@ class Completer:
         self._shown.close()
 
     def choice(self, typed: AtCursor) -> Fill | None:
-        """What the marked row would write."""
+        """Return what the marked row would write."""
+        mention = self._mention
         if not self.is_listing:
             return None
-        if self._mention is None:
+        if mention is None:
             return _command_fill(self._commands[self._shown.marked])
-        return self._file(self._mention) if self._mention == typed.mention else None
+        if mention != typed.mention:
+            return None
+        path = self._paths[self._shown.marked]
+        text, span = written(path), (mention.start, mention.end)
+        if path.endswith("/"):  # What is in the folder comes next; a quoted path is written on inside.
+            return Fill(text, span, back=int(text.endswith('"')))
+        return Fill(f"{text} ", span)
 
     def entered(self, typed: AtCursor, draft: str) -> Fill | Send | None:
-        """What Enter does: an inexact command or path is completed or named, never sent as something else.
+        """Return what Enter does: an inexact command or path is completed or named instead of sent.
 
         Args:
             typed: The prompt as it is shown.
@@ -345,25 +342,19 @@ class Completer:
             if named(self.custom, draft) is not None:
                 return Send(draft)
             if isinstance(parsed, UnknownCommand):
-                return self._inexact(parsed, typed)
+                return self._correct(parsed, typed)
             if not parsed.refusal:
                 return Send(draft)
             self._refuse(parsed.refusal, typed)
             return None
-        if self._mention is not None and not self._is_exact:
-            return self.choice(typed) or Send(draft)
-        return Send(draft)
+        if self._mention is None or (
+            self.is_listing and self._paths[self._shown.marked] == self._mention.wanted
+        ):
+            return Send(draft)
+        return self.choice(typed) or Send(draft)
 
-    @property
-    def _is_exact(self) -> bool:
-        """Whether the path is written out already that the list has marked."""
-        return (
-            self._mention is not None
-            and self.is_listing
-            and self._paths[self._shown.marked] == self._mention.wanted
-        )
-
-    def _inexact(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
+    def _correct(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
+        """Complete a command that does not exist by that name, or say so."""
         found = self._fitting(typed.text.strip())
         if not found:
             self._refuse(unknown.message, typed)
@@ -380,7 +371,7 @@ class Completer:
         self._shown.say(why)
 
     def _fitting(self, prefix: str) -> list[SlashCommand | CustomCommand]:
-        """What begins as it is typed: built-in commands, then the others."""
+        """Return the commands that begin with a text: built-in ones, then the others."""
         wanted = prefix.removeprefix("/").lower()
         return [*complete(prefix), *(each for each in self.custom if each.name.startswith(wanted))]
 
@@ -389,13 +380,6 @@ class Completer:
         if self._mention == mention:
             self._paths = paths
             self._shown.show([Offer(path) for path in paths])
-
-    def _file(self, mention: Mention) -> Fill:
-        path = self._paths[self._shown.marked]
-        text, span = written(path), (mention.start, mention.end)
-        if path.endswith("/"):  # What is in the folder comes next; a quoted path is written on inside.
-            return Fill(text, span, back=int(text.endswith('"')))
-        return Fill(f"{text} ", span)
 
     def _forget_files(self) -> None:
         if self._mention is not None:
