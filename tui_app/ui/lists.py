@@ -20,7 +20,7 @@ from tui_app.ui.themes import legible
 
 
 class Row(NamedTuple):
-    """What one row says; texts must be clean."""
+    """The texts of one row, which must be clean, and their colours."""
 
     text: str
     right: str = ""
@@ -67,7 +67,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     """Index of the focused row."""
 
     class Selected(Message):
-        """The person chose a row with enter or a click."""
+        """The user selected a row with enter or a click."""
 
         def __init__(self, row_list: "RowList", index: int) -> None:
             super().__init__()
@@ -113,7 +113,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._count
 
     def say_when_empty(self, text: str) -> None:
-        """Say in place of the rows why there are none; empty text says nothing."""
+        """Set what is shown when there are no rows."""
         self._nothing = text
         self.refresh()
 
@@ -123,7 +123,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def set_count(self, count: int) -> None:
-        """Say how many rows there are now, and that any of them may have changed."""
+        """Change the number of rows; any of them may have changed too."""
         self._count = count
         if self.cursor is not None:
             self.cursor = min(self.cursor, count - 1) if count else None
@@ -150,9 +150,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Stop following when the person scrolls up, and follow again at the end."""
+        """Stop following when the user scrolls up, and follow again at the end."""
         super().watch_scroll_y(old_value, new_value)
-        # With another height than was placed for, Textual has moved the window, not a person.
+        # With another height than was placed for, Textual has moved the window, not the user.
         if not self._placing and self.size.height == self._placed_rows:
             self._following = self._follows and round(new_value) >= self.max_scroll_y
 
@@ -171,7 +171,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         width = self.scrollable_content_region.width
         if y < self._head_rows:
             # Where no row shows that this list has the keys, its title does.
-            focused = self.has_focus and not self._cursor_in_sight
+            rows = self.scrollable_content_region.height - self._head_rows
+            in_sight = self.cursor is not None and 0 <= self.cursor - self.scroll_offset.y < rows
+            focused = self.has_focus and not in_sight
             return self._paint(Row(self._head, component="row-list--head"), width, focused=focused)
         index = self.scroll_offset.y + y - self._head_rows
         if not self._count and not index and self._nothing:
@@ -180,11 +182,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip.blank(width, self.rich_style)
         focused = index == self.cursor and self.has_focus
         return self._paint(self._row(index), width, focused=focused)
-
-    @property
-    def _cursor_in_sight(self) -> bool:
-        top, rows = self.scroll_offset.y, self.scrollable_content_region.height - self._head_rows
-        return self.cursor is not None and top <= self.cursor < top + rows
 
     def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
         over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()

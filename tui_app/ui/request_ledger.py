@@ -18,8 +18,6 @@ from tui_app.ui.fields import WrittenLine
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import one_line, tokens
 
-# The words of the items of the next request: pure functions from the ledger to rows.
-
 KINDS: dict[MessageKind, str] = {
     "user": "you",
     "assistant": "answer",
@@ -31,7 +29,7 @@ KINDS: dict[MessageKind, str] = {
     "acknowledgement": "for summary",
     "memory": "memory",
 }
-"""What a person reads for a kind of message."""
+"""The word for a kind of message."""
 STATES: dict[ItemState, str] = {
     "visible": "visible",
     "latest": "latest: stays",
@@ -45,7 +43,7 @@ STATES: dict[ItemState, str] = {
     "stale": "stale: the file has changed since",
     "gone": "stale: the file is gone",
 }
-"""What a person reads for the form an item stands in."""
+"""The words for the form of an item in the request."""
 CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
@@ -55,12 +53,12 @@ _STATE_SHARE = 3
 Sort = Literal["tokens", "age", "kind"]
 """What the items are ordered by: the largest, the oldest, or those of one kind first."""
 Note = Callable[[tuple[int, int]], str]
-"""What was done to an item, by the place of its form: the path of a file, a length."""
+"""Returns what was done to an item, by the place of its form: the path of a file, a length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """How much room the columns have."""
+    """The room for the columns."""
 
     width: int
     """Cells of a row."""
@@ -69,7 +67,7 @@ class Columns:
 
     @property
     def narrow(self) -> bool:
-        """Whether what an item is leaves no room for its kind and state."""
+        """Whether there is no room for kind and state."""
         return self.width < _NARROW
 
     @property
@@ -79,7 +77,7 @@ class Columns:
 
 
 def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> str:
-    """Names of the columns, what they are ordered by, and how many of them a search has left."""
+    """Return the names of the columns, their order, and how many items a search has found."""
     kind = "" if columns.narrow else f"{'kind':<12}  "
     names = f"{'tok':>7}  {'age':>4}  {kind}what"
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
@@ -87,9 +85,9 @@ def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns)
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
-    """The items that hold every word that was typed, in an order."""
+    """Return the items that contain every word that was typed, in an order."""
     words = wanted.casefold().split()
-    found = [row for row in rows if all(word in _searched(row) for word in words)] if words else list(rows)
+    found = [row for row in rows if all(word in _searchable(row) for word in words)] if words else list(rows)
     match sort:
         case "tokens":
             return sorted(found, key=lambda row: -row.tokens)
@@ -99,13 +97,13 @@ def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerR
             return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
 
 
-def _searched(row: LedgerRow) -> str:
+def _searchable(row: LedgerRow) -> str:
     pinned = "pinned" if row.pinned else ""
     return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
 
 
 def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
-    """Say of results that are shown as they came that their file holds something else by now."""
+    """Mark unchanged results as stale whose file has changed since."""
     states: dict[str, ItemState] = {"changed": "stale", "gone": "gone"}
     return tuple(
         replace(row, state=states[stale[row.seq]])
@@ -116,19 +114,16 @@ def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[Led
 
 
 def ledger_row(row: LedgerRow, note: str, columns: Columns, sign: str = "") -> Row:
-    """One item as it is painted; ``sign`` marks it."""
+    """Word one item; ``sign`` marks it."""
     kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
     figures = f"{sign or ' '}{tokens(row.tokens):>6}  {row.age:>4}  {kind}"
-    number = f"{'#' + str(row.seq):>{columns.number}}"
-    right = number if columns.narrow else f"{one_line(_state(row, note), columns.state)}  {number}"
-    return Row(f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", right)
-
-
-def _state(row: LedgerRow, note: str) -> str:
     # A path says where it is by its end: its folder is known.
-    state = note.rpartition("/")[2] if row.state == "offloaded" and note else STATES[row.state]
-    state = f"in {state}" if row.state == "offloaded" and note else state
-    return f"pinned, {state}" if row.pinned else state
+    in_file = row.state == "offloaded" and note
+    state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
+    state = f"pinned, {state}" if row.pinned else state
+    number = f"{'#' + str(row.seq):>{columns.number}}"
+    right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
+    return Row(f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", right)
 
 
 class LedgerList(Vertical):
@@ -152,10 +147,10 @@ class LedgerList(Vertical):
     ]
 
     class Marked(Message):
-        """Another row is marked, or the marked one has changed."""
+        """The cursor is on another row, or the row has changed."""
 
     class Rows(RowList):
-        """Says which row is marked."""
+        """Tells when the cursor moves."""
 
         def watch_cursor(self, cursor: int | None) -> None:
             """Bring the row into view and say so."""
@@ -186,7 +181,7 @@ class LedgerList(Vertical):
         yield self.Rows(self._row, follows=False, id="context-items")
 
     def on_mount(self) -> None:
-        """The rows have the focus, the first one is marked."""
+        """Focus the rows, with the cursor on the first one."""
         self.rows.set_count(len(self._shown))
         self.rows.cursor = 0 if self._shown else None
         self.rows.focus()
@@ -198,13 +193,13 @@ class LedgerList(Vertical):
 
     @property
     def marked(self) -> LedgerRow | None:
-        """The marked item."""
+        """The item under the cursor."""
         cursor = self.rows.cursor
         return self._shown[cursor] if cursor is not None and cursor < len(self._shown) else None
 
     @property
     def chosen(self) -> Sequence[LedgerRow]:
-        """What a key acts on: all items with a mark, else the one under the cursor."""
+        """The items that a key acts on: all that are marked, else the one under the cursor."""
         found = [row for row in self._all if row.seq in self._chosen]
         return found or ([self.marked] if self.marked is not None else [])
 
@@ -214,14 +209,14 @@ class LedgerList(Vertical):
         return bool(self._chosen)
 
     def forget_choice(self) -> bool:
-        """Take all marks away; whether there were any."""
+        """Take all marks away; returns whether there were any."""
         had = bool(self._chosen)
         self._chosen = frozenset()
         self.rows.refresh()
         return had
 
     def action_choose(self) -> None:
-        """Mark the item under the cursor, or take its mark away, and go on to the next."""
+        """Mark the item under the cursor, or take its mark away, and move to the next."""
         if self.marked is not None:
             self._chosen ^= {self.marked.seq}
             self.rows.refresh()
@@ -229,7 +224,7 @@ class LedgerList(Vertical):
             self.post_message(self.Marked())
 
     def show(self, rows: Sequence[LedgerRow]) -> None:
-        """Show other items; the mark stays on the item it is on."""
+        """Show other items; the cursor stays on its item."""
         self._all = rows
         self._arrange()
 
@@ -252,7 +247,7 @@ class LedgerList(Vertical):
         return Columns(self.size.width, len(f"#{max((row.seq for row in self._all), default=0)}"))
 
     def on_resize(self) -> None:
-        """Name the columns that there is room for."""
+        """Name the columns that fit."""
         self.query_one("#context-head", Static).update(self._head())
 
     def _row(self, index: int) -> Row:
@@ -261,28 +256,28 @@ class LedgerList(Vertical):
         return ledger_row(row, self._note(row.form), self._columns, sign)
 
     def action_sort(self) -> None:
-        """Order the rows by the next thing."""
+        """Change the order."""
         self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
         self._arrange()
 
     def action_search(self) -> None:
-        """Type the words that items must hold."""
+        """Open the search box."""
         search = self.query_one(Input)
         search.display = True
         search.focus()
 
     @property
     def searched(self) -> bool:
-        """Whether the search box is there."""
+        """Whether the search box is open."""
         return bool(self.query_one(Input).display)
 
     @property
     def is_written_in(self) -> bool:
-        """Whether letters are words to look for."""
+        """Whether the search box has the focus."""
         return self.searched and self.screen.focused is self.query_one(Input)
 
     def end_search(self) -> bool:
-        """Show everything again; whether anything was searched for."""
+        """Close the search box and show all items; returns whether it was open."""
         search = self.query_one(Input)
         searched = bool(search.display)
         search.value, search.display = "", False

@@ -1,4 +1,4 @@
-"""The status row: what is going on right now, since when, and what Esc does about it."""
+"""The status row: what runs now, for how long, and what Esc does about it; above it the prompts that wait."""
 
 import math
 import time
@@ -35,7 +35,7 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What the row says."""
+    """What runs now, or a message."""
 
     kind: Kind = "idle"
     text: str = ""
@@ -69,7 +69,7 @@ class Status:
 def status_pieces(
     status: Status, elapsed: float, glyphs: Glyphs, *, short: bool = False
 ) -> list[tuple[int, str]]:
-    """The words of a status with their rank; higher ranks leave first when room is short.
+    """Return the words of a status with their rank; higher ranks leave first when room is short.
 
     Args:
         status: What goes on.
@@ -135,19 +135,8 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · 
         left = [(rank, piece) for rank, piece in left if rank != worst]
 
 
-def _with_reason(pieces: list[tuple[int, str]], reason: str, width: int, separator: str) -> str:
-    """The words of a pause with as much of its reason as there is room for: it counts for more than tries."""
-    if not reason:
-        return fit_pieces(pieces, width, separator)
-    least = separator.join(piece for rank, piece in pieces if rank == 0)
-    every = separator.join(piece for _, piece in pieces)
-    rest = width - cell_len(every) - cell_len(separator)
-    text = every if rest >= min(LEAST_REASON, cell_len(reason)) else least
-    return one_line(f"{text}{separator}{reason}", max(1, width))
-
-
 def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]:
-    """Break a message and what is said behind it into rows; what has no room behind it is left out.
+    """Break a message and its notes into rows; notes without room are left out.
 
     Args:
         pieces: The message, then what leaves first where there is no room.
@@ -214,7 +203,7 @@ class StatusRow(Widget):
         return len(self._rows(width))
 
     def render(self) -> Content:
-        """The words at the left, what Esc does at the right."""
+        """Draw the words at the left and what Esc does at the right."""
         rows = self._rows(self.size.width)
         if not self.status.busy:
             return Content("\n".join(rows)) if len(rows) > 1 else self._row(self.status)
@@ -223,22 +212,17 @@ class StatusRow(Widget):
         return Content("\n").join([self._row(replace(self.status, notes=())), *map(Content, rows[1:])])
 
     def _rows(self, width: int) -> list[str]:
-        """The rows of what is too long for one; an empty one stands for whatever has room in it."""
+        """Return the rows of what is too long for one; an empty row stands for what has room in it."""
         status, separator = self.status, f" {self.glyphs.separator} "
-        if status.busy:
-            return ["", *self._answers(width, separator)]
-        if status.kind != "message" or not width or cell_len(one_line(status.text, 2 * width)) <= width:
-            return [""]
-        return message_rows([status.text, *status.notes], width, separator)
-
-    def _answers(self, width: int, separator: str) -> list[str]:
-        """Rows for what was said while something runs, where there is no room for it behind that."""
-        status = self.status
-        if status.kind == "pausing" or not status.notes or not width:
-            return []
-        pieces = status_pieces(status, _LONG_S, self.glyphs, short=width < SHORT)
-        line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
-        return [] if cell_len(line) + GAP <= width else message_rows(status.notes, width, separator)
+        if status.busy and status.kind != "pausing" and status.notes and width:
+            # Notes that have no room behind what runs take rows of their own.
+            pieces = status_pieces(status, _LONG_S, self.glyphs, short=width < SHORT)
+            line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
+            if cell_len(line) + GAP > width:
+                return ["", *message_rows(status.notes, width, separator)]
+        elif status.kind == "message" and width and cell_len(one_line(status.text, 2 * width)) > width:
+            return message_rows([status.text, *status.notes], width, separator)
+        return [""]
 
     def _row(self, status: Status) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
@@ -248,14 +232,18 @@ class StatusRow(Widget):
         hint = self._hint(self.size.width - cell_len(least) - GAP)
         room = self.size.width - (cell_len(hint) + GAP if hint else 0)
         text = fit_pieces(pieces, room, separator)
-        if status.kind == "pausing":
-            text = _with_reason(pieces, status.text, room, separator)
+        if status.kind == "pausing" and status.text:
+            # As much of the reason as there is room for: it is worth more than the number of tries.
+            every = separator.join(piece for _, piece in pieces)
+            rest = room - cell_len(every) - cell_len(separator)
+            text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
+            text = one_line(f"{text}{separator}{status.text}", max(1, room))
         spaces = " " * max(0, self.size.width - cell_len(text) - cell_len(hint))
         colour = "$text-accent" if status.busy else ""
         return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
 
     def _hint(self, room: int) -> str:
-        """What Esc does next; without what it quotes where there is no room for that."""
+        """Return what Esc does next; without its quotation where there is no room for that."""
         if not self.status.busy:
             return ""
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
@@ -263,7 +251,7 @@ class StatusRow(Widget):
         return hint if cell_len(hint) <= room else hint.partition(' "')[0]
 
 
-# What waits to be sent, one row each.
+# The queue: prompts that wait, one row each.
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
@@ -276,7 +264,7 @@ _LET_IN_SHORT = "Enter on an empty prompt lets it in"
 def queue_lines(
     prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False, sending: str = ""
 ) -> list[str]:
-    """Rows for the waiting prompts, oldest first, never wider than ``width`` cells.
+    """Return rows for the waiting prompts, oldest first, at most ``width`` cells wide.
 
     Args:
         prompts: What waits.
@@ -287,10 +275,11 @@ def queue_lines(
     """
     total = len(prompts)
     rows = [one_line(f"Sending: {sending}", width)] if sending else []
-    rows += [
-        one_line(f"Queued {at} of {total}: {prompt}{_when(prompt)}", width)
-        for at, prompt in enumerate(prompts[:MAX_ROWS], start=1)
-    ]
+    for at, prompt in enumerate(prompts[:MAX_ROWS], start=1):
+        # A command changes the history, and therefore waits.
+        is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
+        when = " · runs when what is under way is done" if is_known else ""
+        rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
     if paused and total:
@@ -299,13 +288,6 @@ def queue_lines(
     elif steerable and total:
         rows.append(LET_IN if len(LET_IN) <= width else one_line(_LET_IN_SHORT, width))
     return rows
-
-
-def _when(prompt: str) -> str:
-    """What to say of a command, which changes the history and therefore waits."""
-    if is_command(prompt) and isinstance(parse(prompt), ParsedCommand):
-        return " · runs when what is under way is done"
-    return ""
 
 
 class QueueView(Widget, can_focus=True):
@@ -342,7 +324,7 @@ class QueueView(Widget, can_focus=True):
         """The person wants to change the queue."""
 
     def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
-        """Show what waits, and how it may go on."""
+        """Show the queue."""
         self.prompts, self.sending, self.paused, self.steerable = prompts, sending, paused, steerable
 
     def action_open(self) -> None:
@@ -350,7 +332,7 @@ class QueueView(Widget, can_focus=True):
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """The same with the mouse."""
+        """Open it with the mouse."""
         event.stop()
         self.action_open()
 

@@ -338,15 +338,10 @@ def turn_text(costs: "Costs") -> str:
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
     cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""
-    sizes = f"{_sent(costs)} in{cached} · {tokens(costs.output_tokens)} out"
-    return f"{sizes} · {price_text(costs.usd, costs.unpriced)}"
-
-
-def _sent(costs: "Costs") -> str:
-    """Tokens sent, with a sign where parts of them are not known."""
-    if not costs.unmeasured:
-        return tokens(costs.input_tokens)
-    return f"{tokens(costs.input_tokens)} + ?" if costs.input_tokens else "?"
+    sent = tokens(costs.input_tokens) if costs.input_tokens or not costs.unmeasured else ""
+    # With a sign where parts are not known.
+    sent = " + ".join(filter(None, (sent, "?" if costs.unmeasured else "")))
+    return f"{sent} in{cached} · {tokens(costs.output_tokens)} out · {price_text(costs.usd, costs.unpriced)}"
 
 
 def price_text(usd: float | None, unpriced: int) -> str:

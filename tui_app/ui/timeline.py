@@ -1,10 +1,11 @@
-"""The timeline: one row for every prompt, tool, answer, compaction and change of model."""
+"""The timeline: one row for every prompt, tool call, answer, compaction and change of model."""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from enum import Enum
-from typing import ClassVar, NamedTuple, assert_never
+from typing import ClassVar, assert_never
 
 from rich.cells import cell_len
 from textual import events
@@ -16,7 +17,7 @@ from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.keys import fixed_key
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, count, one_line, tokens, without_drawing
-from tui_app.ui.transcript.entries import LEFT
+from tui_app.ui.transcript.entries import LEFT, Wording, has_lines
 
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
@@ -39,7 +40,7 @@ class TimelineFilter(Enum):
 
     @property
     def following(self) -> "TimelineFilter":
-        """The one after it; behind the last comes the first."""
+        """The next filter; the first after the last."""
         every = list(TimelineFilter)
         return every[(every.index(self) + 1) % len(every)]
 
@@ -62,33 +63,22 @@ class TimelineFilter(Enum):
                 assert_never(self)
 
 
-class Wording(NamedTuple):
-    """What the words and signs of a row depend on."""
-
-    glyphs: Glyphs
-    plain: bool = False
-    """ASCII only."""
-    tz: tzinfo | None = None
-    scale: float = 1.0
-    """Tokens as the model counts them for each counted one."""
-
-
 def rows_of(entry: Entry) -> int:
-    """Rows of an entry: none for what has nothing to say, two for a compaction with figures."""
-    if entry.kind == "notice" or (entry.kind == "assistant" and not entry.chars):
+    """Return the number of rows of an entry: none where there is nothing to say, two with figures."""
+    if entry.kind == "notice" or not has_lines(entry):
         return 0
     return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
 
 
 def timeline_row(entry: Entry, number: int, wording: Wording) -> Row:
-    """One row of an entry.
+    """Word one row of an entry.
 
     Args:
         entry: What happened.
         number: Which of its rows, from 0.
         wording: Signs and time zone.
     """
-    row = _second_row(entry, wording.glyphs) if number else _first_row(entry, wording)
+    row = _figures(entry, wording.glyphs) if number else _first_row(entry, wording)
     if entry.left:
         row = Row(row.text, row.right, "timeline--left", "timeline--left")
     if not wording.plain:
@@ -98,42 +88,33 @@ def timeline_row(entry: Entry, number: int, wording: Wording) -> Row:
 
 def _first_row(entry: Entry, wording: Wording) -> Row:
     glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time, wording.tz)
+    left = LEFT if entry.left else ""
     match entry.kind:
         case "user":
-            return _prompt_row(entry, title, time, glyphs)
+            word = left or ("not sent" if entry.state == "failed" else "")
+            return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
         case "compaction":
             return _compaction_row(entry, title, time, glyphs)
         case "checkpoint":
             return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
-        case "model" | "clear" | "truncation":
-            word = "undone" if entry.state == "undone" and not entry.left else ""
-            return Row(_change_text(entry, title, glyphs), f"{word} {time}".strip(), "timeline--detail")
+        case "model":
+            text = f"{glyphs.arrow} {'' if title.startswith('policy ') else 'model '}{title}"
+        case "truncation":
+            text = f"{glyphs.load_line} {title or 'Request truncated'}"
+        case "clear":
+            text = f"{glyphs.separator} {title or 'conversation cleared'}"
         case "error":
-            word = LEFT if entry.left else ""
-            return Row(f"{glyphs.cross} {title}", f"{word} {time}".strip(), "timeline--bad")
+            return Row(f"{glyphs.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
         case "assistant":
             return _detail_row(entry, "answer", wording)
         case _:
             return _detail_row(entry, title.split(" · ")[0] or entry.kind, wording)
-
-
-def _change_text(entry: Entry, title: str, glyphs: Glyphs) -> str:
-    match entry.kind:
-        case "model":
-            return f"{glyphs.arrow} {'' if title.startswith('policy ') else 'model '}{title}"
-        case "truncation":
-            return f"{glyphs.load_line} {title or 'Request truncated'}"
-        case _:
-            return f"{glyphs.separator} {title or 'conversation cleared'}"
-
-
-def _prompt_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
-    word = LEFT if entry.left else "not sent" if entry.state == "failed" else ""
-    return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
+    word = "undone" if entry.state == "undone" and not left else ""
+    return Row(text, f"{word} {time}".strip(), "timeline--detail")
 
 
 def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
-    """A tool, an answer or a rewrite: its size, and how it ended unless it went well."""
+    """Word a tool, an answer or a rewrite: its size, and how it ended unless it went well."""
     glyphs = wording.glyphs
     bad = entry.state in _BAD
     word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
@@ -155,19 +136,16 @@ def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
         how, _, done = title.partition(" · ")
         text = f"Compacting {glyphs.separator} {how}" if how else "Compacting"
         return Row(f"{glyphs.load_line} {text}", done, "timeline--compaction")
-    return Row(f"{glyphs.load_line} {_ended(entry.state, title)}", time, "timeline--detail")
-
-
-def _ended(state: EntryState, title: str) -> str:
-    """How a compaction stands that has changed nothing, and why."""
-    text = f"Compaction {state}"
+    text = f"Compaction {entry.state}"
     if title.lower().startswith(text.lower()):
-        return title
-    return f"{text}: {title}" if title and title.lower() != state else text
+        text = title
+    elif title and title.lower() != entry.state:
+        text = f"{text}: {title}"
+    return Row(f"{glyphs.load_line} {text}", time, "timeline--detail")
 
 
-def _second_row(entry: Entry, glyphs: Glyphs) -> Row:
-    """The figures of a compaction, as short as they can be said; the transcript has them all."""
+def _figures(entry: Entry, glyphs: Glyphs) -> Row:
+    """Word the figures of a compaction as short as possible; the transcript has them in full."""
     parts = one_line(entry.title, _CELLS).split(" · ")
     if parts[0].lower().startswith("conversation compacted"):
         parts = parts[1:]
@@ -204,22 +182,15 @@ class Timeline(RowList):
     scale: reactive[float] = reactive(1.0)
     """Tokens as the model counts them for each counted one."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
-    """Which rows are listed."""
+    """The filter in force."""
     running: reactive[Entry | None] = reactive(None, init=False)
-    """A compaction under way: the last row as long as it runs, because its entry comes when it has ended."""
+    """A compaction under way: the last row until it ends and has an entry."""
 
+    @dataclass
     class Jump(Message):
-        """The person wants to see an entry in the transcript."""
+        """The user wants to see an entry in the transcript."""
 
-        def __init__(self, timeline: "Timeline", entry: Entry) -> None:
-            super().__init__()
-            self.timeline = timeline
-            self.entry = entry
-
-        @property
-        def control(self) -> "Timeline":
-            """The timeline that sent it."""
-            return self.timeline
+        entry: Entry
 
     def __init__(
         self, glyphs: Glyphs, *, tz: tzinfo | None = None, id: str | None = None, classes: str | None = None
@@ -241,7 +212,7 @@ class Timeline(RowList):
         self.follow()
 
     def append(self, entry: Entry) -> None:
-        """Add an entry; a mark on what runs stays there."""
+        """Add an entry; a cursor on what runs now stays there."""
         on_running = self._on_running
         self._slots[entry.seq] = len(self._entries)
         self._entries.append(entry)
@@ -252,17 +223,15 @@ class Timeline(RowList):
 
     def replace(self, *entries: Entry) -> None:
         """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
-        same_rows = [self._replaced(entry) for entry in entries if entry.seq in self._slots]
+        shows, same_rows = self.shown.shows, []
+        for entry in entries:
+            if (slot := self._slots.get(entry.seq)) is not None:
+                before, self._entries[slot] = self._entries[slot], entry
+                same_rows.append(rows_of(before) == rows_of(entry) and shows(before) == shows(entry))
         if not all(same_rows):
             self._list_anew()
         elif same_rows:
             self.refresh()
-
-    def _replaced(self, entry: Entry) -> bool:
-        """Put an entry in the place of its former state; whether that takes the same rows."""
-        slot = self._slots[entry.seq]
-        before, self._entries[slot] = self._entries[slot], entry
-        return rows_of(before) == rows_of(entry) and self.shown.shows(before) == self.shown.shows(entry)
 
     def watch_plain(self) -> None:
         """Paint with the other signs."""
@@ -273,22 +242,22 @@ class Timeline(RowList):
         self._count_rows()
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Turn the chosen row into its entry; what runs now runs behind the last one."""
+        """Turn the selected row into its entry; what runs now comes after the last one."""
         if event.row_list is not self:
             return
         event.stop()
         slot = self._slot(event.index)
         if slot is not None:
-            self.post_message(self.Jump(self, self._entries[slot]))
+            self.post_message(self.Jump(self._entries[slot]))
         elif self._entries:
-            self.post_message(self.Jump(self, self._entries[-1]))
+            self.post_message(self.Jump(self._entries[-1]))
 
     def action_filter(self) -> None:
         """Show the next kind of rows."""
         self.shown = self.shown.following
 
     def watch_shown(self) -> None:
-        """List what passes, and say which it is."""
+        """List the rows that pass, and name the filter."""
         self._list_anew()
         self._say_which()
         self.follow()
@@ -310,16 +279,16 @@ class Timeline(RowList):
 
     @property
     def _on_running(self) -> bool:
-        """Whether what runs now is marked."""
+        """Whether the cursor is on what runs now."""
         return self.cursor is not None and self._slot(self.cursor) is None
 
     def _row_of(self, entry: Entry) -> int | None:
-        """The first row of an entry; none where the filter hides it."""
+        """Return the first row of an entry; None where the filter hides it."""
         slot = self._slots[entry.seq]
         return next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
 
     def _list_anew(self) -> None:
-        """List what passes, and keep the mark on its entry."""
+        """List the rows that pass, and keep the cursor on its entry."""
         on_running = self._on_running
         slot = self._slot(self.cursor) if self.cursor is not None else None
         self._list_rows()
@@ -344,7 +313,7 @@ class Timeline(RowList):
         self.set_count(len(self._lines) + runs)
 
     def _slot(self, row: int) -> int | None:
-        """Which entry a row belongs to; none for what runs now."""
+        """Return the entry of a row; None for what runs now."""
         return self._lines[row][0] if row < len(self._lines) else None
 
     def _entry_row(self, index: int) -> Row:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.ui.widgets.transcript_kit import NOON
 from tui_app.session.entries import Body, Entry
-from tui_app.ui import timeline as timeline_rows
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE
 from tui_app.ui.timeline import timeline_row
@@ -25,7 +24,7 @@ def said(row: Entry) -> str:
 
 
 def listed(row: Entry) -> str:
-    found = timeline_row(row, 0, timeline_rows.Wording(glyphs=UNICODE, tz=UTC))
+    found = timeline_row(row, 0, Wording(glyphs=UNICODE, tz=UTC))
     return f"{found.text}  {found.right}"
 
 
