@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_app.settings import Settings
 
 MIN_BAR = 8
-"""Cells below which a bar says nothing: the text stands alone then."""
+"""Cells below which a bar says nothing: only the text is shown then."""
 ROOMY_BAR = 24
 """Cells the bar keeps before the note on a background compaction takes its longer forms."""
 WIDE = 100
@@ -38,11 +38,11 @@ class Bar(NamedTuple):
 def measure_bar(
     width: int, usage: ContextUsage | None, pending: int, background: float, blocking: float
 ) -> Bar:
-    """Share out the cells of a bar. Whatever is not empty gets at least one cell.
+    """Share out the cells of a bar; what is not empty gets at least one cell.
 
     Args:
         width: Cells of the bar.
-        usage: What the next request holds; None while that is not known.
+        usage: The context of the next request; None while that is not known.
         pending: Tokens that are not in it yet: the draft, an answer that streams.
         background: Share of the window from which compaction starts; 0 or 1 draws no mark.
         blocking: Share from which a request waits for it.
@@ -57,7 +57,7 @@ def measure_bar(
 
 
 class ContextGauge(Widget):
-    """How full the context is. Attributes down, :class:`Clicked` up."""
+    """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
 
     DEFAULT_CSS = """
     ContextGauge { height: 1; width: 1fr; color: $foreground; pointer: pointer; }
@@ -85,7 +85,7 @@ class ContextGauge(Widget):
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Clicked(Message):
-        """The gauge was clicked: the person wants to see what fills the context."""
+        """The gauge was clicked: the user wants to see what fills the context."""
 
     def on_click(self, event: events.Click) -> None:
         """Pass a click on as a message."""
@@ -93,11 +93,11 @@ class ContextGauge(Widget):
         self.post_message(self.Clicked())
 
     def watch_background(self) -> None:
-        """Keep the tooltip true."""
+        """Update the tooltip."""
         self._explain_marks()
 
     def watch_blocking(self) -> None:
-        """Keep the tooltip true."""
+        """Update the tooltip."""
         self._explain_marks()
 
     def _explain_marks(self) -> None:
@@ -147,7 +147,7 @@ class ContextGauge(Widget):
         return self.text
 
     def _note(self, room: int) -> str:
-        """The longest form of the background mark that leaves a bar; empty when none runs."""
+        """Return the longest note on a background compaction that leaves a bar; empty when none runs."""
         if self.compacting is None:
             return ""
         done = f"{self.compacting:.0%}" if self.compacting >= 0 else ""
@@ -163,7 +163,7 @@ class ContextGauge(Widget):
     def _bar(self, width: int, colour: str) -> Content:
         bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking)
         if not self.window_known:
-            bar = Bar(width, 0, 0, ())  # a share of what nobody knows cannot be drawn
+            bar = Bar(width, 0, 0, ())  # a share of an unknown limit cannot be drawn
         cells: list[tuple[str, str]] = []
         for cell in range(width):
             if cell in bar.marks:
@@ -177,14 +177,11 @@ class ContextGauge(Widget):
         return Content.assemble(*cells)
 
 
-# Where the load lines stand on the gauge.
-
-
 def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
-    """Where the gauge's two marks stand, as shares of the window: never behind the room for the answer.
+    """Return the gauge's two marks as shares of the window, never behind the room for the answer.
 
     Args:
-        settings: What the person has set.
+        settings: The settings in force.
         usage: The measured context, or ``None`` while it is not known.
         policy: Name of the policy in force; empty is the one that is set.
 

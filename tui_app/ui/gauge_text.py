@@ -19,7 +19,7 @@ def zone(
     *,
     pending: int = 0,
 ) -> Zone:
-    """Name how full the context is.
+    """Return the zone of the context usage.
 
     Args:
         usage: The measured context, or ``None`` when nothing is known yet.
@@ -39,12 +39,12 @@ def zone(
 
 
 def window_text(limit: int) -> str:
-    """Size of a window in tokens: like any number of them, but a round one stays round (``32k``, ``1M``)."""
+    """Write the size of a window in tokens; a round one stays round (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")
 
 
 def amount_text(usage: ContextUsage, pending: int = 0) -> str:
-    """Tokens in use, with ``~`` unless the provider itself reported the number."""
+    """Write the tokens in use, with ``~`` unless the provider reported the number."""
     sign = "" if usage.exact and not pending else "~"
     return f"{sign}{tokens(usage.total + pending)}"
 
@@ -58,7 +58,7 @@ def gauge_text(
     background: float = BACKGROUND,
     blocking: float = BLOCKING,
 ) -> str:
-    """Say how full the context is.
+    """Word the context usage.
 
     Args:
         usage: The measured context, or ``None`` while it is not known.
@@ -70,7 +70,7 @@ def gauge_text(
 
     Returns:
         ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?`` or
-        ``over by 3.1k · 131.1k of 128k · full``; ``128k?`` where nobody knows and that much is assumed.
+        ``over by 3.1k · 131.1k of 128k · full``; ``128k?`` where the limit is assumed.
     """
     known_by = usage.window if usage is not None else window
     limit = known_by.stated if known_by is not None else 0
@@ -89,10 +89,10 @@ def gauge_text(
 
 
 def threshold_text(background: float) -> str:
-    """Where compaction starts, as a share of the window: ``compacts at 80%``; empty when it never does."""
+    """Word the share of the window where compaction starts: ``compacts at 80%``; empty without one."""
     return f"compacts at {background:.0%}" if 0 < background < 1 else ""
 
 
 def unmarked_text(background: float, blocking: float) -> str:
-    """What is said of compaction where it starts at no share of the window."""
+    """Word when compaction starts where that is no share of the window."""
     return "compacts by the number of messages" if background <= 0 < blocking else "compacts only when asked"

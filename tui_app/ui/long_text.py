@@ -48,7 +48,7 @@ def wrapped(text: str, width: int) -> Wrapped:
 
 
 class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_bindings=False):
-    """Shows a text; a megabyte in one line costs no frame."""
+    """Shows a text of any size; a megabyte in one line costs no frame."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         fixed_key("text.up", "up", "scroll_lines(-1)", "Up", "Scroll up a line."),
@@ -165,15 +165,12 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         self.scroll_to(y=self.max_scroll_y if end else 0, animate=False, force=True)
 
 
-# A text that is shown as it is, in a part that is as high as it.
-
-
 class ExactStatic(Exact, Static):
-    """What somebody wrote."""
+    """A text shown character by character, as it was written."""
 
 
 class GrownScroll(VerticalScroll, can_focus=False):
-    """As high as its contents, up to its greatest height."""
+    """A scrolling part as high as its contents, up to its greatest height."""
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the text, within the greatest height."""

@@ -212,7 +212,7 @@ class StatusRow(Widget):
         return Content("\n").join([self._row(replace(self.status, notes=())), *map(Content, rows[1:])])
 
     def _rows(self, width: int) -> list[str]:
-        """Return the rows of what is too long for one; an empty row stands for what has room in it."""
+        """Return the rows of what is too long for one; an empty row for what has room in it."""
         status, separator = self.status, f" {self.glyphs.separator} "
         if status.busy and status.kind != "pausing" and status.notes and width:
             # Notes that have no room behind what runs take rows of their own.
@@ -268,7 +268,7 @@ def queue_lines(
 
     Args:
         prompts: What waits.
-        paused: Whether it waits for the person.
+        paused: Whether it waits for the user.
         width: Cells.
         steerable: Whether a turn is under way that the next one may cut short.
         sending: What has left the queue and is not in the conversation yet.
@@ -312,7 +312,7 @@ class QueueView(Widget, can_focus=True):
 
     prompts: reactive[tuple[str, ...]] = reactive((), layout=True)
     paused: reactive[bool] = reactive(False, layout=True)
-    """Whether the queue waits for the person (after a cancelled turn)."""
+    """Whether the queue waits for the user (after a cancelled turn)."""
 
     steerable: reactive[bool] = reactive(False, layout=True)
     """Whether a turn is under way."""
@@ -321,7 +321,7 @@ class QueueView(Widget, can_focus=True):
     """What has left the queue and is not in the conversation yet."""
 
     class Opened(Message):
-        """The person wants to change the queue."""
+        """The user wants to change the queue."""
 
     def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
         """Show the queue."""

@@ -3,7 +3,7 @@
 Escape sequences are removed as a whole (their parameters would be noise), single control characters
 are removed, and characters that reorder or hide text are replaced by a visible mark, because a hidden
 reordering can make a command read as another one (CVE-2021-42574). Terminals do not agree on how wide joined
-and modified signs are, so these are taken apart: every cell then stands where it was counted.
+and modified signs are, so these are taken apart: every cell is then where it was counted.
 """
 
 import re
@@ -35,7 +35,7 @@ _MARKS = (
     r"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
 MOST_MARKS = 4
-"""Marks that may stand on one letter; no language needs more, and a flood of them runs over other rows."""
+"""Marks allowed on one letter; no language needs more, and a flood of them runs over other rows."""
 _FLOOD = re.compile(f"({_MARKS}{{{MOST_MARKS}}}){_MARKS}+")
 _SUSPECT = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -57,7 +57,7 @@ _ACTED_ON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def tamed(text: str) -> str:
-    """The text as it is, cleaned only where a terminal would act on it: tabs and emoji are a person's own."""
+    """Clean a text only where a terminal would act on it: tabs and emoji of the user stay."""
     return clean(text) if _ACTED_ON.search(text) else text
 
 
@@ -73,7 +73,7 @@ def clean(text: str, *, keep_newlines: bool = True, keep_tabs: bool = False) -> 
     Returns:
         The text without escape sequences (ANSI, OSC, DCS and relatives) and control characters, with
         tabs as four spaces and with bidirectional controls and lone surrogates as U+FFFD. Joined emoji
-        stand side by side, without colours of skin and variants.
+        are side by side, without colours of skin and variants.
     """
     if _SUSPECT.search(text) is not None:
         text = _ESCAPES.sub("", text)
@@ -188,7 +188,7 @@ def without_drawing(text: str) -> str:
     return text.translate(_DRAWING)
 
 
-# Numbers as a person reads them; pure functions, the same wording on every screen.
+# Numbers as a user reads them; pure functions, the same wording on every screen.
 
 count = plurals.count
 
@@ -283,12 +283,12 @@ def file_size(count: int) -> str:
 
 
 class Glyphs(NamedTuple):
-    """One set of signs. Every sign that stands in a column is one cell wide in both sets."""
+    """One set of signs. Every sign in a column is one cell wide in both sets."""
 
     load_line: str
     """The mark of the product: compactions, logo, window title."""
     bullet: str
-    """A prompt of the person."""
+    """A prompt of the user."""
     pipe: str
     """The rail in front of what belongs to a prompt."""
     checkpoint: str

@@ -1,7 +1,7 @@
 """The two colour themes: sea blue for what can be acted on, amber for *near*, red for *full*.
 
 Text colours are fixed values rather than faded ones, because a faded colour drops below the contrast of
-4.5:1 (WCAG 2.1, level AA) as soon as it stands on a panel.
+4.5:1 (WCAG 2.1, level AA) as soon as it is on a panel.
 """
 
 import io
@@ -136,15 +136,15 @@ _FOLLOWERS: Mapping[str, tuple[str, ...]] = {
     ),
     "border": ("border-blurred", "scrollbar", "scrollbar-hover"),
 }
-"""What else takes a colour that a person's own theme gives."""
+"""The variables that follow a colour of a custom theme."""
 _FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
 
 
 def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
-    """A theme of a person's own: one of ours with some colours changed.
+    """Make a custom theme: one of ours with some colours changed.
 
     Args:
-        name: What it is called.
+        name: Its name.
         colours: ``base`` and colours, as the settings have checked them.
     """
     base = next(theme for theme in THEMES if theme.name == colours["base"])
@@ -159,7 +159,7 @@ def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
 
 
 def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
-    """All themes of a person's own, as the setting ``themes`` names them."""
+    """Make the custom themes of the setting ``themes``."""
     return [own_theme(name, colours) for name, colours in themes.items()]
 
 
@@ -197,7 +197,7 @@ def legible(style: Style) -> Style:
     """Move a text colour towards black or white until it stands out from its background.
 
     Themes choose their accents for surfaces of their own; on the plain background some are too faint.
-    Colours of the terminal itself are left alone, nobody knows them.
+    Colours of the terminal itself are unknown and left alone.
     """
     if style.color is None or style.bgcolor is None:
         return style

@@ -116,7 +116,7 @@ class PromptEditor(WrittenArea):
         """Create the editor.
 
         Args:
-            offers: The list that shows commands and files; whoever composes the editor mounts it.
+            offers: Shows commands and files; mounted beside the editor.
             finder: Looks for files.
             prompts: Earlier prompts, oldest first.
             id: Textual id.
@@ -127,7 +127,7 @@ class PromptEditor(WrittenArea):
         self._walk = PromptHistory(prompts)
         self._recalled: str | None = None
         self.early: EarlyKeys | None = None
-        """Takes what is typed behind something that opens."""
+        """Holds what is typed while something opens."""
 
     @property
     def custom(self) -> tuple[CustomCommand, ...]:
@@ -150,17 +150,17 @@ class PromptEditor(WrittenArea):
 
     @property
     def pastes(self) -> list[tuple[str, str]]:
-        """The chips in the text with what they stand for."""
+        """The chips in the text with their full texts."""
         return self._chips.within(self.text)
 
     @property
     def cursor_line(self) -> str:
-        """The line in which the cursor stands."""
+        """The line of the cursor."""
         return self.document.get_line(self.cursor_location[0])
 
     @property
     def writing(self) -> str:
-        """The path in which the cursor stands; empty when it stands in none."""
+        """The ``@path`` at the cursor; empty when there is none."""
         mention = self._at_cursor.mention
         return mention.wanted if mention is not None else ""
 
@@ -174,19 +174,19 @@ class PromptEditor(WrittenArea):
         return not self.text
 
     def chip_at_cursor(self, side: Side = "any") -> tuple[int, int] | None:
-        """Columns of the chip that the cursor stands at; none while text is selected."""
+        """Return the columns of the chip at the cursor; None while text is selected."""
         if not self.selection.is_empty:
             return None
         return self._chips.touching(self.cursor_line, self.cursor_location[1], side)
 
     def fill_in(self, text: str, start: int, end: int, back: int = 0) -> None:
-        """Put a text between two columns of the cursor's line, and the cursor behind it.
+        """Replace a part of the cursor's line, and put the cursor behind it.
 
         Args:
             text: What to put there.
-            start: First column that goes.
-            end: Column behind the last one that goes.
-            back: Signs by which the cursor then stands before the end of the text.
+            start: First column of the part.
+            end: Column behind its last one.
+            back: Characters between the cursor and the end of the text.
         """
         row, _ = self.cursor_location
         done = self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
@@ -194,19 +194,19 @@ class PromptEditor(WrittenArea):
         self.move_cursor((row, column - back))
 
     def give_back(self, text: str) -> None:
-        """Put a prompt that was not sent back, before whatever was typed meanwhile; pastes stay chips."""
+        """Put an unsent prompt back, before what was typed meanwhile; pastes stay chips."""
         if not (folded := self._chips.fold(text)):
             return
         self._walk.stop()
         self._put(f"{folded}\n{self.text}" if self.text else folded)
 
     def replace_draft(self, text: str) -> None:
-        """Write something else in place of the draft; ``up`` brings the draft back."""
+        """Replace the draft; ``up`` brings it back."""
         self._walk.add(self.draft)
         self._put(clean(self._chips.fold(normalise(text)), keep_tabs=True))
 
     def _put(self, text: str) -> None:
-        """Show a text that nobody has just typed: nothing is offered for it, and a file may have held it."""
+        """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
         self._recalled = text = tamed(text)
         self._completer.close()
         self.text = text
@@ -221,7 +221,7 @@ class PromptEditor(WrittenArea):
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave keys to others while they mean nothing here: tab without a list, ``?`` in a text."""
+        """Leave keys to others while they have no effect here: tab without a list, ``?`` in a text."""
         if action == "complete":
             return self._completer.is_listing
         if action == "close_list":
@@ -306,14 +306,14 @@ class PromptEditor(WrittenArea):
             self.fill_in(clean(body, keep_tabs=True), *place)
 
     def action_delete_left(self) -> None:
-        """Delete the sign before the cursor; a chip as a whole, because a part of it stands for nothing."""
+        """Delete the character before the cursor; a chip as a whole."""
         if (place := self.chip_at_cursor("before")) is not None:
             self.fill_in("", *place)
         else:
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Delete the sign behind the cursor; a chip as a whole."""
+        """Delete the character behind the cursor; a chip as a whole."""
         if (place := self.chip_at_cursor("behind")) is not None:
             self.fill_in("", *place)
         else:

@@ -1,4 +1,4 @@
-"""The row that holds the prompt editor: its sign, the size of the draft, and above it what is offered."""
+"""The prompt row: sign, editor and size of the draft; above it the offers and what is attached."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,11 +21,9 @@ from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
 
-# One row above the prompt: what goes along with it, how many tokens that is, and what does not go along.
-
 _LABEL_CELLS = 40
 CHIP_KEYS = "ctrl+o expands, backspace removes"
-"""What can be done with the chip of a pasted text that the cursor stands at."""
+"""The keys for the chip at the cursor."""
 CHIP_AWAY = "ctrl+o at its mark expands"
 """The same from anywhere else in the draft."""
 
@@ -35,13 +33,13 @@ class Bundle(NamedTuple):
 
     label: str
     tokens: int = 0
-    """About how many it adds; 0 for what does not go along."""
+    """About how many it adds; 0 for what is not attached."""
     why_not: str = ""
-    """Why a file does not go along; empty when it does."""
+    """Why a file is not attached; empty when it is."""
 
 
 def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
-    """Look at the files that a draft names; blocks on the disk."""
+    """Weigh the files that a draft names; blocks on the disk."""
     # Not needed for the first frame.
     from tui_app.agent.tools.workspace import Workspace
     from tui_app.conversation.turns import Attached, read_attachments
@@ -55,18 +53,18 @@ def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
 
 
 def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "", separator: str = "·") -> str:
-    """Say what goes along and what does not, never wider than ``width`` cells.
+    """List what is attached and what is not, at most ``width`` cells wide.
 
     Args:
-        bundles: What the draft names and holds.
+        bundles: The files and pastes of the draft.
         width: Cells.
-        keys: What can be done with it; left out where there is no room.
+        keys: What can be done with them; left out where there is no room.
         separator: Between two of them.
     """
     gap = f" {separator} "
     along = gap.join(f"{_label(each)} ~{tokens(each.tokens)} tok" for each in bundles if not each.why_not)
     rest = gap.join(f"@{_label(each)}: {each.why_not}" for each in bundles if each.why_not)
-    # What the person may have to change comes first: the end of the row is what gets cut.
+    # What the user may have to change comes first: the end of the row is cut.
     parts = (rest and f"not attached: {rest}", along and f"attached: {along}")
     line = gap.join(filter(None, parts))
     if along and rest and len(line) > width:
@@ -81,7 +79,7 @@ def _label(bundle: Bundle) -> str:
 
 
 class AttachedRow(Widget):
-    """Takes no room while the draft brings nothing along."""
+    """The row of what is attached; takes no room while nothing is."""
 
     DEFAULT_CSS = """
     AttachedRow { height: 1; width: 1fr; padding: 0 2; color: $text-muted; display: none; }
@@ -103,7 +101,7 @@ class AttachedRow(Widget):
 
 
 class PromptRow(TellsFailures, Vertical):
-    """The prompt with its sign and its size in tokens; above it the list of offers and what goes along."""
+    """The prompt with its sign and its size in tokens; above it the offers and what is attached."""
 
     DEFAULT_CSS = """
     PromptRow { height: auto; width: 1fr; }
@@ -170,7 +168,7 @@ class PromptRow(TellsFailures, Vertical):
 
     @on(PromptEditor.Typed)
     def _typed(self, event: PromptEditor.Typed) -> None:
-        """Look at the files that are named now, and show what goes along."""
+        """Weigh the files that are named now, and show what is attached."""
         if event.files != self._named:
             self._named = event.files
             known = {each.label: each for each in self._files}
@@ -187,7 +185,7 @@ class PromptRow(TellsFailures, Vertical):
             self._show()
 
     def _name_keys(self) -> None:
-        """Say what can be done with a pasted text where the cursor is now."""
+        """Name the keys for a paste, by where the cursor is."""
         there = CHIP_KEYS if self.editor.chip_at_cursor() is not None else CHIP_AWAY
         self._attached.keys = there if self.editor.pastes else ""
 

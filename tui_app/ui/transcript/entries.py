@@ -29,7 +29,7 @@ TOOL_CHARS = 60_000
 INDENT = 4
 """Cells in front of what an opened entry shows."""
 LEFT = "left behind"
-"""What a row says that a rewind took out of the model's view."""
+"""The word for a row that a rewind took out of the model's view."""
 STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
     "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
@@ -38,7 +38,7 @@ STATE_WORDS: dict[EntryState, str] = {
 
 
 class Wording(NamedTuple):
-    """What the words and signs of an entry depend on."""
+    """Settings that the words and signs of an entry depend on."""
 
     glyphs: Glyphs
     plain: bool = False
@@ -54,7 +54,7 @@ def pinned(entry: Entry, wording: Wording) -> str:
 
 
 def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piece]:
-    """List the pieces of what an entry shows when it is opened; of a long text head and tail.
+    """List the pieces of a text in an open entry; of a long text head and tail.
 
     Args:
         text: The text, as it came.
@@ -72,14 +72,14 @@ def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piec
         yield from text_pieces(tail, tone, INDENT, part="tail")
 
 
-# The pieces of what is said: prompts, answers whether finished or not, the thinking before them.
+# Prompts, answers whether finished or not, and the thinking before them.
 
 BODY_CHARS = 300_000
-"""Of a longer prompt or answer head and tail are shown, and what is between is counted."""
+"""Of a longer prompt or answer head and tail are shown, and the rest is counted."""
 
 
 def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """List the pieces of what the person said."""
+    """List the pieces of a prompt."""
     states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
     right = f" {wording.glyphs.separator} ".join(filter(None, states))
     yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
@@ -104,13 +104,13 @@ def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Ite
 
 
 def role(wording: Wording) -> Iterator[Piece]:
-    """The word before an answer; only in plain mode, elsewhere the layout says it."""
+    """Yield the word before an answer; only in plain mode, elsewhere the layout says it."""
     if wording.plain:
         yield RowPiece("", "Model:", Tone.ROLE, ornament=True)
 
 
 def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    """The row that stands for the thinking before an answer, and the thinking itself when opened."""
+    """List the row of the thinking before an answer, and the thinking itself when it is open."""
     if not thinking.strip():
         return
     lines = count_lines(thinking)
@@ -122,14 +122,14 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
 
 
 def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
-    """The row below an answer that did not come to its end."""
+    """Yield the row below an answer that was cut off."""
     if entry.state in ("interrupted", "cancelled", "failed"):
         yield RowPiece(
             wording.glyphs.cross, f"{STATE_WORDS[entry.state]}: the answer ends here", Tone.WARNING
         )
 
 
-# Says which pieces an entry is painted from: order, what is folded away, and how events are worded.
+# All kinds of entries: order, what is folded, and how events are worded.
 
 _TITLE_CELLS = 400
 _ROW_KINDS = frozenset(
@@ -172,7 +172,7 @@ def needs_body(entry: Entry, *, expanded: bool) -> bool:
 
 
 def distance(entry: Entry, before: Entry | None) -> int:
-    """Blank lines above an entry: rows of one kind of weight stand close together."""
+    """Return the blank lines above an entry: rows of equal weight are kept together."""
     if before is None or not has_lines(entry):
         return 0
     close = entry.kind in _ROW_KINDS or entry.kind == "assistant"
@@ -180,7 +180,7 @@ def distance(entry: Entry, before: Entry | None) -> int:
 
 
 def distance_of_answer(before: Entry | None) -> int:
-    """Blank lines above an answer that has text."""
+    """Return the blank lines above an answer that has text."""
     return 0 if before is None or before.kind in _ROW_KINDS else 1
 
 
@@ -209,8 +209,8 @@ def pieces(
         before: The visible entry above it, if any.
         body: Its full text; empty when :func:`needs_body` says that it is not needed.
         wording: Signs and words.
-        expanded: Whether the person opened it.
-        excerpt: What is shown besides of a text that is too long to be shown whole.
+        expanded: Whether the user opened it.
+        excerpt: A found part of a text that is too long to be shown whole.
 
     Returns:
         Pieces from top to bottom; none when there is nothing to show.
@@ -289,7 +289,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """Paint what happened and what to do; the raw text stays behind enter."""
+    """List what happened and what to do; enter shows the raw text."""
     title = one_line(entry.title, 4 * _TITLE_CELLS)
     lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
     # The title is the beginning of the text: said in full, once.
@@ -321,15 +321,13 @@ def _row(entry: Entry, wording: Wording) -> Piece:
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
 
 
-# The answer that is being written: cheap to add to, painted piece by piece.
-
 _ESC = "\x1b"
 _HELD_BACK = 64
 """At most so many characters are held back in case an escape sequence is still arriving."""
 
 
 class LiveMessage:
-    """Collects streamed text and thinking.
+    """The answer that is being written: streamed text and thinking, cheap to add to.
 
     Text is split into finished pieces and one that grows, so only the growing one is laid out again. The
     pieces are the ones that the finished entry will be made of: handing over changes nothing on screen.
@@ -351,7 +349,7 @@ class LiveMessage:
             self._thinking.append(thinking)
 
     def end(self) -> None:
-        """Say that nothing more comes."""
+        """Mark the answer as complete."""
         self.ended = True
 
     @property

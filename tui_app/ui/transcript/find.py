@@ -1,4 +1,4 @@
-"""The row in which a person types what to look for in the conversation, and how the search goes."""
+"""The search row: words to find in the conversation, progress, and steps from hit to hit."""
 
 import asyncio
 import re
@@ -30,10 +30,10 @@ _ROOMY = 100
 
 
 class Searchable(Protocol):
-    """Where words are looked for; both may take as long as they take, and hold nobody up."""
+    """Where words are searched for, without holding up the screen."""
 
     async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-        """Every place in some entries, in their order."""
+        """Return every place in some entries, in their order."""
         ...
 
     async def ready(self, entry: Entry) -> None:
@@ -41,13 +41,13 @@ class Searchable(Protocol):
         ...
 
     async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None:
-        """What stands around a place."""
+        """Return the text around a place."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search has come."""
+    """The progress of a search."""
 
     hits: tuple[Hit, ...] = ()
     done: int = 0
@@ -57,11 +57,11 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is looked for."""
+        """Whether the search has ended."""
         return self.stopped or self.done >= self.count
 
     def words(self, here: Hit | None, glyph: str) -> str:
-        """What the row says."""
+        """Word it for the row."""
         if not self.over:
             found = f" {glyph} {len(self.hits):,} so far" if self.hits else ""
             return f"searching {self.done * 100 // max(1, self.count)} %{found} {glyph} esc stops"
@@ -89,7 +89,7 @@ class FindRow(TellsFailures, Horizontal):
     """
 
     class Words(WrittenLine):
-        """Where the words are typed."""
+        """The field for the words."""
 
         BINDINGS: ClassVar[list[BindingType]] = [
             fixed_key("find.next", "enter,down,ctrl+f", "step(1)", "Next place", "Further down."),
@@ -102,21 +102,21 @@ class FindRow(TellsFailures, Horizontal):
             self.post_message(FindRow.Step(step))
 
         def action_stop(self) -> None:
-            """End the search, or the looking."""
+            """End the search, or close the row."""
             self.post_message(FindRow.Stop())
 
     class Step(Message):
-        """The person wants another place."""
+        """The user wants another place."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
             self.step = step
 
     class Stop(Message):
-        """The person wants the search, or the row, to end."""
+        """The user wants the search, or the row, to end."""
 
     class Closed(Message):
-        """The row is gone; ``arrived`` when the person has gone to a place."""
+        """The row is closed; ``arrived`` when the user has gone to a place."""
 
         def __init__(self, *, arrived: bool) -> None:
             super().__init__()
@@ -143,7 +143,7 @@ class FindRow(TellsFailures, Horizontal):
         return self.has_class("-open")
 
     def open(self, words: str = "") -> None:
-        """Show the row; with words, look for them at once."""
+        """Show the row; with words, search for them at once."""
         self.add_class("-open")
         field = self.query_one(self.Words)
         if words:
@@ -172,7 +172,7 @@ class FindRow(TellsFailures, Horizontal):
 
     @on(Stop)
     def _stop(self, event: Stop) -> None:
-        """Stop a search that goes on; else close."""
+        """Stop a search under way, else close the row."""
         event.stop()
         if not self._progress.over:
             self.workers.cancel_group(self, "find")
@@ -196,7 +196,7 @@ class FindRow(TellsFailures, Horizontal):
 
     @work(group="find", exclusive=True, exit_on_error=False)
     async def _search(self, words: str, pause_s: float, step: int) -> None:
-        """Look through everything, the newest first, and go to the nearest place above the reader."""
+        """Search everything, the newest first, and go to the nearest place above the last line shown."""
         await asyncio.sleep(pause_s)
         pattern, entries = pattern_of(words), tuple(self._transcript.entries)
         start, former = self._transcript.last_shown, self._here
@@ -228,7 +228,7 @@ class FindRow(TellsFailures, Horizontal):
             await self._show(hits[place % len(hits)])
 
     async def _show(self, hit: Hit | None) -> None:
-        """Go to a place, with what stands around it where its row does not reach that far."""
+        """Go to a place; where its row is cut before it, with the text around it."""
         if hit is None:
             return
         self._here = hit

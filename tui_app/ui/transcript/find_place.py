@@ -1,4 +1,4 @@
-"""Where the row for finding words opens. Most sessions do without it: it is made when it is first wanted."""
+"""The place of the search row: it is made when it is first wanted, so that the first paint need not wait."""
 
 from typing import TYPE_CHECKING
 
@@ -7,12 +7,13 @@ from textual.containers import Vertical
 from tui_app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tui_app.ui.transcript.find import FindRow
-    from tui_app.ui.transcript.search import Searchable
+    from tui_app.ui.transcript.find import FindRow, Searchable
 
 
 class FindPlace(Vertical):
-    """Has no height until somebody looks for words. The row's ``Closed`` comes through here.
+    """The place of the search row, which is made when it is first wanted; most sessions do without it.
+
+    The row's ``Closed`` comes through here.
 
     Args:
         transcript: Shows the places.
@@ -29,10 +30,10 @@ class FindPlace(Vertical):
         super().__init__(id=id)
         self._transcript, self._bodies, self._separator = transcript, bodies, separator
         self.row: FindRow | None = None
-        """The row in which one says what to look for, once it was opened."""
+        """The row, once it was opened."""
 
     async def open(self, words: str = "") -> None:
-        """Show the row; with words, look for them at once."""
+        """Show the row; with words, search for them at once."""
         # The first paint does not wait for it.
         from tui_app.ui.transcript.find import FindRow
 
@@ -43,7 +44,7 @@ class FindPlace(Vertical):
         self.row.open(words)
 
     def close(self) -> bool:
-        """Hide the row; whether it was there."""
+        """Hide the row; returns whether it was open."""
         if self.row is None or not self.row.is_open:
             return False
         self.row.close()

@@ -181,7 +181,7 @@ class Spot(NamedTuple):
     """A line of the conversation, independent of the height of anything above it."""
 
     slot: int
-    """Index of the entry; the live answer stands behind the last one."""
+    """Index of the entry; the live answer comes after the last one."""
     piece: int
     line: int
 
@@ -223,7 +223,7 @@ class Layout:
         self.expanded: set[int] = set()
         """Log numbers of the opened entries; 0 for the live answer."""
         self.excerpts: dict[int, Excerpt] = {}
-        """What is shown besides of entries too long to be shown whole, by log number."""
+        """Found parts of entries too long to be shown whole, by log number."""
         self.live: LiveMessage | None = None
         self.wording = wording
         self.painter = painter
@@ -353,7 +353,7 @@ class Layout:
         return text
 
     def shed(self, first: int, last: int) -> None:
-        """Let go of what was painted outside of two slots; their heights stay as they are known."""
+        """Drop the lines of all entries outside of two slots; heights stay as they are known."""
         near = {slot: block for slot, block in self._blocks.items() if first <= slot <= last}
         self._blocks = OrderedDict(near)
         self._lines.keep(piece for block in near.values() for piece in block.pieces)
@@ -430,7 +430,7 @@ class Layout:
         return lines[spot.line] if spot.line < len(lines) else None
 
     def spot_at(self, y: int) -> Spot:
-        """Find what stands at a line, with the heights as they are known now."""
+        """Return the spot at a line, with the heights as they are known now."""
         slot, inside = self._index.find(y)
         if slot >= len(self):
             return self.end

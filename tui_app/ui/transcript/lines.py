@@ -13,7 +13,7 @@ from tui_app.ui.text import Glyphs, cut_cells, without_drawing
 from tui_app.ui.themes import Palette, Tone
 
 GUTTER = 2
-"""Cells left of the content, where the focus mark stands."""
+"""Cells left of the content, for the signs of focus and marks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Line:
     end: int = 0
     """Where the content ends; what follows (a time, a token count) is never copied."""
     join: str = "\n"
-    """What stands between this line and the one before it in the original text."""
+    """The text between this line and the one before it in the original."""
     blank: bool = False
     """A line that only keeps distance."""
 

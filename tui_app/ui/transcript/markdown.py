@@ -31,7 +31,7 @@ COLUMN_CELLS = 8
 
 
 class _Wrapped:
-    """Text broken into lines that remember whether the break stands in the source."""
+    """Text broken into lines that know whether the break is in the source."""
 
     def __init__(self, text: Text, indent: int = 0) -> None:
         self.text = text
@@ -79,7 +79,7 @@ class _Code(markdown.CodeBlock):
 
 
 class _Item(markdown.ListItem):
-    """A list item whose sign is Markdown again when it is copied."""
+    """A list item whose sign is copied as Markdown."""
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from self._with_sign(" • ", "markdown.item.bullet", console, options)
@@ -87,7 +87,7 @@ class _Item(markdown.ListItem):
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
-        # Of one width up to 99, for nobody knows yet how long a list becomes of which pieces are laid out.
+        # Of one width up to 99: a list is laid out in pieces, before its length is known.
         sign = f"{number}.".rjust(3) + " "
         yield from self._with_sign(sign, "markdown.item.number", console, options)
 
@@ -102,7 +102,7 @@ class _Item(markdown.ListItem):
 
 
 class _Table(markdown.TableElement):
-    """A table whose cells fold long words; where its columns have no room, its rows as text."""
+    """A table whose cells fold long words; without room for its columns, its rows are text."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):

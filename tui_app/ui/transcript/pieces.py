@@ -80,7 +80,7 @@ class RowPiece:
 
 @dataclass(frozen=True)
 class TextPiece:
-    """Plain text, wrapped; ``sign`` stands before its first line and the others are indented as far."""
+    """Plain text, wrapped; ``sign`` comes before its first line and the others are indented as far."""
 
     text: str
     tone: Tone
@@ -116,7 +116,7 @@ class MarkdownPiece:
 
     source: str
     gap: bool = False
-    """Whether a blank line stands before it."""
+    """Whether a blank line comes before it."""
     part: str = field(default="text", compare=False)
     """Which text of an entry it is a piece of."""
 
@@ -136,7 +136,7 @@ class MarkdownPiece:
 
 @dataclass(frozen=True)
 class FadedPiece:
-    """A piece of something that was left behind, painted in one quiet colour."""
+    """A piece of an entry that was rewound, painted in one quiet colour."""
 
     piece: Piece
 
@@ -186,7 +186,7 @@ def _piece_end(text: str, start: int) -> int:
     return stop if stop > start else limit
 
 
-# Keeps what is shown of a huge text within bounds, and says how much is left out.
+# Huge texts: what is shown of them, and how much is left out.
 
 COUNTED_CHARS = 1_000_000
 """In a longer text no lines are counted."""
@@ -203,7 +203,7 @@ def clip(
         text: Any text.
         max_chars: Budget in characters.
         max_lines: Budget in lines, or None for no limit.
-        wash: What cleans a text; applied to what is kept alone, because megabytes would outlast a frame.
+        wash: Cleans a text; applied only to what is kept, because megabytes would outlast a frame.
 
     Returns:
         Head, a note that counts what is left out, tail; note and tail are empty when all fits.
@@ -275,7 +275,7 @@ class Excerpt:
     """Characters of the whole text."""
 
 
-# Cuts a growing Markdown text into pieces that can be laid out one by one.
+# Pieces of Markdown, small enough to be laid out one by one.
 #
 # A piece ends where a top-level block or list item ends, so finished pieces never change while an answer
 # streams. What has no such places for long (a file in one fence, a table of thousands of rows, one endless
@@ -303,11 +303,11 @@ _NEAR_SPACE = 80
 
 
 class Splitter:
-    """Takes Markdown in any portions; the pieces do not depend on how it was portioned."""
+    """Cuts a growing Markdown text into pieces, whatever portions it arrives in."""
 
     def __init__(self) -> None:
         self.sealed: list[tuple[str, bool]] = []
-        """Finished pieces: text, and whether a blank line stands before it."""
+        """Finished pieces: text, and whether a blank line comes before it."""
         self._lines: list[str] = []
         self._chars = 0
         self._cost = 0
@@ -328,7 +328,7 @@ class Splitter:
 
     @property
     def open(self) -> tuple[str, bool]:
-        """The piece that may still change: text, and whether a blank line stands before it."""
+        """The piece that may still change: text, and whether a blank line comes before it."""
         return "".join(self._lines) + self._partial, self._gap
 
     def pieces(self) -> list[tuple[str, bool]]:

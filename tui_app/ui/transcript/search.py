@@ -28,11 +28,11 @@ from tui_app.ui.transcript.pieces import (
 Part = Literal["title", "args", "thinking", "text", "excerpt"]
 """Which of an entry's texts; the last one is a piece cut out of another for showing."""
 MOST_HITS = 10_000
-"""Places that are remembered; what is older than these is not looked at."""
+"""Places that are kept; older ones are not searched for."""
 _SLICE = 65_536
-"""Characters looked through in one go: the interpreter is held for about a millisecond."""
+"""Characters searched in one go: the interpreter is held for about a millisecond."""
 _OVERLAP = 1_000
-"""Longest place, in characters, that is found where two slices meet."""
+"""Longest match, in characters, that is found where two slices meet."""
 _BATCH_ENTRIES, _BATCH_CHARS = 100, 400_000
 _AROUND = 1_200
 """Characters shown before and after a place in a text that is not shown whole."""
@@ -40,7 +40,7 @@ _AROUND = 1_200
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One place where the words stand."""
+    """One place where the words were found."""
 
     seq: int
     """Log number of the entry's row."""
@@ -48,11 +48,11 @@ class Hit:
     at: int
     """Where it begins, in characters of the clean text."""
     nth: int
-    """How many places of the same part stand before it."""
+    """How many places of the same part come before it."""
 
 
 def pattern_of(words: str) -> re.Pattern[str] | None:
-    """Compile words: capitals count where there are some, white space stands for any; None for nothing."""
+    """Compile words: capitals count where there are some, white space matches any; None for no words."""
     parts = words.split()
     if not parts:
         return None
@@ -61,7 +61,7 @@ def pattern_of(words: str) -> re.Pattern[str] | None:
 
 
 def parts_of(entry: Entry, body: Body) -> Iterator[tuple[Part, str]]:
-    """The texts of an entry that a person can be shown in its place, top to bottom, clean."""
+    """Yield the texts of an entry that can be shown in its place, top to bottom, clean."""
     if entry.kind not in ("user", "assistant", "system"):
         yield "title", clean(entry.title, keep_newlines=False)
     if entry.kind == "tool" and body.args.strip():
@@ -79,7 +79,7 @@ def _inner(text: str) -> str:
 
 
 def hits_in(entry: Entry, body: Body, pattern: re.Pattern[str]) -> list[Hit]:
-    """Every place in one entry, in the order they are read."""
+    """Return every place in one entry, in reading order."""
     return [
         Hit(entry.seq, part, at, nth)
         for part, text in parts_of(entry, body)
@@ -88,7 +88,7 @@ def hits_in(entry: Entry, body: Body, pattern: re.Pattern[str]) -> list[Hit]:
 
 
 def places_in(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
-    """Where the words begin; looked for slice by slice, because one search holds the interpreter."""
+    """Yield where the words begin; searched in slices, because one search holds the interpreter."""
     first = 0
     for start in range(0, len(text), _SLICE):
         stop = start + _SLICE
@@ -100,7 +100,7 @@ def places_in(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
 
 
 def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Cut a conversation into what is looked through between two words about progress, newest first."""
+    """Cut a conversation into batches, newest first; progress is shown after each."""
     batch: list[Entry] = []
     chars = 0
     for entry in reversed(entries):
@@ -114,7 +114,7 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 class Texts(Protocol):
-    """Where full texts are read."""
+    """Gives full texts of entries."""
 
     def body(self, entry: Entry) -> Body:
         """The full content of an entry."""
@@ -122,7 +122,7 @@ class Texts(Protocol):
 
 
 def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-    """Every place in some entries."""
+    """Return every place in some entries."""
     hits: list[Hit] = []
     for entry in entries:
         hits += hits_in(entry, bodies.body(entry), pattern)
@@ -134,7 +134,7 @@ def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -
 def look_in_log(
     database: Database, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
 ) -> list[Hit]:
-    """Every place in some entries of a session, read with a connection of the caller's thread."""
+    """Return every place in some entries of a session, with a connection of the caller's thread."""
     # These bring the log in, which the first paint does not wait for.
     import sqlite3
 
@@ -149,7 +149,7 @@ def look_in_log(
 
 
 def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
-    """Cut out what stands around a place; None where the entry has no such place any more."""
+    """Cut out the text around a place; None where the entry has no such place any more."""
     text = next((text for part, text in parts_of(entry, body) if part == hit.part), "")
     if hit.at >= len(text):
         return None
@@ -162,7 +162,7 @@ def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
 
 
 def excerpt_in_log(database: Database, session: str, entry: Entry, hit: Hit) -> Excerpt | None:
-    """Cut out what stands around a place of the log, with a connection of the caller's thread."""
+    """Cut out the text around a place of the log, with a connection of the caller's thread."""
     import sqlite3
 
     from tui_app.session.preview import StoreBodies
@@ -224,7 +224,7 @@ class Highlights:
             layout: The layout that shows it.
             slot: The entry.
             hit: The place.
-            excerpt_at: Where it stands in the excerpt that is shown, if it is shown in one.
+            excerpt_at: Where it is in the excerpt, if it is shown in one.
         """
         for number, piece in enumerate(layout.block(slot).pieces):
             nth = _nth(piece, hit, excerpt_at, self.pattern)
@@ -253,9 +253,9 @@ class Highlights:
 
 
 def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
-    """Which place of a piece a hit is; None for none of it.
+    """Return which place of a piece a hit is; None where it is not in the piece.
 
-    Below zero: it stands further down, and so many places (plus one) are still to be counted off.
+    Below zero: it is further down, after -n - 1 more places.
     """
     bare = piece.piece if isinstance(piece, FadedPiece) else piece
     if isinstance(bare, RowPiece):

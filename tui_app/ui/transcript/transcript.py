@@ -320,7 +320,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self._live_timer = None
 
     def _added(self, slot: int, total_before: int, changed_from: int = 0) -> None:
-        """Count new lines for a person who reads further up, then show them to one who does not."""
+        """Show new lines, or count them while the user reads further up."""
         if not self._viewport.following:
             self._pages.measure(slot)
             self.unread = max(0, self.unread + self._pages.total - total_before)
@@ -418,12 +418,12 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._place()
 
     def watch_unread(self, unread: int) -> None:
-        """Tell others, and repaint the row that says it."""
+        """Post it, and repaint the row that shows it."""
         self.post_message(self.UnreadChanged(unread))
         self.refresh()
 
     def shed(self) -> None:
-        """Let go of lines further than a window away from what is on screen."""
+        """Drop painted lines further than a window away from the visible ones."""
         rows, first = self._viewport.rows, self._placed_y
         above, below = max(0, first - rows), min(self._pages.total, first + 2 * rows)
         self._pages.shed(self._pages.slot_at(above), self._pages.slot_at(below))
@@ -517,19 +517,19 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return entries[min(self._pages.slot_at(max(0, below)), len(entries) - 1)].seq
 
     def highlight_all(self, pattern: re.Pattern[str] | None) -> None:
-        """Highlight what a pattern finds, wherever it is painted; None ends that. Nothing moves."""
+        """Highlight all matches of a pattern; None ends that. Nothing moves."""
         self._found = None if pattern is None else Highlights(pattern)
         self.refresh()
 
     def show_hit(self, hit: Hit, excerpt: Excerpt | None = None) -> bool:
-        """Go to a place; the row it stands in is opened for it.
+        """Go to a hit and open its entry.
 
         Args:
             hit: The place.
-            excerpt: What stands around it, to be shown where the row does not reach that far.
+            excerpt: The text around it, shown where the entry is cut before it.
 
         Returns:
-            Whether it can be seen now; False where it needs an excerpt.
+            Whether it is shown now; False where it needs an excerpt.
         """
         slot = self._pages.slot_of(hit.seq)
         if slot is None or self._found is None:
@@ -612,7 +612,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return [entry for entry in self._pages.entries if entry.seq in self._marks]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Letters mean something on a row only, most of them on marked ones; else they are typed."""
+        """Let letters act on a row, most of them on marked ones only; else they are typed."""
         if action == "mark" or (action == "ask" and parameters == ("pin",)):
             return bool(self._marks) or self.cursor_entry is not None
         return bool(self._marks) if action == "ask" else super().check_action(action, parameters)
@@ -624,7 +624,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self._show_marks(self._marks ^ {entry.seq})
 
     def action_extend(self, step: int) -> None:
-        """Mark everything between where marking began and the next entry."""
+        """Mark all entries from where marking began to the next one."""
         if self.cursor_entry is None:
             self.action_move(step)
         elif self.cursor is not None:
@@ -650,7 +650,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def action_ask(self, wanted: Wish) -> None:
-        """Have something done with the marked entries, or the one under the cursor."""
+        """Ask for something to be done with the marked entries, or the one under the cursor."""
         entries = self.marked or ([self.cursor_entry] if self.cursor_entry else [])
         if entries:
             self.post_message(self.Asked(wanted, entries))
@@ -658,15 +658,15 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     # Opening
 
     def visit(self, entry: Entry) -> None:
-        """Go to an entry that was chosen elsewhere; what a compaction did is shown at once."""
+        """Go to an entry that was chosen elsewhere; of a compaction show the details at once."""
         self.jump_to(entry.seq)
         self.focus()
         if entry.kind == "compaction":
-            # Of its own accord: what is posted while the pane acts does not get past the pane.
+            # Later: a message that is posted while the pane acts does not get past the pane.
             self.call_later(self.action_details)
 
     def action_details(self) -> None:
-        """Ask for all that is known about the entry under the cursor, or the newest that says more."""
+        """Ask for the details of the entry under the cursor, or of the newest that has some."""
         if (entry := self.cursor_entry) is not None:
             self.post_message(self.Opened(entry))
         elif self.cursor is not None:
@@ -696,7 +696,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.NothingToDo("Nothing to open yet."))
 
     def action_compact_part(self, up_to: bool) -> None:
-        """Ask for what was said up to the marked entry, or from it on, to be compacted."""
+        """Ask for a compaction up to the entry under the cursor, or from it on."""
         entry = self.cursor_entry
         if entry is not None and entry.seq > 0:
             self.post_message(self.CompactRequested(entry, up_to))
