@@ -94,6 +94,6 @@ async def test_a_walk_that_nobody_wants_ends(folder: Path) -> None:
     finder = FileFinder(folder)
     waiting = asyncio.create_task(finder.find("a"))
     await asyncio.sleep(0)
-    finder.stop()
+    finder.end_walk()
     await waiting
     assert await finder.find("a.p") == ["src/deep/a.py"]

@@ -402,7 +402,7 @@ class ChatPane(TellsFailures, Vertical):
 
     def step_back(self) -> bool:
         """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
-        return self.finding.close() or self.transcript.unmark() or self._close_timeline()
+        return self.finding.hide() or self.transcript.unmark() or self._close_timeline()
 
     def _close_timeline(self) -> bool:
         """Close a timeline over the chat; while something runs, esc in the prompt is to stop that."""

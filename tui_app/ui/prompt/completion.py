@@ -61,7 +61,7 @@ class OfferList(TellsFailures, Widget):
         """Whether offers or a message are on screen."""
         return bool(self.offers or self.message)
 
-    def show(self, offers: Sequence[Offer]) -> None:
+    def offer(self, offers: Sequence[Offer]) -> None:
         """Show the offers, the first one marked; none closes the list."""
         if tuple(offers) != self.offers:
             self.offers = tuple(offers)
@@ -73,7 +73,7 @@ class OfferList(TellsFailures, Widget):
         self.offers = ()
         self.message = message
 
-    def close(self) -> None:
+    def hide(self) -> None:
         """Take the list off the screen."""
         self.offers, self.message = (), ""
 
@@ -152,7 +152,7 @@ class FileFinder:
         """Return the paths that fit, best first, folders ending in a slash."""
         return await asyncio.to_thread(rank, await self._paths(), wanted)
 
-    def stop(self) -> None:
+    def end_walk(self) -> None:
         """Cancel a walk that is under way."""
         if self._walk is not None and not self._walk.done():
             self._stop.set()
@@ -298,22 +298,22 @@ class Completer:
             return
         self._forget_files()
         self._commands = self._fitting(typed.text.strip()) if typed.is_command else []
-        self._shown.show([_command_offer(command) for command in self._commands])
+        self._shown.offer([_command_offer(command) for command in self._commands])
 
     def leave(self, typed: AtCursor) -> None:
         """Close the list of files once the cursor has left the path."""
         if self._mention is not None and typed.mention != self._mention and not typed.is_command:
-            self.close()
+            self.dismiss()
 
     def move(self, step: int, typed: AtCursor) -> None:
         """Mark another row: a visible choice."""
         self._shown.move(step)
         self._chosen_for = typed.text
 
-    def close(self) -> None:
+    def dismiss(self) -> None:
         """Take the list away; the text stays."""
         self._forget_files()
-        self._shown.close()
+        self._shown.hide()
 
     def choice(self, typed: AtCursor) -> Fill | None:
         """Return what the marked row would write."""
@@ -379,13 +379,13 @@ class Completer:
         paths = await self._finder.find(mention.wanted)
         if self._mention == mention:
             self._paths = paths
-            self._shown.show([Offer(path) for path in paths])
+            self._shown.offer([Offer(path) for path in paths])
 
     def _forget_files(self) -> None:
         if self._mention is not None:
             self._mention = None
             self._shown.look_no_more()
-            self._finder.stop()
+            self._finder.end_walk()
 
 
 def _command_offer(command: SlashCommand | CustomCommand) -> Offer:

@@ -30,7 +30,7 @@ class PromptHistory:
         self._at: int | None = None
         self._draft = ""
 
-    def add(self, text: str) -> None:
+    def remember(self, text: str) -> None:
         """Remember a prompt; a repetition of the newest one is not kept twice."""
         if text.strip() and (not self.prompts or self.prompts[-1] != text):
             self.prompts.append(text)
@@ -56,7 +56,7 @@ class PromptHistory:
         self._at = None
         return self._draft
 
-    def stop(self) -> None:
+    def leave(self) -> None:
         """Forget the place: the user went on typing."""
         self._at = None
 
@@ -197,18 +197,18 @@ class PromptEditor(WrittenArea):
         """Put an unsent prompt back, before what was typed meanwhile; pastes stay chips."""
         if not (folded := self._chips.fold(text)):
             return
-        self._walk.stop()
+        self._walk.leave()
         self._put(f"{folded}\n{self.text}" if self.text else folded)
 
     def replace_draft(self, text: str) -> None:
         """Replace the draft; ``up`` brings it back."""
-        self._walk.add(self.draft)
+        self._walk.remember(self.draft)
         self._put(clean(self._chips.fold(normalise(text)), keep_tabs=True))
 
     def _put(self, text: str) -> None:
         """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
         self._recalled = text = tamed(text)
-        self._completer.close()
+        self._completer.dismiss()
         self.text = text
         self.move_cursor(self.document.end)
 
@@ -216,7 +216,7 @@ class PromptEditor(WrittenArea):
         """Empty the prompt; ``up`` brings the draft back. Returns whether there was one."""
         if self.is_empty:
             return False
-        self._walk.add(self.draft)
+        self._walk.remember(self.draft)
         self.text = ""
         return True
 
@@ -285,9 +285,9 @@ class PromptEditor(WrittenArea):
                 self._choose(fill)
             case Send(text=complete):
                 files = mentions(self.text)
-                self._walk.add(complete)
+                self._walk.remember(complete)
                 self.text = ""
-                self._completer.close()
+                self._completer.dismiss()
                 if self.early is not None and text_opens(complete):
                     self.early.begin()
                 self.post_message(self.Submitted(self, complete, files))
@@ -330,7 +330,7 @@ class PromptEditor(WrittenArea):
 
     def action_close_list(self) -> None:
         """Close the list; the text stays."""
-        self._completer.close()
+        self._completer.dismiss()
 
     def action_help(self) -> None:
         """Ask for help."""
@@ -383,7 +383,7 @@ class PromptEditor(WrittenArea):
     def _changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.text != self._recalled:
-            self._walk.stop()
+            self._walk.leave()
             self._completer.follow(self._at_cursor)
         self.post_message(self.Typed(self, mentions(self.text)))
 

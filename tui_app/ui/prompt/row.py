@@ -164,7 +164,7 @@ class PromptRow(TellsFailures, Vertical):
 
     def on_unmount(self) -> None:
         """End a walk through the workspace."""
-        self._finder.stop()
+        self._finder.end_walk()
 
     @on(PromptEditor.Typed)
     def _typed(self, event: PromptEditor.Typed) -> None:

@@ -152,7 +152,7 @@ class FindRow(TellsFailures, Horizontal):
         field.select_all()
         self._begin(0.0)
 
-    def close(self) -> None:
+    def hide(self) -> None:
         """Hide the row; the conversation stays where it is."""
         self.workers.cancel_group(self, "find")
         self.remove_class("-open")
@@ -178,7 +178,7 @@ class FindRow(TellsFailures, Horizontal):
             self.workers.cancel_group(self, "find")
             self._say(Progress(self._progress.hits, self._progress.done, self._progress.count, stopped=True))
         else:
-            self.close()
+            self.hide()
 
     @on(Step)
     def _stepped(self, event: Step) -> None:

@@ -43,9 +43,9 @@ class FindPlace(Vertical):
             await self.mount(self.row)
         self.row.open(words)
 
-    def close(self) -> bool:
+    def hide(self) -> bool:
         """Hide the row; returns whether it was open."""
         if self.row is None or not self.row.is_open:
             return False
-        self.row.close()
+        self.row.hide()
         return True
