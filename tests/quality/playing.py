@@ -1,13 +1,18 @@
 """A transcript played through the real pipeline over a real log, request by request, without any model."""
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -26,6 +31,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.tool_results.stages import Surroundings
 from tui_app.context.view import answer_id, is_system, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
@@ -45,6 +51,9 @@ from tui_app.session.event_heads import head_of
 from tui_app.session.store import Store
 from tui_app.session.user_view import UserView
 from tui_app.session.workspace import SessionFolder
+
+_NOW = datetime(2000, 1, 1, tzinfo=UTC)
+"""Time in the names of files that results are moved to: requests name them."""
 
 
 @dataclass(slots=True)
@@ -73,6 +82,8 @@ class Play:
     """What came with the newest request."""
     refused: int = 0
     """Requests that could not fit whatever is left out, and were not sent."""
+    requests: list[str] = field(default_factory=list)
+    """Checksum of every request that was sent."""
     _agent: Agent[None, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +100,7 @@ class Play:
             compactor=self.compactor,
             counter=self.history.counter,
             limits=Limits(LearntModels(None), setting=self.window),
+            surroundings=Surroundings(now=lambda: _NOW),
         )
         model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
         self._agent = Agent(model, instructions=INSTRUCTIONS, capabilities=[governor])
@@ -153,11 +165,27 @@ class Play:
 
     def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.sent, self.instructions = list(messages), info.instructions or ""
+        self.requests.append(_checksum(messages, self.instructions))
         # What the model would report by itself is a guess, and the governor would learn from it.
         counted = sum(self.history.counter.message(message).total for message in messages)
         return ModelResponse(
             parts=[TextPart("ok")], usage=RequestUsage(input_tokens=counted, output_tokens=1)
         )
+
+
+def _checksum(messages: list[ModelMessage], instructions: str) -> str:
+    """Checksum of a request's bytes, without the times and ids of runs, which no provider is sent."""
+    dumped = ModelMessagesTypeAdapter.dump_python(messages, mode="json")
+    return hashlib.sha256(json.dumps([_timeless(dumped), instructions]).encode()).hexdigest()
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_timeless(each) for each in value]
+    if isinstance(value, dict) and ("kind" in value or "part_kind" in value):
+        hidden = ("timestamp", "run_id", "conversation_id")
+        return {name: _timeless(each) for name, each in value.items() if name not in hidden}
+    return value
 
 
 def _events(message: ModelMessage, counter: TokenCounter) -> list[tuple[Payload, ModelMessage | None]]:

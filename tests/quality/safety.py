@@ -39,6 +39,11 @@ def matrix(
     return found
 
 
+def play_name(name: str, policy: str, window: int) -> str:
+    """How the golden files call a play."""
+    return f"play {name} {policy} {window}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Play, print the tables, and name what failed; 1 when anything did."""
     options = _parser().parse_args(arguments)

@@ -21,11 +21,12 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.facts_kit import call, says, shell, user
+from tests.golden import kept_checksums
 from tests.quality import verdicts
 from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by_failure
 from tests.quality.governed import COMPACTION_ALONE
 from tests.quality.playing import Play
-from tests.quality.safety import WINDOWS, main, matrix
+from tests.quality.safety import WINDOWS, main, matrix, play_name
 from tests.quality.sent_checks import INSTRUCTIONS, ORDER, SECRET, Request, Source, judge, opening
 from tests.quality.test_report import transcript
 from tests.quality.verdicts import CHECKS, play_through
@@ -104,6 +105,9 @@ def test_every_policy_passes_every_check(name: str, window: int) -> None:
     found = matrix([SESSIONS[name]], list(PRESETS.values()), [window], text())
     assert len(found) == len(PRESETS)
     assert {key[1]: dict(verdict.failures) for key, verdict in found.items() if verdict.failures} == {}
+    frozen = kept_checksums("made-up.txt")
+    made = {play_name(name, policy, window): verdict.bytes for (_, policy, _), verdict in found.items()}
+    assert made == {play: frozen[play] for play in made}, "if this is meant: python -m tests.golden"
     assert all(verdict.requests > verdict.refused for verdict in found.values())
     if window == WINDOWS[0]:
         done = [verdict.compactions + verdict.cut + verdict.rewrites for verdict in found.values()]

@@ -1,5 +1,6 @@
 """One transcript under one policy in one window: played to its end, and judged."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ class Verdict:
     rewrites: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     """Requests or results that failed a check, by its name."""
+    bytes: str = ""
+    """Checksum of all requests as they were sent."""
 
 
 async def play_through(
@@ -52,13 +55,9 @@ async def play_through(
     """Play a session to its end, judge every request and then log and disk."""
     play, source, verdict = Play(folder, policy, window, text), Source(), Verdict()
     try:
-        session = [*opening(), *messages]
-        if isinstance(session[-1], ModelResponse):
-            session.append(ModelRequest(parts=[UserPromptPart("What is left to do?")]))
-        size = sum(play.history.counter.message(message).total for message in session)
-        steps = max(1, size * _STEPS // window)
-        for portion in portions(session, steps, lambda some: _size(play, some)):
+        for portion in parts_to_play(messages, play):
             await _request(portion, play, source, verdict)
+        verdict.bytes = checksum(play)
         await _at_the_end(play, verdict)
     finally:
         play.close()
@@ -69,6 +68,21 @@ async def play_through(
     )
     verdict.rewrites = len(play.stored(ViewRewrite))
     return verdict
+
+
+def parts_to_play(messages: Sequence[ModelMessage], play: Play) -> list[Sequence[ModelMessage]]:
+    """What a session says from one request to the next, behind an opening that all of them have."""
+    session = [*opening(), *messages]
+    if isinstance(session[-1], ModelResponse):
+        session.append(ModelRequest(parts=[UserPromptPart("What is left to do?")]))
+    steps = max(1, _size(play, session) * _STEPS // play.window)
+    return portions(session, steps, lambda some: _size(play, some))
+
+
+def checksum(play: Play) -> str:
+    """One checksum of all requests of a play, with how many there were."""
+    whole = hashlib.sha256(" ".join(play.requests).encode()).hexdigest()
+    return f"{len(play.requests)} {whole[:24]}"
 
 
 def _size(play: Play, messages: Sequence[ModelMessage]) -> int:

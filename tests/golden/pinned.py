@@ -1,0 +1,191 @@
+"""A world that is the same each time: clock, ids, environment and folder."""
+
+import asyncio
+import fcntl
+import hashlib
+import importlib
+import io
+import os
+import pkgutil
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+from types import BuiltinFunctionType
+from typing import ParamSpec, TypeVar
+from unittest.mock import patch
+
+import anyio.to_thread
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse
+
+import tui_app
+from tui_app.__main__ import main
+
+FOLDER = Path("/tmp/plimsoll-golden")
+"""Always the same: the model is told its folder, and the name counts among the tokens."""
+START_S = 1_767_323_045.0
+"""2026-01-02 03:04:05 UTC."""
+_STEP_S = 60.0
+_COLUMNS = "100"
+_P, _T = ParamSpec("_P"), TypeVar("_T")
+
+
+class _AnyDatetime(type):
+    """What is a time to everybody else is one to modules that see the pinned class."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, datetime)
+
+
+class _PinnedDatetime(datetime, metaclass=_AnyDatetime):
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.fromtimestamp(time.time(), tz)
+
+
+def _pinned_monotonic() -> float:
+    """Everything takes no time at all."""
+    return 1_000.0
+
+
+async def _at_once(work: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
+    """In place of a thread, so that nothing is ready sooner or later than before."""
+    return work(*args, **options)
+
+
+async def _tool_at_once(work: Callable[..., _T], *args: object, **_how: object) -> _T:
+    """The same for tools."""
+    return work(*args)
+
+
+def _pinned_now_utc() -> datetime:
+    """Runs among the names of pydantic-ai's module, which is why it imports what it needs."""
+    import time
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
+@dataclass(slots=True)
+class World:
+    """Where commands run; each one is a minute later than the one before."""
+
+    now: float = START_S
+    made: list[str] = field(default_factory=list)
+    """Ids of sessions in the order of their making."""
+    home: Path = FOLDER / "home"
+    project: Path = FOLDER / "project"
+
+    def run(self, *args: str, stdin: str = "") -> tuple[int, str, str]:
+        """Run a command in this process: exit code, stdout, stderr."""
+        self.now += _STEP_S
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        typed = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+        with patch.object(sys, "stdin", typed), redirect_stdout(out), redirect_stderr(err):
+            code = main(args)
+        texts = []
+        for stream in (out, err):
+            stream.flush()
+            texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        return code, texts[0], texts[1]
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the project; it is as old as the world."""
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, (START_S, START_S))
+
+    def _token_hex(self, nbytes: int = 4) -> str:
+        if nbytes != 4:
+            return "0" * 2 * nbytes
+        self.made.append(hashlib.sha256(str(len(self.made)).encode()).hexdigest()[: 2 * nbytes])
+        return self.made[-1]
+
+
+@contextmanager
+def pinned_world() -> Iterator[World]:
+    """An empty home and project in a fixed folder, which only one process uses at a time."""
+    world = World()
+    lock = os.open(f"{FOLDER}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    before = Path.cwd()
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        world.project.mkdir(parents=True)
+        with pinned(world):
+            os.chdir(world.project)
+            yield world
+    finally:
+        os.chdir(before)
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        os.close(lock)
+
+
+@contextmanager
+def pinned(world: World | None = None) -> Iterator[World]:
+    """Clock, ids and environment of a world; of none in particular where nothing is written to a folder."""
+    world = world or World()
+    now_utc = ModelResponse.__dataclass_fields__["timestamp"].default_factory
+    env = {
+        "PATH": os.defpath,
+        "HOME": str(FOLDER / "user"),
+        "PLIMSOLL_HOME": str(world.home),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
+        "TZ": "UTC",
+        "LANG": "C.UTF-8",
+        "COLUMNS": _COLUMNS,
+        "LINES": "40",
+    }
+    with ExitStack() as stack:
+        stack.enter_context(patch.dict(os.environ, env, clear=True))
+        for holder, name, value in list(_clocks(lambda: world.now)):
+            stack.callback(setattr, holder, name, getattr(holder, name))
+            setattr(holder, name, value)
+        stack.enter_context(patch.object(time, "time", lambda: world.now))
+        stack.enter_context(Agent.parallel_tool_call_execution_mode("sequential"))
+        stack.enter_context(patch.object(asyncio, "to_thread", _at_once))
+        stack.enter_context(patch.object(anyio.to_thread, "run_sync", _tool_at_once))
+        stack.enter_context(patch.object(secrets, "token_hex", world._token_hex))
+        # Every class of messages already holds the function: only its inside can be another.
+        stack.callback(setattr, now_utc, "__code__", now_utc.__code__)
+        now_utc.__code__ = _pinned_now_utc.__code__
+        time.tzset()
+        try:
+            yield world
+        finally:
+            stack.close()
+            time.tzset()
+
+
+def _clocks(now: Callable[[], float]) -> Iterator[tuple[object, str, object]]:
+    """Where modules of the program hold a clock by a name or default of their own. Loads them all."""
+    for found in pkgutil.walk_packages(tui_app.__path__, f"{tui_app.__name__}."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    pins: dict[object, object] = {
+        datetime: _PinnedDatetime,
+        time.monotonic: _pinned_monotonic,
+        time.time: now,
+    }
+    for module_name, module in sorted(sys.modules.items()):
+        if module_name.partition(".")[0] != tui_app.__name__:
+            continue
+        for name, value in sorted(vars(module).items()):
+            if isinstance(value, type | BuiltinFunctionType) and value in pins:
+                yield module, name, pins[value]
+            elif isinstance(value, type) and value.__module__ == module_name:
+                start = vars(value).get("__init__")
+                defaults = getattr(start, "__defaults__", None) or ()
+                if time.time in defaults:
+                    yield (
+                        start,
+                        "__defaults__",
+                        tuple(now if each is time.time else each for each in defaults),
+                    )

@@ -1,0 +1,44 @@
+"""The generated parts of the pages, and every setting and policy with its built-in values."""
+
+import json
+import re
+from dataclasses import asdict
+
+from tests.docs.pages import DOCS, load_script, page
+from tui_app.context.policy import PRESETS
+from tui_app.settings import Settings
+from tui_app.settings.values import entries, key_entries
+
+_MARKS = re.compile(r"<!-- (?:end of )?[\w ]+ -->")
+
+
+def tables() -> str:
+    """All of them, a chapter each."""
+    chapters = {"Keys and slash commands": _generated("keys"), "Events": _generated("events")}
+    chapters |= {"Settings": _settings(), "Policies": _policies()}
+    return "\n".join(f"# {name}\n\n{text}\n" for name, text in chapters.items())
+
+
+def _generated(name: str) -> str:
+    """What the script of a page writes into it; the rest of the page may be worded anew at any time."""
+    marks = "\n".join(_MARKS.findall(page(f"docs/{name}.md")))
+    filled: str = load_script(DOCS / f"make_{name}.py").filled(marks)
+    return filled
+
+
+def _settings() -> str:
+    rows = []
+    for entry in (*entries(Settings(), ()), *key_entries(Settings(), ())):
+        about = entry.about
+        rows += [
+            f"{entry.key} = {entry.value}",
+            f"  {about.text or '-'}",
+            f"  {entry.allowed} · {about.effect.value}",
+        ]
+    return "\n".join(rows)
+
+
+def _policies() -> str:
+    return "\n".join(
+        f"{name}: {json.dumps(asdict(each), indent=1, default=str)}" for name, each in PRESETS.items()
+    )
