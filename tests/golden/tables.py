@@ -40,5 +40,6 @@ def _settings() -> str:
 
 def _policies() -> str:
     return "\n".join(
-        f"{name}: {json.dumps(asdict(each), indent=1, default=str)}" for name, each in PRESETS.items()
+        f"{name}: {json.dumps(asdict(each), indent=1, default=str, sort_keys=True)}"
+        for name, each in PRESETS.items()
     )

@@ -77,20 +77,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         "The conversation. Arrow keys move from entry to entry, enter opens one, end returns to the newest."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key(
-            "transcript.compact_up_to",
-            "less_than_sign",
-            "compact_part(True)",
-            "Compact up to here",
-            "Summarise what was said up to the marked entry; the rest stays.",
-        ),
-        fixed_key(
-            "transcript.compact_from",
-            "greater_than_sign",
-            "compact_part(False)",
-            "Compact from here",
-            "Summarise from the marked entry on; what is before it stays, and so does the newest.",
-        ),
         fixed_key("transcript.up", "up", "move(-1)", "Previous entry", "Mark the entry before."),
         fixed_key("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
         fixed_key("transcript.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
@@ -123,6 +109,20 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         fixed_key("transcript.archive", "a", "ask('archive')", "Archive", "Marked results leave a digest."),
         fixed_key("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
         fixed_key("transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back."),
+        fixed_key(
+            "transcript.compact_up_to",
+            "less_than_sign",
+            "compact_part(True)",
+            "Compact up to here",
+            "Summarise what was said up to the marked entry; the rest stays.",
+        ),
+        fixed_key(
+            "transcript.compact_from",
+            "greater_than_sign",
+            "compact_part(False)",
+            "Compact from here",
+            "Summarise from the marked entry on; what is before it stays, and so does the newest.",
+        ),
     ]
     COMPONENT_CLASSES = {tone.value for tone in Tone}  # noqa: RUF012 (declared so by Textual)
     DEFAULT_CSS = """
