@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart
 
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.compaction.replacement import WAY_BACK, Words, earlier_summary, summary_message
-from tui_app.context.compaction.review import parts_of, reworded
+from tui_app.context.compaction.replacement import (
+    WAY_BACK,
+    Words,
+    earlier_summary,
+    parts_of,
+    reworded,
+    summary_message,
+)
 from tui_app.context.view import Item
 from tui_app.events import Fact
 

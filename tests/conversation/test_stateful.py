@@ -20,7 +20,7 @@ from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
-from tui_app.context.compaction.review import parts_of
+from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.compaction_range import Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim

@@ -6,7 +6,7 @@ from tests.conversation.driving import Desk, done, view_bytes
 from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.compaction.review import parts_of
+from tui_app.context.compaction.replacement import parts_of
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.exports import export_session
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore

@@ -21,9 +21,9 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import RetryRules, TurnRunner, pause_before
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
-from tui_app.context.compaction.replacement import Earlier, key_ranges
+from tui_app.context.compaction.replacement import Earlier, Reworded, key_ranges, parts_of, reworded
 from tui_app.context.compaction.retention import fact_line, judge
-from tui_app.context.compaction.review import Refocus, Reworded, parts_of, reworded
+from tui_app.context.compaction.review import Refocus
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter

@@ -5,13 +5,12 @@ ends here.
 """
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Protocol
 
 from tui_app.context.compaction.guards import (
     NO_PROGRESS,
@@ -25,7 +24,7 @@ from tui_app.context.compaction.guards import (
 from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
 from tui_app.context.compaction.proposal import Writing, writers_for
 from tui_app.context.compaction.replacement import WAY_BACK
-from tui_app.context.compaction.review import Declined, Reviewer, carry_out
+from tui_app.context.compaction.review import Declined, Reviewer, priced, review
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, unabridged
@@ -90,7 +89,8 @@ class Job:
 
     def stop(self) -> None:
         """Cancel the task, also one whose event loop runs in another thread or not at all any more."""
-        self.task.add_done_callback(_swallow)
+        # Its outcome is fetched, so that asyncio does not complain about it.
+        self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         if self._is_here():
             self.task.cancel()
             return
@@ -102,43 +102,6 @@ class Job:
             return self.task.get_loop() is asyncio.get_running_loop()
         except RuntimeError:
             return False
-
-
-def _swallow(task: asyncio.Task[Outcome]) -> None:
-    """Fetch the outcome of a cancelled job, so that asyncio does not complain about it."""
-    if not task.cancelled():
-        task.exception()
-
-
-def begin(
-    work: Coroutine[Any, Any, Outcome],
-    blank: CompactionComplete,
-    replaces: frozenset[int],
-    written: asyncio.Event,
-    ledger: Ledger,
-) -> Job:
-    """Start a job; ``written`` is set at its end at the latest."""
-    task = asyncio.create_task(work, name=f"compaction-{blank.job}")
-    task.add_done_callback(lambda _: written.set())
-    return Job(blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger)
-
-
-def unwritten(plan: Plan, job: str, policy: str, model: str, span: Span) -> CompactionComplete:
-    """How a job ends unless it succeeds, with everything known at its start."""
-    return CompactionComplete(
-        job=job,
-        outcome="failed",
-        trigger=plan.trigger,
-        policy=policy,
-        focus=plan.focus,
-        model=model,
-        tokens_before=plan.tokens_before,
-        tokens_after=plan.tokens_before,
-        messages_before=plan.messages_before,
-        messages_after=plan.messages_before,
-        from_message=span.first,
-        up_to_message=span.last,
-    )
 
 
 def without_effect(complete: CompactionComplete, ending: Ending, reason: str) -> CompactionComplete:
@@ -296,19 +259,29 @@ class Compactor:
         self._count += 1
         writers = writers_for(self.policy, trigger, self.host.summarisers, self.host.fallback)
         job = f"{self.history.version}-{self._count}"
-        blank = unwritten(plan, job, self.policy.name, writers[0].model_name, span)
-        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
-        work = carry_out(
-            partial(self.host.before, announced(blank)),
-            partial(self._writing, plan, blank, ledger),
-            writers,
-            self.policy,
-            reviewer,
-            written,
+        blank = CompactionComplete(
+            job=job,
+            outcome="failed",
+            trigger=plan.trigger,
+            policy=self.policy.name,
+            focus=plan.focus,
+            model=writers[0].model_name,
+            tokens_before=plan.tokens_before,
+            tokens_after=plan.tokens_before,
+            messages_before=plan.messages_before,
+            messages_after=plan.messages_before,
+            from_message=span.first,
+            up_to_message=span.last,
         )
+        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
+        work = self._work(plan, blank, writers, reviewer, written, ledger)
         left = frozenset(item.key for item in plan.split.old)
         replaces = between(self.history.items(), left)
-        self._job = begin(work, blank, replaces, written, ledger)
+        task = asyncio.create_task(work, name=f"compaction-{job}")
+        task.add_done_callback(lambda _: written.set())
+        self._job = Job(
+            blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger
+        )
         self.history.report(announced(blank, reviewed=reviewer is not None))
 
     def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
@@ -383,7 +356,10 @@ class Compactor:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
             return self._failed(job, f"its files could not be written ({error.strerror or error})")
-        self._note_success(applied, gained)
+        was_tripped = self.breaker.tripped(self.policy)
+        self.breaker.succeeded(applied.tokens_before, gained, self.policy)
+        if self.breaker.tripped(self.policy) and not was_tripped:
+            self.history.report(Notice(text=NO_PROGRESS))
         return applied
 
     def cancel(self, *, with_request: bool = False) -> CompactionComplete | None:
@@ -416,18 +392,31 @@ class Compactor:
         if job is not None and not job.task.done():
             await asyncio.wait([job.task])
 
-    def _writing(self, plan: Plan, blank: CompactionComplete, ledger: Ledger, said: str) -> Writing:
-        def progress(writer: str, part: int, parts: int, written: int, text: str) -> None:
+    async def _work(
+        self,
+        plan: Plan,
+        blank: CompactionComplete,
+        writers: Sequence[Summariser],
+        reviewer: Reviewer | None,
+        written: asyncio.Event,
+        ledger: Ledger,
+    ) -> Outcome:
+        """Ask who may be against a job, have its summary written, ask whoever decides on that."""
+        said = await self.host.before(announced(blank))
+        if isinstance(said, Veto):
+            return said
+        started, view = monotonic(), self.history.items()
+
+        def progress(writer: str, part: int, parts: int, tokens: int, text: str) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
                 self._writer = writer
                 known = {"job": blank.job, "model": writer, "text": text}
                 self.history.report(
-                    CompactionProgress(part=part, parts=parts, tokens_written=written, **known)
+                    CompactionProgress(part=part, parts=parts, tokens_written=tokens, **known)
                 )
 
-        view = self.history.items()
         left = frozenset(item.key for item in plan.split.old)
-        return Writing(
+        writing = Writing(
             history=self.history,
             plan=replace(plan, instructions=said),
             whole=unabridged(self.history.originals(view), view, left, plan.behind),
@@ -438,12 +427,13 @@ class Compactor:
             progress=progress,
             ledger=ledger,
         )
-
-    def _note_success(self, applied: CompactionComplete, gained: int) -> None:
-        was_tripped = self.breaker.tripped(self.policy)
-        self.breaker.succeeded(applied.tokens_before, gained, self.policy)
-        if self.breaker.tripped(self.policy) and not was_tripped:
-            self.history.report(Notice(text=NO_PROGRESS))
+        result = await writing.run(writers)
+        # One that frees too little is refused whatever is said of it.
+        if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
+            return result
+        # The time a person takes to decide is not the compaction's.
+        result = priced(result, writing, round(monotonic() - started, 3))
+        return await review(result, writing, writers, self.policy, reviewer, written)
 
     def _unwanted(self, job: Job, result: Veto | Declined | str) -> CompactionComplete:
         if isinstance(result, str):

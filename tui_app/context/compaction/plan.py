@@ -42,51 +42,29 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
         recent: Index of the first message that stays where no last one is named; a safe cut.
         pinned: Keys of messages that must stay.
     """
-    if beyond := next((each for each in (span.first, span.last) if each > _newest(items)), 0):
+    keys = [item.key for item in items]
+    if beyond := next((each for each in (span.first, span.last) if each > max(keys, default=0)), 0):
         return f"There is no message #{beyond} in the model's view."
+    # An end that is in the view no more is where it would be; what stands for others has late numbers.
+    said = [(place, item.key) for place, item in enumerate(items) if _is_said(item)]
     safe = safe_cuts(items)
     start, end = 0, recent
     if span.first:
-        wanted = _place(items, span.first, _first_from)
+        wanted = next((place for place, key in said if key >= span.first), len(items))
+        wanted = keys.index(span.first) if span.first in keys else wanted
         start = next(place for place in range(wanted, -1, -1) if safe[place])
     if span.last:
-        wanted = _place(items, span.last, _behind_last)
-        end = next(place for place in range(wanted, len(safe)) if safe[place])
+        wanted = max((place for place, key in said if key <= span.last), default=-1)
+        wanted = keys.index(span.last) if span.last in keys else wanted
+        end = next(place for place in range(wanted + 1, len(safe)) if safe[place])
     elif start >= recent:
         return f"Nothing to compact {span.words}: these are the newest messages, which stay as they are."
-    split = split_at(items, max(start, end), pinned | _latest_prompt(items), first=start)
+    latest = latest_prompt_index(items)
+    stays = pinned if latest is None else pinned | {keys[latest]}
+    split = split_at(items, max(start, end), stays, first=start)
     if sum(map(_is_said, split.old)) < _LEAST:
         return f"Nothing to compact {span.words}: fewer than two messages there may leave."
     return split
-
-
-def _latest_prompt(items: Sequence[Item]) -> frozenset[int]:
-    place = latest_prompt_index(items)
-    return frozenset() if place is None else frozenset({items[place].key})
-
-
-def _place(items: Sequence[Item], key: int, near: Callable[[Sequence[Item], int], int]) -> int:
-    """An index beside the message of a key, or where it would be; summaries have late numbers."""
-    found = next((at for at, item in enumerate(items) if item.key == key), None)
-    if found is None:
-        return near(items, key)
-    return found + 1 if near is _behind_last else found
-
-
-def _first_from(items: Sequence[Item], key: int) -> int:
-    return next((at for at, item in enumerate(items) if _is_said(item) and item.key >= key), len(items))
-
-
-def _behind_last(items: Sequence[Item], key: int) -> int:
-    return next((at for at in range(len(items), 0, -1) if _is_before(items[at - 1], key)), 0)
-
-
-def _is_before(item: Item, key: int) -> bool:
-    return _is_said(item) and item.key <= key
-
-
-def _newest(items: Sequence[Item]) -> int:
-    return max((item.key for item in items), default=0)
 
 
 def _is_said(item: Item) -> bool:
@@ -236,11 +214,14 @@ def plan_compaction(
         stays = sum(map(tokens, (*split.head, *split.recent)))
         floor = sizes.carried + stays
         old = sum(map(tokens, split.old))
-        if reason := _hopeless(split, usage, floor, stays) or _too_little(span, old, usage, policy):
+        if reason := _hopeless(split, usage, floor, stays):
             reasons.append(reason)
-            continue
-        plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
-        return _with_additions(plan, policy, usage.window, additions)
+        elif span.named and old < usage.total * policy.minimum_gain:
+            sizes_said = f"{_thousands(old)} of {_thousands(usage.total)}"
+            reasons.append(f"Too little to gain: what would leave {span.words} is {sizes_said}.")
+        else:
+            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
+            return _with_additions(plan, policy, usage.window, additions)
     return Refusal(reasons[0])
 
 
@@ -266,7 +247,7 @@ def _splits(
     """
     pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
     everything = trigger == "manual" and not policy.manual_keeps_recent
-    recent = Recent() if everything else _recent(usage, policy, trigger)
+    recent = Recent() if everything else _smaller(policy.recent(usage.window), usage, policy, trigger)
     if span.named:
         yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
         return
@@ -275,11 +256,6 @@ def _splits(
     if recent.messages or first:
         recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), usage, policy, trigger)
         yield split_at(items, boundary_of(items, recent, tokens), pinned)
-
-
-def _recent(usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
-    """What stays of the newest messages."""
-    return _smaller(policy.recent(usage.window), usage, policy, trigger)
 
 
 def _smaller(recent: Recent, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
@@ -354,7 +330,8 @@ def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
     """Why nothing can be gained; empty when something can."""
     window = usage.window
     if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
-        kept = _messages(len(split.recent) + len(split.head))
+        count = len(split.recent) + len(split.head)
+        kept = "message" if count == 1 else f"{count} messages"
         return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
     if floor >= window.effective:
         return (
@@ -362,18 +339,6 @@ def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
             f"{_thousands(window.limit)} with {_thousands(window.reserve)} kept for the answer."
         )
     return ""
-
-
-def _too_little(span: Span, old: int, usage: ContextUsage, policy: Policy) -> str:
-    """Why a part that a person named is too small to gain anything; empty where it is not."""
-    if not span.named or old >= usage.total * policy.minimum_gain:
-        return ""
-    sizes = f"{_thousands(old)} of {_thousands(usage.total)}"
-    return f"Too little to gain: what would leave {span.words} is {sizes}."
-
-
-def _messages(count: int) -> str:
-    return "message" if count == 1 else f"{count} messages"
 
 
 def _thousands(tokens: int) -> str:

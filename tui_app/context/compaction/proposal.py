@@ -4,13 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-from pydantic_ai.messages import ModelRequest
+from operator import attrgetter
 
 from tui_app.context.compaction.guards import refuse_result
 from tui_app.context.compaction.plan import Plan
 from tui_app.context.compaction.replacement import (
-    Earlier,
     Words,
     acknowledging,
     choose_prompts,
@@ -31,7 +29,7 @@ from tui_app.context.policy import Policy, framed
 from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
 from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.summaries.transcript import message_text, prompts_of
-from tui_app.context.summaries.writer import Progress, Summariser, Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.writer import Summariser, Summary, SummaryFailed, SummaryTask
 from tui_app.context.user_text import typed_text
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Fact, Trigger
@@ -81,53 +79,32 @@ async def propose(
     """
     # Facts of a long history take a while to extract; a person may cancel meanwhile.
     draft = await asyncio.to_thread(_draft, plan, whole, summary, recoverable=bool(way_back))
-    message = _message(plan, summary, draft, way_back)
-    said = acknowledging(plan.form.acknowledgement) if plan.form.acknowledgement else None
+    split, form = plan.split, plan.form
+    shown = framed(form, summary.text, count=len(split.old), written=summary.performed_by != "marker")
+    message = summary_message(
+        summary.text,
+        draft.words,
+        draft.missing,
+        draft.rules,
+        way_back if form.way_back else "",
+        shown,
+        additions=plan.additions,
+    )
+    said = acknowledging(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
     added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
-    written = _written(blank, plan, summary, draft, tokens.nonzero())
-    left = frozenset(item.key for item in plan.split.old)
-    complete = _measured(written, plan, left, plan.sizes.of(added))
-    files = sum(bool(mark_of(part).get("file")) for item in plan.split.old for part in item.message.parts)
-    return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)
-
-
-def _written(
-    blank: CompactionComplete, plan: Plan, summary: Summary, draft: "_Draft", tokens: dict[str, int]
-) -> CompactionComplete:
-    """Add what was written, by whom and at what price, and what became of the facts."""
-    return replace(
+    left = frozenset(item.key for item in split.old)
+    after = plan.floor + plan.sizes.of(added)
+    complete = replace(
         blank,
         outcome="success",
         performed_by=summary.performed_by,
         model=summary.model or blank.model,
         title=summary.title or default_title(plan),
         summary=summary.text,
-        tokens=tokens,
+        tokens=tokens.nonzero(),
         retention=round(draft.retention, 4),
         facts=draft.facts,
-    )
-
-
-def _message(plan: Plan, summary: Summary, draft: "_Draft", way_back: str) -> ModelRequest:
-    """The replacement in the policy's own wording."""
-    form, count = plan.form, len(plan.split.old)
-    shown = framed(form, summary.text, count=count, written=summary.performed_by != "marker")
-    back = way_back if form.way_back else ""
-    own = (draft.words, draft.missing, draft.rules)
-    return summary_message(summary.text, *own, back, shown, additions=plan.additions)
-
-
-def _measured(
-    complete: CompactionComplete, plan: Plan, left: frozenset[int], tokens: int
-) -> CompactionComplete:
-    """Add what leaves, where the summary stands, and how large the view will be.
-
-    ``tokens`` is the size of what comes.
-    """
-    split, after = plan.split, plan.floor + tokens
-    return replace(
-        complete,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
         tokens_after=after,
@@ -135,6 +112,8 @@ def _measured(
         tokens_removed=plan.tokens_before - after,
         messages_removed=len(left) - plan.added,
     )
+    files = sum(bool(mark_of(part).get("file")) for item in split.old for part in item.message.parts)
+    return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,45 +132,24 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     old = tuple(item for item in whole.items if item.key in left)
     words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
     words = replace(words, replaced=superseded_in(earlier, whole.items))
-    facts = _facts(earlier, whole)
-    standing = "\n".join(
-        [summary.text, *(text for _, text in words.prompts), *map(_text, (*split.head, *split.recent))]
-    )
-    wanted, budget = _wanted(plan, facts, words, summary)
+    # Facts of what goes out of sight, and the rules of what left before; weightiest first.
+    fresh = extract_facts(whole.items, whole.in_sight)
+    known = {fact.text for fact in fresh if fact.kind == "rule"}
+    carried = (rule for rule in earlier.rules if rule.text not in known)
+    facts = tuple(sorted((*carried, *fresh), key=attrgetter("weight"), reverse=True))
+    stays = (message_text(item.message) for item in (*split.head, *split.recent))
+    standing = "\n".join([summary.text, *(text for _, text in words.prompts), *stays])
+    if plan.facts_budget:
+        # What the user's words do not need of their room is the facts'.
+        spare = plan.prompts_budget - said_beside(words, summary.text, _rough)
+        wanted, budget = facts, plan.facts_budget + max(0, spare)
+    else:
+        # Without what awaits the user, their next words, perhaps a bare yes, would answer nothing.
+        wanted, budget = tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
     missing = missing_facts(wanted, standing, budget, _rough)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     rules = tuple(fact for fact in facts if fact.kind == "rule")
     return _Draft(words=words, missing=missing, rules=rules, facts=judged, retention=retention)
-
-
-def _wanted(
-    plan: Plan, facts: tuple[Fact, ...], words: Words, summary: Summary
-) -> tuple[tuple[Fact, ...], int]:
-    """Facts to bring back, and their tokens: what the person's words do not need is theirs.
-
-    Where a policy wants none, what awaits the person is brought back all the same: without it their next
-    words, perhaps a bare yes, would answer nothing.
-    """
-    if not plan.facts_budget:
-        return tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
-    spare = plan.prompts_budget - said_beside(words, summary.text, _rough)
-    return facts, plan.facts_budget + max(0, spare)
-
-
-def _facts(earlier: Earlier, whole: Unabridged) -> tuple[Fact, ...]:
-    """Facts of what goes out of sight, and the rules of what left before; weightiest first."""
-    fresh = extract_facts(whole.items, whole.in_sight)
-    known = {fact.text for fact in fresh if fact.kind == "rule"}
-    carried = (rule for rule in earlier.rules if rule.text not in known)
-    return tuple(sorted((*carried, *fresh), key=_weight, reverse=True))
-
-
-def _weight(fact: Fact) -> float:
-    return fact.weight
-
-
-def _text(item: Item) -> str:
-    return message_text(item.message)
 
 
 def _rough(text: str) -> int:
@@ -247,27 +205,26 @@ class Writing:
         """
         reasons: list[str] = []
         for writer in writers:
-            outcome = await self._try(writer)
-            if isinstance(outcome, Proposal):
+            try:
+                summary = await self._summarise(writer)
+                if summary.performed_by == "model":  # extraction only quotes
+                    summary = await self._marked(summary)
+                blank = replace(self.blank, model=writer.model_name)
+                proposal = await propose(
+                    self.history, self.plan, self.whole, summary, blank, way_back=self.way_back
+                )
+                reason = refuse_result(proposal.complete, self.plan)
+            except SummaryFailed as failed:
+                reason = str(failed)
+            except Exception as error:
+                # Whatever a provider raises, the view must stay as it is.
+                reason = self._said(error)
+            if not reason:
                 # Whoever stands in says why, of the writer that was meant to write it.
-                done = replace(outcome.complete, reason=reasons[0]) if reasons else outcome.complete
-                return replace(outcome, complete=done)
-            reasons.append(outcome)
+                done = replace(proposal.complete, reason=reasons[0]) if reasons else proposal.complete
+                return replace(proposal, complete=done)
+            reasons.append(reason)
         return reasons[0]
-
-    async def _try(self, writer: Summariser) -> Proposal | str:
-        try:
-            summary = await self._checked(await self._summarise(writer))
-            blank = replace(self.blank, model=writer.model_name)
-            proposal = await propose(
-                self.history, self.plan, self.whole, summary, blank, way_back=self.way_back
-            )
-        except SummaryFailed as failed:
-            return str(failed)
-        except Exception as error:
-            # Whatever a provider raises, the view must stay as it is.
-            return self._said(error)
-        return refuse_result(proposal.complete, self.plan) or proposal
 
     async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
         """Propose a summary that a person has edited, or say why it cannot be applied."""
@@ -284,11 +241,23 @@ class Writing:
 
     async def _summarise(self, writer: Summariser) -> Summary:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
+        new: list[str] = []  # text of which no report has told yet
+        reached = 1
+
+        def progress(part: int, parts: int, written: int) -> None:
+            nonlocal reached
+            if part > reached and limit.when() is not None:
+                # Each part has the whole time: there may be many.
+                reached = part
+                limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
+            text = "".join(new)
+            new.clear()
+            self.progress(writer.model_name, part, parts, written, text)
+
         try:
             async with asyncio.timeout(seconds) as limit:
-                new: list[str] = []
                 task = replace(summary_task(self.plan, self.whole), overheard=new.append)
-                summary = await writer.summarise(task, self._renewing(writer, limit, new), self.ledger)
+                summary = await writer.summarise(task, progress, self.ledger)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -297,26 +266,8 @@ class Writing:
             raise SummaryFailed("the model answered nothing")
         return summary
 
-    def _renewing(self, writer: Summariser, limit: asyncio.Timeout, new: list[str]) -> Progress:
-        """Report progress with the ``new`` text, and give each part the whole time: there may be many."""
-        reached = 1
-
-        def progress(part: int, parts: int, written: int) -> None:
-            nonlocal reached
-            if part > reached and limit.when() is not None:
-                reached = part
-                limit.reschedule(asyncio.get_running_loop().time() + self.timeout_s)
-            text = "".join(new)
-            new.clear()
-            self.progress(writer.model_name, part, parts, written, text)
-
-        return progress
-
-    async def _checked(self, summary: Summary) -> Summary:
-        """Mark what a model ascribes to the user without any message of theirs; extraction only quotes."""
-        return await self._marked(summary) if summary.performed_by == "model" else summary
-
     async def _marked(self, summary: Summary) -> Summary:
+        """Mark what a summary ascribes to the user without any message of theirs."""
         earlier = earlier_summary(self.plan.leaving)
         carried = (*(text for _, text in earlier.prompts), *(rule.text for rule in earlier.rules))
 

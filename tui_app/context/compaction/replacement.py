@@ -2,11 +2,19 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart, ToolReturnPart
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+)
 
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.facts.observations import Said, one_line, sentences, with_facts
@@ -101,11 +109,6 @@ def _notes(part: CompactionPart) -> str:
     return str(_own(part.metadata).get("summary") or part.content or "")
 
 
-def _rule(stored: Sequence[Any]) -> Fact:
-    text, source, weight = stored
-    return Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
-
-
 def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     own = (metadata or {}).get(OWN)
     return own if isinstance(own, Mapping) else {}
@@ -133,7 +136,10 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
     left = budget
     for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
         key, text = said[place]
-        clipped = _fitted(text, budget // 2 if place else budget, count)
+        share, cost = budget // 2 if place else budget, count(text) + _FRAMING
+        shown = text if cost <= share else clip(text, max(_SHORTEST, len(text) * share // cost))
+        # The mark itself takes room: where little is missing it would take more than that.
+        clipped = shown if len(shown) < len(text) else text
         cost = count(clipped) + _FRAMING
         if cost > left and chosen:
             continue
@@ -153,14 +159,6 @@ def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
             if isinstance(part, ToolReturnPart) and part.outcome == "denied":
                 texts.append(said_in_refusal(part.model_response_str()))
         yield from ((item.key, text) for text in texts if text)
-
-
-def _fitted(text: str, budget: int, count: Callable[[str], int]) -> str:
-    """Clip a prompt in the middle so that it costs about the budget."""
-    cost = count(text) + _FRAMING
-    shown = text if cost <= budget else clip(text, max(_SHORTEST, len(text) * budget // cost))
-    # The mark itself takes room: where little is missing it would take more than that.
-    return shown if len(shown) < len(text) else text
 
 
 def summary_message(
@@ -217,7 +215,10 @@ def earlier_part(part: CompactionPart) -> Earlier:
         replaced=_prompts(own, "replaced"),
         omitted=int(own.get("omitted", 0)),
         facts=str(own.get("facts", "")),
-        rules=tuple(map(_rule, own.get("rules", ()))),
+        rules=tuple(
+            Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
+            for text, source, weight in own.get("rules", ())
+        ),
     )
 
 
@@ -254,12 +255,8 @@ def _not_said(words: Words, summary: str) -> list[Prompt]:
 def superseded_in(earlier: Earlier, items: Sequence[Item]) -> tuple[Prompt, ...]:
     """What the person corrected, by what they typed before and since; those that stay may correct others."""
     every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(items)))
-    typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=_key_of))]
+    typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=itemgetter(0)))]
     return tuple(dict.fromkeys((*earlier.replaced, *superseded(typed))))
-
-
-def _key_of(prompt: Prompt) -> int:
-    return prompt[0]
 
 
 def _stands_in(text: str, flat: str) -> bool:
@@ -284,7 +281,7 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
     """
     ranges: list[tuple[int, int]] = []
     open_range = False
-    for item in sorted(items, key=_key):
+    for item in sorted(items, key=attrgetter("key")):
         if item.key not in left:
             open_range = False
         elif open_range:
@@ -295,5 +292,71 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
     return tuple(ranges)
 
 
-def _key(item: Item) -> int:
-    return item.key
+# Other words for a summary that stands already; what code has put beside them stays.
+#
+# The parts of a replacement are kept in its metadata, so they are found again in its text: the notes, what
+# the person said, facts. Everything else in it, such as the plan and the way back, is left as it is.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reworded:
+    """A replacement with other words."""
+
+    message: ModelRequest
+    text: str
+    """All that the model reads of it."""
+
+
+def parts_of(message: ModelMessage) -> Earlier | None:
+    """What a summary of ours, or a readable one of another program, consists of; None for any other."""
+    part = _part(message)
+    return earlier_part(part) if part is not None else None
+
+
+def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
+    """Give a summary other notes and facts.
+
+    What the person said and the old notes quoted is said beside the new ones where those do not.
+
+    Args:
+        message: The replacement as it is.
+        summary: The new notes.
+        facts: The lines below them, as they are to be.
+
+    Raises:
+        ValueError: if it is no summary that can be read here.
+    """
+    part, earlier = _part(message), parts_of(message)
+    if part is None or earlier is None or not isinstance(message, ModelRequest):
+        raise ValueError("This is no summary that can be read.")
+    words = Words(prompts=earlier.prompts, omitted=earlier.omitted)
+    # What stands in front of the notes, and what behind them. What was said beside them is taken out of that;
+    # all up to there belongs to the notes' frame.
+    content, notes = part.content or "", escaped(earlier.summary.strip())
+    place = content.find(notes) if notes else -1
+    # A marker says only how many messages are gone: notes stand in front of it.
+    before, rest = (content[:place], content[place + len(notes) :]) if place >= 0 else ("", f"\n\n{content}")
+    kept = earlier.facts.strip()
+    old = [said_section(words, earlier.summary), f"{FACTS_HEADING}\n{kept}" if kept else ""]
+    found: list[int] = []
+    for section in filter(None, map(escaped, old)):
+        at = rest.find(f"\n\n{section}")
+        if at >= 0:
+            found.append(at)
+            rest = rest[:at] + rest[at + len(section) + 2 :]
+    end = min(found, default=0)
+    frame, behind = rest[:end], rest[end:]
+    sections = [said_section(words, summary), f"{FACTS_HEADING}\n{facts}" if facts else ""]
+    beside = "".join(f"\n\n{escaped(section)}" for section in sections if section)
+    text = f"{before}{escaped(summary.strip())}{frame}{beside}{behind}"
+    metadata = dict(part.metadata or {})
+    metadata[OWN] = {**(metadata.get(OWN) or {}), "summary": summary, "facts": facts}
+    new = replace(part, content=text, metadata=metadata)
+    return Reworded(message=replace(message, parts=[new]), text=text)
+
+
+def _part(message: ModelMessage) -> CompactionPart | None:
+    if not isinstance(message, ModelRequest):
+        return None
+    parts = [part for part in message.parts if isinstance(part, CompactionPart) and part.content is not None]
+    return parts[0] if len(parts) == len(message.parts) == 1 else None

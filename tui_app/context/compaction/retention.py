@@ -325,7 +325,13 @@ def judge(
             state = "kept"
         elif (recoverable and fact.source) or (beside is not None and _named_in(fact, beside, names)):
             state = "recoverable"
-        judged.append(fact if fact.state == state else _in_state(fact, state))
+        if fact.state == state:
+            judged.append(fact)
+            continue
+        # Hundreds of rules are judged at once, and ``replace`` takes its time.
+        judged.append(
+            Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
+        )
     total = sum(fact.weight for fact in judged)
     kept = sum(fact.weight for fact in judged if fact.state == "kept")
     return tuple(judged), round(kept / total, 4) if total > 0 else 1.0
@@ -361,7 +367,21 @@ def missing_facts(
             chosen.setdefault(kind, []).append(line)
             folders |= {folder} - {""}
             left -= cost
-    return _within(chosen, budget_tokens, count)
+    # Token counts do not add up exactly, so lines are dropped until the whole fits.
+    while chosen:
+        block: list[str] = []
+        for kind in KIND_LABELS:
+            if kind in chosen:
+                lines = _below_folders(chosen[kind]) if kind == "file" else chosen[kind]
+                block += [_label(kind), *lines]
+        text = "\n".join(block)
+        if count(text) <= budget_tokens:
+            return text
+        last = next(kind for kind in reversed(KIND_LABELS) if kind in chosen)
+        chosen[last] = chosen[last][: len(chosen[last]) * 3 // 4]
+        if not chosen[last]:
+            del chosen[last]
+    return ""
 
 
 def _folder(line: str) -> str:
@@ -404,31 +424,8 @@ def fact_line(fact: Fact) -> str:
     return f"- {body} ({fact.source})" if fact.source else f"- {body}"
 
 
-def _within(chosen: dict[str, list[str]], budget: int, count: Callable[[str], int]) -> str:
-    """Join the groups; token counts do not add up exactly, so lines are dropped until the whole fits."""
-    while chosen:
-        block: list[str] = []
-        for kind in KIND_LABELS:
-            if kind in chosen:
-                lines = _below_folders(chosen[kind]) if kind == "file" else chosen[kind]
-                block += [_label(kind), *lines]
-        text = "\n".join(block)
-        if count(text) <= budget:
-            return text
-        last = next(kind for kind in reversed(KIND_LABELS) if kind in chosen)
-        chosen[last] = chosen[last][: len(chosen[last]) * 3 // 4]
-        if not chosen[last]:
-            del chosen[last]
-    return ""
-
-
 def _label(kind: str) -> str:
     return f"**{KIND_LABELS[kind]}**"
-
-
-def _in_state(fact: Fact, state: FactState) -> Fact:
-    """The fact in another state; hundreds of rules are judged at once, and ``replace`` takes its time."""
-    return Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
 
 
 def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
@@ -437,9 +434,14 @@ def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
             path, families = _file(fact.text)
             name = _shortest(path, shared_names)
             return told.says_done(name, families) if families else told.names(name)
-        case "command" | "error":
-            return _run_stands_in(fact, told)
+        case "command" | "error" if fact.text.endswith(FAILED + NO_OUTPUT) or fact.kind == "command":
+            key = _key(fact)
+            failed = fact.kind == "error" or fact.text.rpartition(_SEPARATOR)[2].startswith("failed")
+            return _has(key, told) and (
+                key == fact.text or told.says_ended(max(_pieces(key), key=len), failed=failed)
+            )
         case _:
+            # An error by its line, which says by itself that something failed.
             return _has(_key(fact), told)
 
 
@@ -448,17 +450,6 @@ def _named_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
     if fact.kind == "file":
         return told.names(_shortest(_key(fact), shared_names))
     return _has(_key(fact), told)
-
-
-def _run_stands_in(fact: Fact, told: Told) -> bool:
-    """A command with how it ended; an error by its line, which says by itself that something failed."""
-    key = _key(fact)
-    if fact.kind == "error" and not fact.text.endswith(FAILED + NO_OUTPUT):
-        return _has(key, told)
-    failed = fact.kind == "error" or fact.text.rpartition(_SEPARATOR)[2].startswith("failed")
-    return _has(key, told) and (
-        key == fact.text or told.says_ended(max(_pieces(key), key=len), failed=failed)
-    )
 
 
 def _has(key: str, told: Told) -> bool:

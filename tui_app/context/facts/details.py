@@ -343,7 +343,12 @@ def _names(reading: Reading) -> Iterator[Fact]:
     """Names weighed by who used them, how lately and often, and whether their file was changed."""
     trails = file_trails(reading)
     typed = "\n".join(said.text for said in reading.typed)
-    central = {trail.path for trail in trails if _is_central(trail, typed)}
+    # Whether the work is about a file: it was changed, or the user named it
+    central = {
+        trail.path
+        for trail in trails
+        if (not trail.gone and (trail.changed() or posixpath.basename(trail.path) in typed))
+    }
     names = index_names(reading)
     stems = {posixpath.splitext(posixpath.basename(path))[0] for path in names.files}
     beside = index_names(reading.beside) if reading.beside else Names()
@@ -362,11 +367,6 @@ def _names(reading: Reading) -> Iterator[Fact]:
         where = SEEN_IN + (f"{folder}/" if folder.strip("/") else _NO_FOLDER)
         factor = _DETAILS_FILE * _factor(reading, seen, fades=_FILE_FADES)
         yield make_fact(reading, "detail", f"`{name}`{where}", key=seen.key, index=seen.index, factor=factor)
-
-
-def _is_central(trail: Trail, typed: str) -> bool:
-    """Whether the work is about a file: it was changed, or the user named it."""
-    return not trail.gone and (trail.changed() or posixpath.basename(trail.path) in typed)
 
 
 def _factor(reading: Reading, seen: Seen, fades: float = 0.7) -> float:

@@ -165,7 +165,18 @@ def current_todos(reading: Reading) -> list[Todo]:
             continue
         if listed := list(_listed(action)):
             whole = listed
-        _task_by_task(action, tasks)
+        # Follow tools that make and update single tasks, as `TaskCreate` and `TaskUpdate` do
+        name = action.tool.lower().replace("_", "")
+        if name.endswith("taskcreate") or name.endswith("createtask"):
+            match = _TASK_ID.search(action.result[:300])
+            number = match[1] if match else str(len(tasks) + 1)
+            if text := first_text(action.args, _TEXTS[2:]):
+                tasks[number] = _todo(text, "open", action.key, action.index)
+        elif name.endswith("taskupdate") or name.endswith("updatetask"):
+            number = str(action.args.get("taskId", action.args.get("task_id", "")))
+            if number in tasks and isinstance(action.args.get("status"), str):
+                state = _STATES.get(str(action.args["status"]), "open")
+                tasks[number] = _todo(tasks[number].text, state, action.key, action.index)
     if not whole and not tasks:
         whole = _checklist(reading)
     return [*whole, *tasks.values()]
@@ -201,21 +212,6 @@ def _entry(action: Action, entry: Mapping[str, Any]) -> Todo | None:
     text = first_text(entry, _TEXTS)
     state = str(entry.get("status", "done" if entry.get("done") is True else "open"))
     return _todo(text, _STATES.get(state, "open"), action.key, action.index) if text else None
-
-
-def _task_by_task(action: Action, tasks: dict[str, Todo]) -> None:
-    """Follow tools that make and update single tasks, as ``TaskCreate`` and ``TaskUpdate`` do."""
-    name = action.tool.lower().replace("_", "")
-    if name.endswith("taskcreate") or name.endswith("createtask"):
-        match = _TASK_ID.search(action.result[:300])
-        number = match[1] if match else str(len(tasks) + 1)
-        if text := first_text(action.args, _TEXTS[2:]):
-            tasks[number] = _todo(text, "open", action.key, action.index)
-    elif name.endswith("taskupdate") or name.endswith("updatetask"):
-        number = str(action.args.get("taskId", action.args.get("task_id", "")))
-        if number in tasks and isinstance(action.args.get("status"), str):
-            state = _STATES.get(str(action.args["status"]), "open")
-            tasks[number] = _todo(tasks[number].text, state, action.key, action.index)
 
 
 def _checklist(reading: Reading) -> list[Todo]:

@@ -341,7 +341,7 @@ def agrees(text: str) -> bool:
         behind = rest[word.end() :]
         loose = loose and behind[:1] == " "
         rest = behind.strip(_PUNCTUATION)
-    return yes and (not rest or (not loose and _directs(rest)))
+    return yes and (not rest or (not loose and (_gives_leave(rest) or bool(_verbs(rest)))))
 
 
 def refusals_of(text: str) -> tuple[Refusal, ...]:
@@ -415,10 +415,6 @@ def _directives(text: str) -> Iterator[Leave]:
 
 def _leave(text: str, verbs: frozenset[str], place: int, *, spares: bool) -> Leave:
     return Leave(content(text).every, verbs, numbers(text), reach(text), spares, place)
-
-
-def _directs(clause: str) -> bool:
-    return _gives_leave(clause) or bool(_verbs(clause))
 
 
 def _gives_leave(clause: str) -> bool:
