@@ -25,8 +25,7 @@ from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.requests.builder import build
-from tui_app.context.requests.repair import sendable
+from tui_app.context.requests.builder import build, sendable
 from tui_app.context.summaries.writer import SummaryTask
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Truncation

@@ -15,7 +15,7 @@ from tui_app.context.compaction.compactor import CompactionRefused, Compactor, P
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.requests.repair import sendable
+from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import SummaryFailed, SummaryTask
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window

@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import long_conversation
 from tests.context.validity import complaints
-from tui_app.context.requests.repair import CONTINUE, INTERRUPTED, START, repair, sendable
+from tui_app.context.requests.builder import CONTINUE, INTERRUPTED, START, repair, sendable
 
 
 def said(text: str = "hello") -> ModelRequest:

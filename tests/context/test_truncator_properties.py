@@ -12,7 +12,7 @@ from tests.context.validity import complaints, prompts, system_prompts
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.truncator import Truncated, truncate
-from tui_app.context.requests.repair import sendable
+from tui_app.context.requests.builder import sendable
 from tui_app.context.view import Item, is_prompt, is_summary, is_system, latest_prompt_index, sections, units
 
 MANY = settings(max_examples=150, deadline=None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tui_app.api_keys import ApiKeys
-from tui_app.context.requests.repair import repair
+from tui_app.context.requests.builder import repair
 from tui_app.context.view import to_messages
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.conversation import Conversation

@@ -10,7 +10,7 @@ from tests.conversation.test_approving import results, together
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import NO_RESULT
-from tui_app.context.requests.repair import INTERRUPTED
+from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.conversation.assembly import open_session
 from tui_app.events import Error, Record, TurnEnd, TurnRetry
 

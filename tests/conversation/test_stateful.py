@@ -24,7 +24,7 @@ from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.compaction_range import Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
-from tui_app.context.requests.repair import sendable
+from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
 from tui_app.context.view import safe_cuts, to_messages

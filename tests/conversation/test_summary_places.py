@@ -21,8 +21,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
-from tui_app.context.requests.builder import build
-from tui_app.context.requests.repair import sendable
+from tui_app.context.requests.builder import build, sendable
 from tui_app.context.view import to_messages
 from tui_app.conversation.exports import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory

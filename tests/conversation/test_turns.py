@@ -20,7 +20,7 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import Stop
-from tui_app.context.requests.repair import INTERRUPTED
+from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
     AssistantDelta,

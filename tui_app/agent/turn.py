@@ -41,7 +41,7 @@ from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.error_text import chain, status_of
-from tui_app.context.requests.repair import INTERRUPTED
+from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.context.view import answers_of
 from tui_app.events import (
     AgentOutput,

@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ToolRet
 
 from tests.session.importing.claude_records import Script, call, result, text
 from tui_app.agent.turn import open_calls
-from tui_app.context.requests.repair import repair
+from tui_app.context.requests.builder import repair
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import Imported, import_file
 from tui_app.session.importers.event_builder import NO_RESULT

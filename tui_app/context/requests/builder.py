@@ -1,21 +1,198 @@
-"""Building one request from the view: repaired, cut if it must be, and with what the run itself has added."""
+"""Build a request from the view: repaired, cut if it must be, and with what the run itself has added.
+
+Providers reject a tool call without its result and a result without its call. After repair each call is
+answered exactly once in the very next request, no result stands alone, no message is empty, the history
+begins with a request, and no two responses stand in a row.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from operator import is_
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, ModelResponse, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from tui_app.context.history import History
-from tui_app.context.message_sizes import RunningMessages, Sizes, same_objects, sizes_of
-from tui_app.context.overflow.truncator import Truncated, truncate
+from tui_app.context.message_sizes import RunningMessages, same_objects, sizes_of
+from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
-from tui_app.context.requests.repair import repair, sendable
-from tui_app.context.view import Item, answer_id, is_prompt, is_summary, is_system, sections, to_messages
+from tui_app.context.view import (
+    Item,
+    answer_id,
+    calls_of,
+    is_prompt,
+    is_summary,
+    is_system,
+    pairs,
+    sections,
+    to_messages,
+)
 from tui_app.context.window_limits import ContextTooLarge, most
 from tui_app.events import Truncation
 from tui_app.usage import ContextUsage
+
+INTERRUPTED = "Interrupted by user."
+"""What a call is answered with when its tool never finished."""
+START = "(The conversation starts in the middle.)"
+"""Stands in front of a history that would begin with a response."""
+CONTINUE = "(Go on.)"
+"""Stands at the end of a history whose last prompt is blank."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Synthetic parts carry a fixed time, so the same history gives the same bytes on every request."""
+
+_Answers = dict[tuple[int, str], ModelRequestPart]
+
+
+def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
+    """Return a valid history; messages that need no change are the same objects.
+
+    A history that is already valid comes back equal, so repairing twice changes nothing. A result that
+    arrived late is moved behind its call; a call that was never answered gets ``INTERRUPTED``.
+
+    Args:
+        messages: Any history: imported, interrupted, rewound or cut.
+        begins: Whether nothing is sent in front of it.
+
+    Returns:
+        A new list, empty only when nothing sendable was left.
+    """
+    tidy = _merge_responses([kept for kept in map(_without_blanks, messages) if kept is not None])
+    answers: _Answers = {(pair.call, pair.call_id): pair.part for pair in pairs(tidy)}
+    repaired: list[ModelMessage] = []
+    skip = -1
+    for index, message in enumerate(tidy):
+        if index == skip:
+            continue
+        if isinstance(message, ModelRequest):
+            if rest := [part for part in message.parts if answer_id(part) is None]:
+                repaired.append(message if len(rest) == len(message.parts) else replace(message, parts=rest))
+            continue
+        repaired.append(message)
+        calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+        if calls:
+            following = tidy[index + 1] if index + 1 < len(tidy) else None
+            skip = index + 1 if isinstance(following, ModelRequest) else skip
+            repaired.append(_answering(index, calls, answers, following))
+    if begins and repaired and isinstance(repaired[0], ModelResponse):
+        repaired.insert(0, _said(START))
+    return _merge_responses(repaired)
+
+
+def sendable(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
+    """Repair a history that is about to be sent: it ends with a request that says something.
+
+    A run with instructions alone, which is a single request without parts, stays as it is.
+
+    Args:
+        messages: Any history.
+        begins: Whether nothing is sent in front of it; what is must end with a request.
+    """
+    if begins and len(messages) == 1 and isinstance(messages[0], ModelRequest) and not messages[0].parts:
+        return list(messages)
+    repaired = repair(messages, begins=begins)
+    if isinstance(repaired[-1] if repaired else None, ModelRequest) or not (begins or repaired):
+        return repaired
+    return [*repaired, _said(CONTINUE)]
+
+
+def _said(text: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(text, timestamp=_EPOCH)], timestamp=_EPOCH)
+
+
+def _answering(
+    index: int, calls: Sequence[ToolCallPart], answers: _Answers, following: ModelMessage | None
+) -> ModelRequest:
+    """The request behind a response with calls: their results, then what else stands there."""
+    returns = [
+        answers.get((index, call.tool_call_id))
+        or ToolReturnPart(
+            tool_name=call.tool_name,
+            content=INTERRUPTED,
+            tool_call_id=call.tool_call_id,
+            timestamp=_EPOCH,
+            outcome="interrupted",
+        )
+        for call in calls
+    ]
+    if not isinstance(following, ModelRequest):
+        return ModelRequest(parts=returns, timestamp=_EPOCH)
+    wanted = [*returns, *(part for part in following.parts if answer_id(part) is None)]
+    same = len(wanted) == len(following.parts) and all(map(is_, wanted, following.parts))
+    return following if same else replace(following, parts=wanted)
+
+
+def _without_blanks(message: ModelMessage) -> ModelMessage | None:
+    """Drop blank parts and a call id used twice within one response; None when nothing is left."""
+    if isinstance(message, ModelRequest):
+        said = [part for part in message.parts if not _is_blank(part)]
+        if not said:
+            return None
+        return message if len(said) == len(message.parts) else replace(message, parts=said)
+    seen: set[str] = set()
+    parts: list[ModelResponsePart] = []
+    for part in message.parts:
+        if isinstance(part, ToolCallPart):
+            if part.tool_call_id in seen:
+                continue
+            seen.add(part.tool_call_id)
+        if not _is_blank(part):
+            parts.append(part)
+    if all(isinstance(part, ThinkingPart) for part in parts):
+        return None
+    return message if len(parts) == len(message.parts) else replace(message, parts=parts)
+
+
+def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
+    """Whether a part says nothing at all; signed thinking counts as content."""
+    match part:
+        case TextPart(content=str(text)) | SystemPromptPart(content=str(text)):
+            return not text.strip()
+        case UserPromptPart(content=str(text)):
+            return not text.strip()
+        case UserPromptPart(content=pieces):
+            return all(isinstance(piece, str) and not piece.strip() for piece in pieces)
+        case ThinkingPart(content=text, signature=signature):
+            return not signature and not text.strip()
+        case _:
+            return False
+
+
+def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Join responses that stand in a row, unless one of them still waits for its results."""
+    merged: list[ModelMessage] = []
+    row: list[ModelResponse] = []
+    for message in messages:
+        if isinstance(message, ModelResponse) and not (row and calls_of(row[-1])):
+            row.append(message)
+            continue
+        merged.extend(_one_response(row))
+        row = []
+        if isinstance(message, ModelResponse):
+            row.append(message)
+        else:
+            merged.append(message)
+    merged.extend(_one_response(row))
+    return merged
+
+
+def _one_response(row: Sequence[ModelResponse]) -> Sequence[ModelResponse]:
+    if len(row) < 2:
+        return row
+    return [replace(row[0], parts=[part for response in row for part in response.parts])]
+
 
 # From the items of a view to the messages of a request, again and again, at the price of what is new.
 #
@@ -51,23 +228,30 @@ class Assembly:
         Returns:
             The messages, and the parts in them that stand nowhere in the view.
         """
-        self._settle(items)
-        rest = items[len(self._items) :]
-        messages = sendable(_with_extras(to_messages(rest), sent), begins=not self._messages)
-        return [*self._messages, *messages], [*self._added, *_new_parts(rest, messages)]
-
-    def _settle(self, items: Sequence[Item]) -> None:
-        """Take in what can change no more, behind what a rewrite of the view has left alone."""
-        self._go_back(same_objects(self._items, items))
-        places = _answers(items, len(self._items))
-        step, tried = _STEP, len(self._items)
-        for answer in places:
-            if answer >= tried + step or answer == places[-1]:
+        # Go back to what a rewrite of the view has left alone.
+        same = same_objects(self._items, items)
+        while self._places and self._places[-1][0] > same:
+            self._places.pop()
+        settled, messages, added = self._places[-1] if self._places else (0, 0, 0)
+        del self._items[settled:], self._messages[messages:], self._added[added:]
+        # Take in what can change no more, in steps that end in front of an answer behind a request.
+        answers = [
+            index
+            for index in range(settled + 1, len(items))
+            if isinstance(items[index].message, ModelResponse)
+            and isinstance(items[index - 1].message, ModelRequest)
+        ]
+        step, tried = _STEP, settled
+        for answer in answers:
+            if answer >= tried + step or answer == answers[-1]:
                 tried = answer
                 # A call that stays open must not have every piece behind it looked at again and again.
-                step = _STEP if self._step(items[len(self._items) : answer]) else 2 * step
+                step = _STEP if self._take_in(items[len(self._items) : answer]) else 2 * step
+        rest = items[len(self._items) :]
+        built = sendable(_with_extras(to_messages(rest), sent), begins=not self._messages)
+        return [*self._messages, *built], [*self._added, *_new_parts(rest, built)]
 
-    def _step(self, chunk: Sequence[Item]) -> bool:
+    def _take_in(self, chunk: Sequence[Item]) -> bool:
         """Take in a piece that ends in front of an answer, if nothing that follows could change it."""
         messages = repair(to_messages(chunk), begins=not self._messages)
         added = list(_new_parts(chunk, messages))
@@ -80,23 +264,6 @@ class Assembly:
             self._added.extend(added)
             self._places.append((len(self._items), len(self._messages), len(self._added)))
         return settled
-
-    def _go_back(self, same: int) -> None:
-        """Forget what was built of all but the first items."""
-        while self._places and self._places[-1][0] > same:
-            self._places.pop()
-        items, messages, added = self._places[-1] if self._places else (0, 0, 0)
-        del self._items[items:], self._messages[messages:], self._added[added:]
-
-
-def _answers(items: Sequence[Item], start: int) -> list[int]:
-    """Indices of the answers that stand behind a request, and not at the very start."""
-    return [
-        index
-        for index in range(start + 1, len(items))
-        if isinstance(items[index].message, ModelResponse)
-        and isinstance(items[index - 1].message, ModelRequest)
-    ]
 
 
 def _new_parts(items: Sequence[Item], messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
@@ -112,17 +279,16 @@ def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> 
     last, own = (sent[-1] if sent else None), (messages[-1] if messages else None)
     if not isinstance(last, ModelRequest):
         return messages
-    extras = [part for part in last.parts if _is_extra(part)]
+    extras: list[ModelRequestPart] = []
+    for part in last.parts:
+        alone = ModelRequest(parts=[part])
+        known = is_prompt(alone) or is_system(alone) or is_summary(alone)
+        if not known and answer_id(part) is None:
+            extras.append(part)
     if not isinstance(own, ModelRequest):
         return [*messages, replace(last, parts=extras)] if extras or not messages else messages
-    missing = [part for part in extras if not any(part is known for known in own.parts)]
+    missing = [part for part in extras if not any(part is own_part for own_part in own.parts)]
     return [*messages[:-1], replace(own, parts=[*own.parts, *missing])] if missing else messages
-
-
-def _is_extra(part: ModelRequestPart) -> bool:
-    alone = ModelRequest(parts=[part])
-    known = is_prompt(alone) or is_system(alone) or is_summary(alone)
-    return not known and answer_id(part) is None
 
 
 _REPAIR_ROOM = 16
@@ -162,8 +328,22 @@ def build(
     if before <= usage.window.effective:
         return Outgoing(messages)
     sizes = sizes_of(items, usage, lambda item: history.weigh(item).total)
-    view = _sections(messages)
-    cut = _cut(view, history, sizes, policy, _pinned(view, items, history.pinned()))
+    # A system prompt stays when the prompt beside it goes.
+    view: list[Item] = []
+    for message in messages:
+        parts = sections(message)
+        whole = message if len(parts) > 1 else None
+        view.extend(Item(len(view) + place, part, whole=whole) for place, part in enumerate(parts))
+    pinned = history.pinned()
+    pins = {id(part) for item in items if item.key in pinned for part in item.message.parts}
+    room = sizes.carried + _REPAIR_ROOM
+    cut = truncate(
+        view,
+        int(usage.window.effective * (1 - policy.safety_margin)) - room,
+        lambda message: sizes.of(history.weigh(Item(0, message)).total),
+        frozenset(item.key for item in view if any(id(part) in pins for part in item.message.parts)),
+        limit=usage.window.effective - room,
+    )
     left = to_messages(_rejoined(cut.items))
     tokens, known = sizes.carried + cut.tokens, most(usage.window)
     smallest = tokens + (_REPAIR_ROOM if isinstance(left[0], ModelResponse) else 0)
@@ -172,7 +352,15 @@ def build(
         raise ContextTooLarge(usage.window.stated, smallest + usage.window.stated - known)
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)
-    return Outgoing(sendable(left), _truncation(before, tokens, len(messages), len(left)))
+    truncation = Truncation(
+        tokens_before=before,
+        tokens_after=tokens,
+        messages_before=len(messages),
+        messages_after=len(left),
+        tokens_removed=before - tokens,
+        messages_removed=len(messages) - len(left),
+    )
+    return Outgoing(sendable(left), truncation)
 
 
 def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:
@@ -183,17 +371,6 @@ def usage_as_sent(history: History, messages: RunningMessages | None = None) -> 
         messages: Keeps its count for the next request; None begins anew.
     """
     return replace(history.usage(), messages=(messages or RunningMessages()).of(history.items()))
-
-
-def _truncation(tokens_before: int, tokens_after: int, before: int, after: int) -> Truncation:
-    return Truncation(
-        tokens_before=tokens_before,
-        tokens_after=tokens_after,
-        messages_before=before,
-        messages_after=after,
-        tokens_removed=tokens_before - tokens_after,
-        messages_removed=before - after,
-    )
 
 
 def _rejoined(items: Sequence[Item]) -> list[Item]:
@@ -210,34 +387,3 @@ def _rejoined(items: Sequence[Item]) -> list[Item]:
         message = first.whole if same else replace(first.whole, parts=parts)
         joined.append(Item(first.key, message))
     return joined
-
-
-def _sections(messages: Sequence[ModelMessage]) -> list[Item]:
-    """The messages as the truncator takes them: a system prompt stays when the prompt beside it goes."""
-    items: list[Item] = []
-    for message in messages:
-        parts = sections(message)
-        whole = message if len(parts) > 1 else None
-        items.extend(Item(len(items) + place, part, whole=whole) for place, part in enumerate(parts))
-    return items
-
-
-def _cut(
-    view: Sequence[Item], history: History, sizes: Sizes, policy: Policy, pinned: frozenset[int]
-) -> Truncated:
-    effective = history.usage().window.effective
-    room = sizes.carried + _REPAIR_ROOM
-    safe = int(effective * (1 - policy.safety_margin))
-
-    def weigh(message: ModelMessage) -> int:
-        return sizes.of(history.weigh(Item(0, message)).total)
-
-    return truncate(view, safe - room, weigh, pinned, limit=effective - room)
-
-
-def _pinned(view: Sequence[Item], items: Sequence[Item], pinned: frozenset[int]) -> frozenset[int]:
-    """Keys, in the repaired view, of what is pinned in the history."""
-    if not pinned:
-        return frozenset()
-    parts = {id(part) for item in items if item.key in pinned for part in item.message.parts}
-    return frozenset(item.key for item in view if any(id(part) in parts for part in item.message.parts))

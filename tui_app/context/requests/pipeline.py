@@ -117,7 +117,12 @@ class PrefixMeter:
         before = self._before or Sent()
         same = same_objects(before.messages, messages)
         start = before.ends[same - 1] if same else 0
-        groups = [self._pieces(message) for message in messages[same:]]
+        groups: list[list[Piece]] = []
+        for message in messages[same:]:
+            role = "user" if isinstance(message, ModelRequest) else "assistant"
+            groups.append(
+                [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
+            )
         fresh = list(chain.from_iterable(groups))
         sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
         now = Sent(
@@ -135,10 +140,6 @@ class PrefixMeter:
             yield Piece(_digest(wire_text(tool).encode()), self.counter.tools([tool]))
         if instructions:
             yield Piece(_digest(instructions.encode()), self.counter.instructions(instructions))
-
-    def _pieces(self, message: ModelMessage) -> list[Piece]:
-        role = "user" if isinstance(message, ModelRequest) else "assistant"
-        return [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
 
 
 def _sent(part: object) -> bytes:
