@@ -56,8 +56,9 @@ CREATE TABLE consolidations (
     attempts INTEGER NOT NULL DEFAULT 0, read_until INTEGER NOT NULL DEFAULT 0
 );
 """
-OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4)
-"""What each version added to the schema; the third only counted anew. Kept here as they were released."""
+OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "")
+"""What each version added to the schema; the third and the fifth only counted anew. Kept here as they were
+released."""
 
 
 def said(number: int) -> list[Payload]:
@@ -88,7 +89,7 @@ def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, lis
             db.executescript(script)
         for number in range(sessions):
             session = f"{number:08x}"
-            row = (session, f"Session {number}", "/tmp", "a:b", 1.0, 2.0, 4, 812)
+            row = (session, f"Session {number}", "/tmp", "a:b", 1.0, 2.0, 4 if version < 5 else 5, 812)
             db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             written[session] = []
             for seq, payload in enumerate(said(number), 1):

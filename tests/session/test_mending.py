@@ -15,6 +15,7 @@ from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.entries import Draft, Due
 from tui_app.memory.store import SqliteBoardStore
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.event_heads import row_of
 from tui_app.session.lock import WriterLock
 from tui_app.session.repair import Health, InUse, examine, mend
 from tui_app.session.search import search_sessions
@@ -100,6 +101,9 @@ def test_damaged_pages(file: Path, seed: int) -> None:
         for info in store.sessions():
             heads = list(store.heads(info.id))
             assert heads[0].seq == 1
+            rows = [row_of(record, message) for record, message in store.records(info.id)]
+            size = sum(len((text or "").encode()) for row in rows for text in row[4:])
+            assert store.sizes()[info.id] == size
             fold_agent_view(heads)
             store.append(info.id, UserMessage(text="goes on"), None, time=9.0)
     assert sorted(path.name for path in file.parent.iterdir() if path.name.startswith(".")) == []

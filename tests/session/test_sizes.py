@@ -1,13 +1,16 @@
 """Sizes of sessions: what the list says is what an import says and what would be sent."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.session.older import build_older
 from tui_app.conversation.imports import import_session
 from tui_app.events import (
     AssistantMessage,
@@ -24,7 +27,6 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session import migrations
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import user_view_messages
 from tui_app.session.preview import load_preview
@@ -107,23 +109,15 @@ def test_system_prompt_of_the_history_is_not_counted_twice(store: Store, path: P
     assert preview.known.usage(preview.agent_view, "").total == 40
 
 
-def test_sizes_of_older_sessions_are_counted_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = [
-        ToolResult(tool_call_id=call, name="ls", text="a", tokens={"tool_results": 2}) for call in "ab"
-    ]
-    events = [SystemMessage(text="be brief"), UserMessage(text="x", tokens={"user": 40}), *results]
-    with monkeypatch.context() as patched:
-        patched.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:2])
-        old = Store(path)
-        begun = [
-            old.create(start, time=1.0) for start in (START, replace(START, imported_from="openai-chat"))
-        ]
-        for session in begun:
-            old.append_many(session, [(event, None, 2.0) for event in events])
-        old._db.execute("UPDATE sessions SET messages = 99, tokens = 0")
-        old.close()
+def test_sizes_of_older_sessions_are_counted_again(path: Path) -> None:
+    build_older(path, 2, sessions=2)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE sessions SET messages = 99, tokens = 0")
+        imported = "json_set(data, '$.imported_from', 'openai-chat')"
+        db.execute(f"UPDATE events SET data = {imported} WHERE session = '00000001' AND seq = 1")
     store = Store(path)
-    assert [(store.info(each).messages, store.info(each).tokens) for each in begun] == [(4, 0), (4, 44)]
+    sizes = [(store.info(each).messages, store.info(each).tokens) for each in ("00000000", "00000001")]
+    assert sizes == [(5, 0), (5, 27)]
     store.close()
 
 

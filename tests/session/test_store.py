@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.session.older import build_older
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
 from tui_app.session import migrations
@@ -68,7 +69,7 @@ def test_reader_sees_what_is_committed_while_another_writes(store: Store, path: 
     session = store.create(START, time=1.0)
     reader = Store(path, read_only=True)
     with store._transaction():
-        store._write(session, [(UserMessage(text="not yet"), None, 2.0)])
+        store._write(store._db, session, [(UserMessage(text="not yet"), None, 2.0)])
         assert [record.seq for record, _ in reader.records(session)] == [1]
     assert [record.seq for record, _ in reader.records(session)] == [1, 2]
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
@@ -161,15 +162,10 @@ def test_database_of_another_program(path: Path, read_only: bool, version: int) 
     assert ask(path, "PRAGMA journal_mode") == "delete"
 
 
-def test_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        old = Store(path)
-        session = old.create(START, time=1.0)
-        old.append(session, UserMessage(text="the albatross"), None, time=2.0)
-        old.close()
+def test_older_file_is_brought_up_to_date(path: Path) -> None:
+    build_older(path, 1, sessions=1)
     store = Store(path)
-    assert [seq for seq, _ in store.matching(session, ["albatross"])] == [2]
+    assert [seq for seq, _ in store.matching("00000000", ["albatross"])] == [5]
     store.close()
 
 

@@ -26,7 +26,7 @@ from tui_app.session.event_heads import head_of
 from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.event_builder import FIRST_SEQ
 from tui_app.session.port import SessionStore
-from tui_app.session.store import count_messages
+from tui_app.session.log import count_messages
 
 StoredEvent = tuple[Payload, str | None, float]
 _TOLD_EVERY = 25

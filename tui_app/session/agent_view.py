@@ -41,8 +41,8 @@ from tui_app.usage import CATEGORIES, Breakdown
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
 Order = tuple[int, ...]
-"""Place of a message among all others, as tuples compare. A message that is said has its own number; one that
-is put directly behind another has that one's order and, negated, the number of the event that put it there."""
+"""Place of a message among all others, as tuples compare. One that was said has its own number; one that is
+put directly behind another has that one's order and, negated, the number of the event that put it there."""
 _order = attrgetter("order")
 
 
@@ -148,6 +148,7 @@ class AgentView:
     """Folds heads, in log order, into the view.
 
     Attributes:
+        last: Log number of the last event that was folded.
         version: Log number of the last event that rewrote the view.
         compactions: Numbers of the compactions that stand, oldest first.
         undone: Numbers of compactions undone since the last other rewrite, newest last.
@@ -159,6 +160,7 @@ class AgentView:
         reports: What a provider has reported last.
     """
 
+    last: int = 0
     version: int = 0
     compactions: list[int] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
@@ -181,6 +183,7 @@ class AgentView:
         Returns:
             Whether the view was rewritten (not merely extended at its end).
         """
+        self.last = head.seq
         if head.type in CARRYING:
             self.cuts.clear()
             self._heads[head.seq] = head
@@ -243,7 +246,7 @@ class AgentView:
                 # What it was before the newest cut, but for the pins, which were set since.
                 _, before = self.cuts.pop()
                 for each in fields(self):
-                    if each.name not in ("pins", "cuts", "_heads"):
+                    if each.name not in ("last", "pins", "cuts", "_heads"):
                         setattr(self, each.name, copy(getattr(before, each.name)))
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))

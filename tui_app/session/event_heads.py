@@ -489,7 +489,7 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def row_of(record: Record, message: str | None) -> tuple[object, ...]:
+def row_of(record: Record, message: str | None) -> tuple[str, int, str, float, str, str, str | None]:
     """Session, number, type, time, head, payload and message; head and payload are ASCII alone."""
     head = head_of(record.seq, record.time, record.data).to_text()
     data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))

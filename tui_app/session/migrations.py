@@ -121,7 +121,21 @@ _VERSION_5 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
+_BYTES = " + ".join(f"COALESCE(LENGTH(CAST({name} AS BLOB)), 0)" for name in ("head", "data", "message"))
+"""Bytes of an event, as SQL; ``LENGTH`` of a text would count characters."""
+COUNT_BYTES = (
+    f"UPDATE sessions SET bytes = (SELECT COALESCE(SUM({_BYTES}), 0) FROM events WHERE session = sessions.id)"
+)
+# How large each log is, kept up to date with every event.
+_VERSION_6 = ("ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0", COUNT_BYTES)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _VERSION_1,
+    _VERSION_2,
+    _VERSION_3,
+    _VERSION_4,
+    _VERSION_5,
+    _VERSION_6,
+)
 """Statements that lead from version N to N+1."""
 
 

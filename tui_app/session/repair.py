@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.context.storage_errors import StorageError, storage_error
-from tui_app.events import Record, SessionStart, payload_to_json
-from tui_app.session.event_heads import CARRYING, Head, head_of
+from tui_app.events import Record, SessionStart
+from tui_app.session.event_heads import CARRYING, Head, row_of
 from tui_app.session.lock import holder
-from tui_app.session.migrations import rebuild_index
+from tui_app.session.migrations import COUNT_BYTES, rebuild_index
 from tui_app.session.search import Term, match_expression
 from tui_app.session.store import connect
 from tui_app.session.workspace import SessionFolder
@@ -414,6 +414,7 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
             (session, *values, created, updated, messages),
         )
     _begin_all(db)
+    db.execute(COUNT_BYTES)
     return [row[0] for row in unlisted]
 
 
@@ -425,11 +426,7 @@ def _begin_all(db: sqlite3.Connection) -> None:
     )
     for session, title, cwd, model, created in db.execute(query).fetchall():
         start = SessionStart(cwd=cwd, model=model, title=title)
-        record = Record(seq=1, time=created, session=session, data=start)
-        row = (
-            session, 1, start.TYPE, created, head_of(1, created, record.data).to_text(),
-            json.dumps(payload_to_json(start)), None,
-        )  # fmt: skip
+        row = row_of(Record(seq=1, time=created, session=session, data=start), None)
         db.execute(f"INSERT INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 

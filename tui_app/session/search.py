@@ -299,7 +299,7 @@ def searching(
     """
     terms = read_query(query, typing=typing)
     if terms and isinstance(database, Server):
-        from tui_app.session.postgres.search import search
+        from tui_app.session.postgres.store import search
 
         wanted = [(term.words, term.begins) for term in terms]
         yield Searched([_found(row, terms) for row in search(database, wanted, limit)])

@@ -100,7 +100,17 @@ _VERSION_3 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+# How large each log is, kept up to date with every event.
+_VERSION_4 = (
+    "ALTER TABLE plimsoll.sessions ADD COLUMN bytes bigint NOT NULL DEFAULT 0",
+    """
+    UPDATE plimsoll.sessions SET bytes = (
+        SELECT COALESCE(SUM(octet_length(head) + octet_length(data) + COALESCE(octet_length(message), 0)), 0)
+        FROM plimsoll.events WHERE session = sessions.id
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """Statements that lead from version N to N+1."""
 
 

@@ -3,9 +3,11 @@
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
@@ -35,6 +37,7 @@ _DEFAULTS = {
 }
 _PREPARE = """
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+SET search_path = plimsoll;
 SET synchronous_commit = on; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '60s';
 """
 """The server, too, must notice soon that we are gone; and a commit that returned is on its disk."""
@@ -48,6 +51,27 @@ def this_machine() -> str:
 def this_window() -> str:
     """What other windows call this one."""
     return f"another window, on {this_machine()}"
+
+
+@lru_cache(maxsize=256)
+def _translated(query: str) -> bytes:
+    return query.replace("?", "%s").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDb:
+    """A connection that understands the statements of every store."""
+
+    connection: Connection
+
+    def execute(self, query: str, values: Sequence[object] = (), /) -> "psycopg.Cursor[tuple[Any, ...]]":
+        """Run one statement, in which ``?`` stands for a value."""
+        return self.connection.execute(_translated(query), values)
+
+    def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> None:
+        """Run one statement for each row of values."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(_translated(query), rows)
 
 
 class Wire:

@@ -1,0 +1,425 @@
+"""The log of all sessions in SQL: one set of statements, whichever database is behind it."""
+
+import json
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from tui_app.events import (
+    AssistantMessage,
+    CompactionAcknowledged,
+    CompactionComplete,
+    CompactionEdited,
+    CompactionRedone,
+    CompactionUndone,
+    MemoryInbox,
+    Payload,
+    Record,
+    RewriteUndone,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    SessionStart,
+    SystemMessage,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+    ViewRewrite,
+)
+from tui_app.session.agent_view import AgentView
+from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
+from tui_app.session.model_state import Known
+from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
+from tui_app.session.stats import COUNTED, FIGURES
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+_HEADS_AT_ONCE, _RECORDS_AT_ONCE = 4_000, 200
+_BEHIND_ALL = 2**31 - 1
+
+
+class Rows(Protocol):
+    """What a statement has found."""
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that were changed."""
+
+    def fetchone(self) -> Any:
+        """The next row; None at the end."""
+
+    def fetchall(self) -> list[Any]:
+        """All rows that are left."""
+
+
+class Db(Protocol):
+    """A connection that understands the statements of this module."""
+
+    def execute(self, query: str, values: Sequence[object] = (), /) -> Rows:
+        """Run one statement, in which ``?`` stands for a value."""
+
+    def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object:
+        """Run one statement for each row of values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What databases say in different words."""
+
+    text: Callable[[str], str]
+    """A text that is only shown, as the database can hold it."""
+    last: str
+    """Number of the newest event, of a row of ``sessions``."""
+    keeps_last: bool
+    """Whether that is a column, which has to be written with each event."""
+    place: str
+    """The rows of ``sessions`` in the order in which they were made."""
+    figures: str
+    """Figures of an event as JSON, of a row of ``events``."""
+    beside: Mapping[str, Callable[[Payload], object]]
+    """Columns of ``events`` besides those of every database, with what is in them."""
+
+
+# How big a session is, as the list shows it: kept up to date with every event that is written.
+
+
+def count_messages(kinds: Iterable[str]) -> int:
+    """Count messages among events: what is an item of the model's view, each tool result by itself.
+
+    Args:
+        kinds: Types of events.
+    """
+    return sum(kind in CARRYING for kind in kinds)
+
+
+def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
+    """Tokens of the view once more has happened.
+
+    Args:
+        tokens: Tokens before.
+        events: What happened, in order.
+
+    Returns:
+        None when the view was rewritten, so that it must be counted anew.
+    """
+    rewritten = False
+    for data in events:
+        match data:
+            case UsageInfo(usage=usage):
+                tokens, rewritten = int(usage["total"]), False
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | MemoryInbox():
+                tokens += sum(data.tokens.values())
+            case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
+                rewritten = True
+            case RewriteUndone() | SessionRestored() | CompactionAcknowledged() | CompactionEdited():
+                rewritten = True
+            case CompactionComplete(outcome="success"):
+                rewritten = True
+            case _:
+                pass
+    return None if rewritten else tokens
+
+
+def view_tokens(view: AgentView, last: UsageInfo | None) -> int:
+    """Count a view, with what the last request carried besides.
+
+    Args:
+        view: The messages that are sent.
+        last: What was measured with the last request; None before the first.
+    """
+    known = Known(last, factor=(last.factor if last is not None else None) or 1.0)
+    return known.usage(view, "").total
+
+
+_BEGIN = (
+    "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
+)
+
+
+# What is read, each as a function of a connection: also in the middle of a transaction.
+
+
+def heads(db: Db, session: str, after: int) -> list[Head]:
+    """The next light rows behind a log number; none at the end."""
+    query = "SELECT seq, type, time, head FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+    rows = db.execute(query, (session, min(after, _BEHIND_ALL), _HEADS_AT_ONCE)).fetchall()
+    return [Head.from_text(*row) for row in rows]
+
+
+def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
+    """All light rows behind a log number, in order."""
+    while part := heads(db, session, after):
+        yield from part
+        after = part[-1].seq
+
+
+def records(db: Db, session: str, after: int) -> list[tuple[Record, str | None]]:
+    """The next whole events behind a log number with their messages; none at the end."""
+    query = (
+        "SELECT seq, type, time, data, message FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+    )
+    rows = db.execute(query, (session, after, _RECORDS_AT_ONCE)).fetchall()
+    return [(record_of(session, row[:4]), row[4]) for row in rows]
+
+
+def last_of(db: Db, session: str, kind: str) -> Record | None:
+    """The newest event of a type."""
+    query = (
+        "SELECT seq, type, time, data FROM events WHERE session = ? AND type = ? ORDER BY seq DESC LIMIT 1"
+    )
+    row = db.execute(query, (session, kind)).fetchone()
+    return record_of(session, row) if row else None
+
+
+class SessionLog(ABC):
+    """The sessions of one database; see ``SessionStore``. Not thread-safe: open one for each thread."""
+
+    dialect: Dialect
+
+    def __init__(self) -> None:
+        self._view: tuple[str, AgentView] = ("", AgentView())
+        """The session that was written last, and its view as of its last rewrite."""
+
+    @abstractmethod
+    def _ask(self, work: Callable[[Db], T]) -> T:
+        """Read something, once more where the connection was lost over it."""
+
+    @abstractmethod
+    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
+        """Do all of something or nothing.
+
+        Args:
+            work: May be done twice where it concerns a session.
+            session: Id of the session; empty where there is none yet.
+        """
+
+    @abstractmethod
+    def _announce(self, session: str) -> None:
+        """Tell who follows a session of what is being written, once it is committed."""
+
+    @property
+    def _info(self) -> str:
+        columns = f"id, title, cwd, model, created, updated, {self.dialect.last}, messages, tokens"
+        return f"SELECT {columns} FROM sessions"
+
+    def sessions(self) -> list[SessionInfo]:
+        """All sessions, the one used last first."""
+        query = f"{self._info} ORDER BY updated DESC, {self.dialect.place} DESC"
+        return [_info_of(row) for row in self._ask(lambda db: db.execute(query).fetchall())]
+
+    def info(self, session: str) -> SessionInfo:
+        """One session, by its id or an unambiguous beginning of it.
+
+        Raises:
+            SessionNotFound: if there is none, or more than one fits.
+        """
+        wanted = self.dialect.text(session)
+
+        def find(db: Db) -> list[Row]:
+            exact = db.execute(f"{self._info} WHERE id = ?", (wanted,)).fetchall()
+            beginning = f"{self._info} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 2"
+            return exact or db.execute(beginning, (len(wanted), wanted)).fetchall()
+
+        found = self._ask(find) if session else []
+        if len(found) != 1:
+            which = "no session" if not found else "more than one session"
+            raise SessionNotFound(f"There is {which} with the id {session!r}. See: plimsoll sessions")
+        return _info_of(found[0])
+
+    def heads(self, session: str, after: int = 0) -> Iterator[Head]:
+        """Light rows of a session behind a log number, in order."""
+        while part := self._ask(partial(heads, session=session, after=after)):
+            yield from part
+            after = part[-1].seq
+
+    def record(self, session: str, seq: int) -> Record | None:
+        """One whole event."""
+        query = "SELECT seq, type, time, data FROM events WHERE session = ? AND seq = ?"
+        row = self._ask(lambda db: db.execute(query, (session, min(seq, _BEHIND_ALL))).fetchone())
+        return record_of(session, row) if row else None
+
+    def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
+        """All events of a session with their messages, in order."""
+        after = 0
+        while part := self._ask(partial(records, session=session, after=after)):
+            yield from part
+            after = part[-1][0].seq
+
+    def message(self, session: str, seq: int) -> str | None:
+        """The pydantic-ai message an event carries, as JSON text."""
+        query = "SELECT message FROM events WHERE session = ? AND seq = ?"
+        row = self._ask(lambda db: db.execute(query, (session, min(seq, _BEHIND_ALL))).fetchone())
+        return row[0] if row else None
+
+    def last_of(self, session: str, kind: str) -> Record | None:
+        """The newest event of a type."""
+        return self._ask(lambda db: last_of(db, session, kind))
+
+    def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Figures of the counted events behind a log number; their texts stay in the database."""
+        query = (
+            f"SELECT seq, type, {self.dialect.figures} FROM events WHERE session = ? AND seq > ?"
+            f" AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
+        )
+        empty: dict[str, Any] = dict.fromkeys(FIGURES)
+        for seq, kind, found in self._ask(
+            lambda db: db.execute(query, (session, after, *COUNTED)).fetchall()
+        ):
+            yield seq, kind, {**empty, **json.loads(found or "{}")}
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each session's log, by id."""
+        query = "SELECT id, bytes FROM sessions"
+        return dict(self._ask(lambda db: db.execute(query).fetchall()))
+
+    def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+        """Session, number, time and beginning of the prompts of a folder, newest first."""
+        query = (
+            "SELECT session, seq, time, data FROM events JOIN sessions ON sessions.id = session"
+            " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
+        )
+        values = (self.dialect.text(cwd), UserMessage.TYPE, most)
+        rows = self._ask(lambda db: db.execute(query, values).fetchall())
+        return [
+            (session, seq, time, json.loads(data).get("text", "")[:chars])
+            for session, seq, time, data in rows
+        ]
+
+    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
+        """Begin a session with its first event, and with more: all of them or no session.
+
+        Returns:
+            Its id, eight hexadecimal digits.
+        """
+        row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
+
+        def begin(db: Db) -> str:
+            session = secrets.token_hex(4)
+            # Ids of many machines may meet here: one that is taken is drawn again.
+            while db.execute(_BEGIN, (session, *row)).rowcount != 1:
+                session = secrets.token_hex(4)
+            self._write(db, session, [(start, None, time), *events])
+            return session
+
+        return self._change(begin)
+
+    def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
+        """Write one event; it is on disk when this returns.
+
+        Args:
+            session: Which session.
+            payload: What happened.
+            message: The pydantic-ai message it carries, as JSON text.
+            time: Seconds since the epoch.
+
+        Raises:
+            SessionDeleted: if the session is no longer there; nothing is written then.
+        """
+        return self.append_many(session, [(payload, message, time)])[0]
+
+    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write several events in one transaction: all of them or none.
+
+        Raises:
+            SessionDeleted: if the session is no longer there.
+        """
+        try:
+            return self._change(lambda db: self._write(db, session, events), session)
+        except BaseException:
+            self.forget_view()
+            raise
+
+    def forget_view(self) -> None:
+        """Fold what is written next anew: what was folded may not have been written."""
+        self._view = ("", AgentView())
+
+    def set_title(self, session: str, title: str) -> None:
+        """Name a session; the list shows it."""
+        query, values = "UPDATE sessions SET title = ? WHERE id = ?", (self.dialect.text(title), session)
+        self._change(lambda db: db.execute(query, values), session)
+
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model a session goes on with."""
+        query, values = "UPDATE sessions SET model = ? WHERE id = ?", (self.dialect.text(model), session)
+        self._change(lambda db: db.execute(query, values), session)
+
+    def delete(self, session: str) -> None:
+        """Delete a session for good; only ever on a person's own request."""
+
+        def remove(db: Db) -> None:
+            # First its row, for which a writer of the session waits.
+            db.execute("UPDATE sessions SET title = title WHERE id = ?", (session,))
+            db.execute("DELETE FROM events WHERE session = ?", (session,))
+            db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+        self._change(remove, session)
+
+    def _write(self, db: Db, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write events behind the newest one, within a transaction, and what the list says of the session."""
+        row = db.execute(
+            f"SELECT {self.dialect.last}, tokens FROM sessions WHERE id = ?", (session,)
+        ).fetchone()
+        if row is None:
+            raise SessionDeleted(session)
+        if self._view[1].last > row[0]:
+            # What was folded already has not been written after all.
+            self._view = ("", AgentView())
+        records = [
+            Record(seq=seq, time=time, session=session, data=payload)
+            for seq, (payload, _, time) in enumerate(events, row[0] + 1)
+        ]
+        if not records:
+            return []
+        beside = self.dialect.beside
+        rows = [row_of(record, message) for record, (_, message, _) in zip(records, events, strict=True)]
+        columns = ("session", "seq", "type", "time", "head", "data", "message", *beside)
+        marks = ", ".join("?" * len(columns))
+        db.executemany(
+            f"INSERT INTO events ({', '.join(columns)}) VALUES ({marks})",
+            [
+                (*row, *(make(record.data) for make in beside.values()))
+                for row, record in zip(rows, records, strict=True)
+            ],
+        )
+        payloads = [record.data for record in records]
+        prompts = (data.text for data in payloads if isinstance(data, UserMessage))
+        db.execute(
+            f"UPDATE sessions SET {'last = ?, ' if self.dialect.keeps_last else ''}"
+            " updated = COALESCE(?, updated), messages = messages + ?, bytes = bytes + ?, tokens = ?,"
+            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+            (
+                *([records[-1].seq] if self.dialect.keeps_last else []),
+                next((each.time for each in reversed(records) if each.data.TYPE not in AFTERWARDS), None),
+                count_messages(data.TYPE for data in payloads),
+                sum(len(text.encode()) for row in rows for text in row[4:] if text is not None),
+                self._tokens(db, session, row[1], payloads),
+                self.dialect.text(spoken_line(next(prompts, ""))),
+                session,
+            ),
+        )
+        self._announce(session)
+        return records
+
+    def _tokens(self, db: Db, session: str, before: int, events: Sequence[Payload]) -> int:
+        """Tokens of the view behind events that have just been written."""
+        tokens = tokens_after(before, events)
+        if tokens is not None:
+            return tokens
+        last = last_of(db, session, UsageInfo.TYPE)
+        usage = last.data if last is not None and isinstance(last.data, UsageInfo) else None
+        known, view = self._view
+        if known != session:
+            view = AgentView()
+        for head in all_heads(db, session, view.last):
+            view.apply(head)
+        self._view = (session, view)
+        return view_tokens(view, usage)
+
+
+def _info_of(row: Row) -> SessionInfo:
+    """A line of the list; its columns are in the order of the fields."""
+    return SessionInfo(**dict(zip(SessionInfo.__dataclass_fields__, row, strict=True)))
