@@ -5,8 +5,8 @@ from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, UserErr
 from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.key_names import key_variable
 from tui_app.context.secrets import MASK
+from tui_app.providers import key_variable
 
 MODEL = "openai:gpt-5"
 SECRET = "sk-proj-" + "abCD1234" * 6

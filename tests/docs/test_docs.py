@@ -27,13 +27,13 @@ from tests.docs.pages import (
     read,
     section,
 )
-from tui_app.agent.models import USUAL_PORTS
 from tui_app.cli.command_table import COMMANDS
 from tui_app.cli.output import print_json
 from tui_app.cli.program import screen_parser
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
+from tui_app.providers import LOCAL_PORTS
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import PROTOCOLS, RULES
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
@@ -180,7 +180,7 @@ def test_keys_of_endpoints_are_described() -> None:
     fields = set(Endpoint.__dataclass_fields__) - {"name"}
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == fields
     assert [name for name in PROTOCOLS if f"`{name}`" not in text] == []
-    assert [name for name, port in USUAL_PORTS.items() if f"`{name}:MODEL` ({port})" not in text] == []
+    assert [name for name, port in LOCAL_PORTS.items() if f"`{name}:MODEL` ({port})" not in text] == []
 
 
 def test_models_chosen_by_key_are_described() -> None:

@@ -8,9 +8,9 @@ from typing import get_args
 import pytest
 
 from tests.docs.pages import PAGES, page, prose, read, section
-from tui_app.agent.key_names import key_variables
 from tui_app.context.compaction.plan import FORCED
 from tui_app.events import Trigger
+from tui_app.providers import key_variables
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow
 
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import Literal
 
 import genai_prices
@@ -14,11 +13,7 @@ from pydantic_ai.models import Model, known_model_names
 from tui_app.agent import models as discovery
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import (
-    ANTHROPIC_URL,
-    KEYS,
     NO_KEY,
-    OFFLINE,
-    OPENAI_URL,
     LocalModel,
     LocalServer,
     ModelNotReady,
@@ -35,6 +30,15 @@ from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
 from tui_app.context.window_limits import Limits
 from tui_app.events import Error, ErrorKind
+from tui_app.providers import (
+    KEY_CHECKS,
+    LOCAL_PORTS,
+    OFFLINE_MODEL,
+    OPENAI_CHAT,
+    PROVIDERS,
+    SHORTLIST,
+    required_keys,
+)
 from tui_app.settings import Endpoint
 
 # Whether a key is missing, and whether one that was typed in is taken, by one request that costs nothing.
@@ -42,24 +46,6 @@ from tui_app.settings import Endpoint
 Verdict = Literal["accepted", "refused", "unknown"]
 CHECK_S = 15.0
 """Seconds for the whole question."""
-_LISTINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "OPENAI_API_KEY": f"{OPENAI_URL}/models",
-        "ANTHROPIC_API_KEY": f"{ANTHROPIC_URL}/v1/models",
-        "GOOGLE_API_KEY": "https://generativelanguage.googleapis.com/v1beta/models",
-        "GEMINI_API_KEY": "https://generativelanguage.googleapis.com/v1beta/models",
-        # Its list of models is open to everybody; this says whose key it is.
-        "OPENROUTER_API_KEY": "https://openrouter.ai/api/v1/key",
-        "GROQ_API_KEY": "https://api.groq.com/openai/v1/models",
-        "MISTRAL_API_KEY": "https://api.mistral.ai/v1/models",
-        "DEEPSEEK_API_KEY": "https://api.deepseek.com/models",
-        "XAI_API_KEY": "https://api.x.ai/v1/models",
-        "CEREBRAS_API_KEY": "https://api.cerebras.ai/v1/models",
-        "CO_API_KEY": "https://api.cohere.com/v1/models",
-        "MOONSHOTAI_API_KEY": "https://api.moonshot.ai/v1/models",
-    }
-)
-"""What is asked for a key, by the key's variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +63,7 @@ def missing_key(model: str, env: Mapping[str, str], endpoints: Mapping[str, Endp
     if prefix in endpoints:
         name = endpoints[prefix].key_env
         return name if name and not env.get(name) else ""
-    names = KEYS.get(prefix, ())
+    names = required_keys(prefix)
     return names[0] if names and why_not(prefix, env).startswith(f"needs {names[0]}") else ""
 
 
@@ -91,7 +77,7 @@ def listing_of(name: str, model: str, endpoints: Mapping[str, Endpoint]) -> str:
     """
     endpoint = endpoints.get(model.partition(":")[0])
     if endpoint is None:
-        return _LISTINGS.get(name, "")
+        return KEY_CHECKS.get(name, "")
     base = endpoint.base_url.rstrip("/")
     last = base.rsplit("/", 1)[-1]
     version = "" if last[:1] == "v" and last[1:2].isdigit() else "/v1"
@@ -138,15 +124,6 @@ def _judged(status: int, *, google: bool) -> KeyCheck:
     return KeyCheck("unknown", f"the provider answered HTTP {status}")
 
 
-SHORTLIST = (
-    "anthropic:claude-opus-5-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-haiku-5-5",
-    "openai:gpt-6.1-sol", "openai:gpt-6.1-terra", "openai:gpt-5.4-mini",
-    "google:gemini-3.1-pro-preview", "google:gemini-3.8-flash", "google:gemini-3.5-flash-lite",
-    "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest", "deepseek:deepseek-chat",
-)  # fmt: skip
-"""A few current models per vendor; every other name works as well."""
-CHAT = "openai-chat"
-"""Prefix of models that are spoken to by OpenAI's chat protocol, which other makers' servers know best."""
 _ENDPOINT_S = 2.0
 
 
@@ -187,7 +164,7 @@ async def list_models(
     endpoints: Mapping[str, Endpoint],
     discover: bool = True,
     everything: bool = False,
-    ports: Mapping[str, int] = discovery.USUAL_PORTS,
+    ports: Mapping[str, int] = LOCAL_PORTS,
 ) -> list[ModelChoice]:
     """List the models: the user's endpoints, local servers, offline, vendors with a key, then those without.
 
@@ -229,15 +206,16 @@ async def _ask_servers(
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:
     """The server that ``OPENAI_BASE_URL`` names, unless that is OpenAI itself or an endpoint has it."""
-    url, key = env.get("OPENAI_BASE_URL", "").rstrip("/"), "OPENAI_API_KEY"
-    known = (OPENAI_URL, *(endpoint.base_url for endpoint in endpoints.values()))
-    if not url or CHAT in endpoints or any(discovery.same_server(url, each) for each in known):
+    chat = PROVIDERS[OPENAI_CHAT]
+    url, key = env.get(chat.url_variable, "").rstrip("/"), chat.keys[0]
+    known = (chat.url, *(endpoint.base_url for endpoint in endpoints.values()))
+    if not url or OPENAI_CHAT in endpoints or any(discovery.same_server(url, each) for each in known):
         return ()
-    return (Endpoint(name=CHAT, base_url=url, key_env=key if env.get(key) else ""),)
+    return (Endpoint(name=OPENAI_CHAT, base_url=url, key_env=key if env.get(key) else ""),)
 
 
 _OFFLINE_CHOICE = ModelChoice(
-    name=OFFLINE,
+    name=OFFLINE_MODEL,
     label="extractive · built in, finds and quotes passages",
     window=CONTEXT_WINDOW,
     window_source="model",
@@ -274,7 +252,7 @@ def _key_place(endpoint: Endpoint) -> str:
     if endpoint.key_env:
         return ""
     own = f"name its key in endpoints.{endpoint.name}.key_env"
-    return "set OPENAI_API_KEY" if endpoint.name == CHAT else own
+    return f"set {PROVIDERS[OPENAI_CHAT].keys[0]}" if endpoint.name == OPENAI_CHAT else own
 
 
 def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:

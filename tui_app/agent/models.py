@@ -28,10 +28,12 @@ from pydantic_ai.profiles.mistral import mistral_model_profile
 from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
+from tui_app import providers
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.context.counting.prices import PricedProfile
 from tui_app.extras import install_command
 from tui_app.paths import from_home
+from tui_app.providers import LOCAL_PORTS
 from tui_app.settings import Endpoint
 
 # From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
@@ -43,60 +45,17 @@ from tui_app.settings import Endpoint
 
 NO_KEY = "not-needed"
 """Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
-OPENAI_URL = "https://api.openai.com/v1"
-ANTHROPIC_URL = "https://api.anthropic.com"
-
-KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "openai": ("OPENAI_API_KEY",),
-        "openai-chat": ("OPENAI_API_KEY",),
-        "openai-responses": ("OPENAI_API_KEY",),
-        "openai-decisions": ("OPENAI_API_KEY",),
-        "anthropic": ("ANTHROPIC_API_KEY",),
-        "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        "openrouter": ("OPENROUTER_API_KEY",),
-        "groq": ("GROQ_API_KEY",),
-        "mistral": ("MISTRAL_API_KEY",),
-        "deepseek": ("DEEPSEEK_API_KEY",),
-        "xai": ("XAI_API_KEY",),
-        "cohere": ("CO_API_KEY",),
-        "cerebras": ("CEREBRAS_API_KEY",),
-        "crusoe": ("CRUSOE_API_KEY",),
-        "moonshotai": ("MOONSHOTAI_API_KEY",),
-        "zai": ("ZAI_API_KEY",),
-        "meta": ("META_API_KEY",),
-        "huggingface": ("HF_TOKEN",),
-        "heroku": ("HEROKU_INFERENCE_KEY",),
-        "together": ("TOGETHER_API_KEY",),
-        "fireworks": ("FIREWORKS_API_KEY",),
-        "alibaba": ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY"),
-        "vercel": ("VERCEL_AI_GATEWAY_API_KEY",),
-        "sambanova": ("SAMBANOVA_API_KEY",),
-        "nebius": ("NEBIUS_API_KEY",),
-        "ovhcloud": ("OVHCLOUD_API_KEY",),
-        "gateway": ("PYDANTIC_AI_GATEWAY_API_KEY", "PAIG_API_KEY"),
-    }
-)
-"""Environment variables that hold a provider's key, by the prefix of its model names."""
-_BASE_URLS = MappingProxyType({"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"})
-_PACKAGES = MappingProxyType(
-    {
-        "anthropic": "anthropic", "groq": "groq", "mistral": "mistralai", "cohere": "cohere",
-        "xai": "xai_sdk", "bedrock": "boto3", "huggingface": "huggingface_hub",
-    }
-)  # fmt: skip
-"""What a provider needs beyond the OpenAI SDK, by the prefix of its model names."""
 
 
 def why_not(prefix: str, env: Mapping[str, str]) -> str:
     """Say what keeps a provider from being used, such as ``needs OPENAI_API_KEY``; else empty."""
-    package = _PACKAGES.get(prefix.removeprefix("gateway/"), "openai")
+    vendor = prefix.removeprefix(f"{providers.GATEWAY}/")
+    package = providers.provider_of(vendor).package
     if find_spec(package) is None:
         return f"needs the Python package {package}"
-    family = "gateway" if prefix.startswith("gateway/") else prefix
-    keys = KEYS.get(family, ())
-    url = _BASE_URLS.get(family.partition("-")[0], "")
-    if not keys or any(env.get(key) for key in keys) or (url and env.get(url)):
+    provider = providers.provider_of(prefix if vendor == prefix else providers.GATEWAY)
+    keys = providers.required_keys(provider.name)
+    if not keys or any(env.get(name) for name in (*keys, provider.url_variable) if name):
         return ""
     return f"needs {' or '.join(keys)}"
 
@@ -114,18 +73,18 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     OpenAI and Anthropic take key and address from ``env``, the others their key; what else they need they
     read from the process environment as pydantic-ai documents it.
     """
-    if prefix in ("openai", "openai-chat", "openai-responses"):
-        return openai_provider(env.get("OPENAI_BASE_URL") or OPENAI_URL, env.get("OPENAI_API_KEY", ""))
-    if prefix == "anthropic":
-        address = env.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL
-        return anthropic_provider(address, env.get("ANTHROPIC_API_KEY", ""))
+    known = providers.provider_of(prefix)
+    if known.url:
+        make = anthropic_provider if prefix == providers.ANTHROPIC else openai_provider
+        return make(env.get(known.url_variable) or known.url, env.get(known.keys[0], ""))
     return without_retries(_keyed(prefix, env) or infer_provider(prefix))
 
 
 def _keyed(prefix: str, env: Mapping[str, str]) -> Provider[Any] | None:
     """A provider whose key stands elsewhere than in the process environment, which has no say then."""
-    key = next((env[name] for name in KEYS.get(prefix, ()) if env.get(name)), "")
-    if not key or any(os.environ.get(name) == key for name in KEYS[prefix]):
+    names = providers.required_keys(prefix)
+    key = next((env[name] for name in names if env.get(name)), "")
+    if not key or any(os.environ.get(name) == key for name in names):
         return None
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
     return maker(api_key=key)
@@ -236,7 +195,7 @@ def _start(path: Path, key: str) -> Any:
 def _model(name: str, server: Any, key: str) -> Model[Any]:
     from pydantic_ai.models.openai import OpenAIChatModel
 
-    provider: Provider[Any] = compatible_provider("gguf", f"{server.listening_address}/v1", key)
+    provider: Provider[Any] = compatible_provider(providers.GGUF, f"{server.listening_address}/v1", key)
 
     class LoadedFile(OpenAIChatModel):
         """Keeps the server for as long as the model is used; it stops with it."""
@@ -261,11 +220,6 @@ def keep_library_quiet() -> None:
 #
 # Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
 # ``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
-
-USUAL_PORTS: Mapping[str, int] = MappingProxyType(
-    {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
-)
-"""Where local servers listen unless told otherwise, by the name their models are given here."""
 
 _MAX_BYTES = 8 * 1024 * 1024
 _WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "context_window")
@@ -308,7 +262,7 @@ def local_base_url(port: int) -> str:
     return f"http://127.0.0.1:{port}/v1"
 
 
-async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = USUAL_PORTS) -> list[LocalServer]:
+async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_PORTS) -> list[LocalServer]:
     """Ask the usual loopback ports for models, all at once. Never raises; a silent port is left out.
 
     Args:
@@ -481,12 +435,7 @@ def _versioned(base: str) -> bool:
     return last[:1] == "v" and last[1:2].isdigit()
 
 
-OFFLINE = "offline:extractive"
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
-_OWN_VARIABLE = MappingProxyType({"ollama": "OLLAMA_BASE_URL", "vllm": "VLLM_BASE_URL"})
-"""Variables that move a local server somewhere else; pydantic-ai reads them itself."""
-_SILENT_HOSTS = ("api.openai.com", "api.anthropic.com", "googleapis.com")
-"""Vendors whose listing says nothing about windows."""
 
 
 class UnknownModel(ValueError):
@@ -514,14 +463,16 @@ def build_model(
     """
     keep_library_quiet()
     prefix, _, rest = name.partition(":")
-    if name == OFFLINE:
+    if name == providers.OFFLINE_MODEL:
         return OfflineModel()
-    if prefix == "gguf" and rest:
+    if prefix == providers.GGUF and rest:
         return _file_model(from_home(rest))
     if prefix in endpoints and rest:
         return _endpoint_model(endpoints[prefix], rest, env)
-    if prefix in USUAL_PORTS and rest and not env.get(_OWN_VARIABLE.get(prefix, ""), ""):
-        return _compatible(prefix, local_base_url(USUAL_PORTS[prefix]), "", rest, None)
+    local = providers.provider_of(prefix)
+    if local.port and rest and not env.get(local.url_variable):
+        # An address that moves a local server somewhere else is read by pydantic-ai itself.
+        return _compatible(prefix, local_base_url(local.port), "", rest, None)
     return _vendor_model(name, prefix, env, endpoints)
 
 
@@ -571,7 +522,7 @@ async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None
     provider = model.provider
     url = provider.base_url if provider is not None else ""
     host = urlsplit(url).hostname or ""
-    if provider is None or not host or host.endswith(_SILENT_HOSTS):
+    if provider is None or not host or host.endswith(providers.SILENT_HOSTS):
         return None
     try:
         models = await ask_listing(url, headers=_credentials(provider.client), timeout_s=timeout_s)
@@ -603,15 +554,15 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         )
     profile = _profile(endpoint)
     match endpoint.protocol:
-        case "anthropic":
+        case providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel
 
             return AnthropicModel(model, provider=anthropic_provider(endpoint.base_url, key), profile=profile)
-        case "google":
+        case providers.GOOGLE:
             from pydantic_ai.models.google import GoogleModel
 
             return GoogleModel(model, provider=google_provider(endpoint.base_url, key), profile=profile)
-        case "openai" | "openai-responses":
+        case providers.OPENAI | providers.OPENAI_RESPONSES:
             from pydantic_ai.models.openai import OpenAIResponsesModel
 
             provider = compatible_provider(endpoint.name, endpoint.base_url, key)
@@ -657,7 +608,7 @@ def _vendor_model(
 
 def _known_prefix(prefix: str) -> bool:
     known = {each.partition(":")[0] for each in known_model_names()}
-    return prefix in known or prefix in ("openrouter", "ollama", "vllm", "litellm")
+    return prefix in known or providers.provider_of(prefix).any_model
 
 
 def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
@@ -669,13 +620,14 @@ def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
 def _rank(name: str) -> int:
     """Whoever makes a model comes before a gateway to it."""
     prefix = name.partition(":")[0]
-    return list(KEYS).index(prefix) if prefix in KEYS else len(KEYS)
+    ranked = [known for known in providers.PROVIDERS if providers.required_keys(known)]
+    return ranked.index(prefix) if prefix in ranked else len(ranked)
 
 
 def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequence[str]:
     """Names of existing models that look most like ``name``, best first, at most three."""
     vendors = sorted((each for each in known_model_names() if ":" in each), key=_rank)
-    names = [OFFLINE, *(f"{endpoint}:" for endpoint in endpoints), *vendors]
+    names = [providers.OFFLINE_MODEL, *(f"{endpoint}:" for endpoint in endpoints), *vendors]
     provider = name.rstrip(":")
     begun = [each for each in names if provider and each.startswith(f"{provider}:")]
     if begun:
@@ -691,12 +643,12 @@ def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequ
 
 _FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = MappingProxyType(
     {
-        "anthropic": anthropic_model_profile,
-        "deepseek": deepseek_model_profile,
-        "google": google_model_profile,
-        "groq": groq_model_profile,
-        "mistral": mistral_model_profile,
-        "openai": openai_model_profile,
+        providers.ANTHROPIC: anthropic_model_profile,
+        providers.DEEPSEEK: deepseek_model_profile,
+        providers.GOOGLE: google_model_profile,
+        providers.GROQ: groq_model_profile,
+        providers.MISTRAL: mistral_model_profile,
+        providers.OPENAI: openai_model_profile,
     }
 )
 _SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o4")

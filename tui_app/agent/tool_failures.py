@@ -31,11 +31,11 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.agent.key_names import key_variable
 from tui_app.context.overflow.error_text import chain, full_text, provider_message, url_of
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Error
+from tui_app.providers import key_variable
 
 # The sentences for what can go wrong in a turn: what happened, and what to do next.
 

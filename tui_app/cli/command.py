@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tui_app.api_keys import ApiKeys
 from tui_app.cli.output import tell
 from tui_app.paths import Paths, from_home
+from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.location import Database, database_of
 from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
@@ -181,7 +182,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--model",
         metavar="M",
         type=setting("model"),
-        help="model, such as openai:gpt-5 or offline:extractive",
+        help=f"model, such as openai:gpt-5 or {OFFLINE_MODEL}",
     )
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.agent.catalog import why_unavailable
-from tui_app.agent.models import KEYS, LocalServer, build_model, discover
+from tui_app.agent.models import LocalServer, build_model, discover
 from tui_app.cli.command import Program
 from tui_app.context.storage_errors import StorageError
 from tui_app.paths import Paths
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
 from tui_app.session.location import Server
 from tui_app.session.migrations import MIGRATIONS
 from tui_app.session.repair import index_trouble
@@ -304,15 +305,15 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
         local: Whether a server on this machine makes up for missing keys.
     """
     own = {endpoint.key_env for endpoint in endpoints.values() if endpoint.key_env}
-    usual = {name for names in KEYS.values() for name in names}
+    usual = {key for prefix in PROVIDERS for key in required_keys(prefix)}
     present = sorted(name for name in own | usual if env.get(name, "").strip())
     if absent := sorted(own - set(present)):
         return warn(
             "keys", f"missing: {', '.join(absent)}", "The endpoints in the settings name these variables."
         )
     if not present and not local and not endpoints:
-        hint = "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start a local server such as Ollama."
-        return warn("keys", "none: only offline:extractive can answer", hint)
+        hint = f"Set {' or '.join(key for key, _ in MODELS_BY_KEY)}, or start a local server such as Ollama."
+        return warn("keys", f"none: only {OFFLINE_MODEL} can answer", hint)
     return ok("keys", ", ".join(present) or "none")
 
 

@@ -4,10 +4,10 @@ import argparse
 import getpass
 import sys
 
-from tui_app.agent.key_names import key_variables, providers_of
 from tui_app.api_keys import ApiKeys, KeyringTrouble
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table, tell
+from tui_app.providers import key_variables, providers_of
 
 _NO_ARGUMENT = (
     "A key is never an argument: other programs could see it. "

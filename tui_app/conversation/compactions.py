@@ -49,6 +49,7 @@ from tui_app.events import (
     Payload,
     Trigger,
 )
+from tui_app.providers import OFFLINE
 from tui_app.session.event_heads import LATER, MESSAGES, head_of
 from tui_app.settings import ReviewMode
 
@@ -378,7 +379,7 @@ class SummaryWriters:
     def _of(self, name: str) -> ModelSummariser | None:
         """The summariser that asks a model; None where it was not built or is no model at all."""
         model = self.shelf.built(name)
-        if model is None or model.system == "offline":
+        if model is None or model.system == OFFLINE:
             return None
         if name not in self._writers or self._writers[name].model is not model:
             self._writers[name] = self._writer(name, model)

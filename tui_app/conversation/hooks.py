@@ -18,7 +18,6 @@ from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecu
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.key_names import key_variables
 from tui_app.api_keys import ApiKeys
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.secrets import MASK, mask_secrets
@@ -36,6 +35,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.providers import key_variables
 from tui_app.settings.hooks import Hook
 from tui_app.settings.spec import STORE_VARIABLE, store_secrets
 from tui_app.text import plain_text

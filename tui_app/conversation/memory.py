@@ -20,6 +20,7 @@ from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
 from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.providers import OFFLINE
 from tui_app.session.event_heads import CARRYING
 from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked, WriterLock
@@ -190,7 +191,7 @@ class Remembering:
         session = self.history.session
         try:
             info = self.history.store.info(session)
-            offline = (self.settings.model or info.model).startswith("offline:")
+            offline = (self.settings.model or info.model).startswith(f"{OFFLINE}:")
             if not offline or info.events > _SHORT:
                 return
             async with asyncio.timeout(MOMENT_S):

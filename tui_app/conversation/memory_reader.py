@@ -38,6 +38,7 @@ from tui_app.memory.consolidation_agent import ConsolidationAgent
 from tui_app.memory.entries import Change
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.providers import OFFLINE
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked, WriterLock
@@ -123,7 +124,7 @@ class SessionReader:
             model = await self.shelf.get(name)
         except Exception as error:  # an SDK may raise anything
             return None, describe_error(error, model=name).message.rstrip(".")
-        if model.system == "offline":
+        if model.system == OFFLINE:
             return None, ""
         return self._of(model), ""
 

@@ -1,9 +1,8 @@
 """What a person has set: one frozen value, read once from file, environment and flags."""
 
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL
 from tui_app.settings.sources import SettingsError, WrongFile, WrongFlag
 from tui_app.settings.values import (
-    MODELS_BY_KEY,
-    OFFLINE_MODEL,
     OFFLINE_WINDOW,
     Endpoint,
     ReviewMode,

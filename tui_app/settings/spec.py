@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROTOCOLS, PROVIDERS
 from tui_app.settings.approvals import APPROVALS, WEB_FETCH, ApprovalRule
 from tui_app.settings.hooks import HOOKS
 from tui_app.settings.keys import ACTION_KEYS, THEMES, key_pattern
@@ -105,7 +106,7 @@ MEMORY = Group(
         "budget_tokens": Number(0, 100_000, "a whole number of tokens; 0 for none", whole=True),
         "min_turns": Number(1, 10_000, "a whole number of prompts, at least 1", whole=True),
         "max_entries": Number(1, 10_000, "a whole number, at least 1", whole=True),
-        "model": Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive"),
+        "model": Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}"),
     }
 )
 
@@ -135,7 +136,7 @@ class ExploreSettings:
 EXPLORE = Group(
     {
         "enabled": Flag(),
-        "model": Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive"),
+        "model": Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}"),
         "max_steps": Number(1, 1_000, "a whole number of requests, at least 1", whole=True),
         "max_tokens": Number(1_000, 1_000_000_000, "a whole number of tokens, at least 1000", whole=True),
     }
@@ -147,15 +148,10 @@ def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
     return ExploreSettings(**values)
 
 
-PROTOCOLS = ("openai-chat", "openai", "anthropic", "google")
-"""What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
-TAKEN_NAMES = (
-    "offline", "gguf", "openai", "openai-chat", "openai-responses", "anthropic", "google", "openrouter",
-    "ollama",
-)  # fmt: skip
+TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
 """Prefixes of model names that have a meaning already."""
 
-_MODEL = Text(r"([\w.-]+:\S.*)?", "provider:name, such as openai:gpt-5-mini or offline:extractive")
+_MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
 _WINDOW = Number(
     256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256", whole=True
 )

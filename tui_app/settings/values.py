@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT
 from tui_app.settings.hooks import Hook, build_hooks
 from tui_app.settings.keys import ACTION_KEYS, THEMES, find_clash, find_writing_key
 from tui_app.settings.mcp import McpServer, build_servers
@@ -21,15 +22,8 @@ from tui_app.settings.spec import RULES, shown_store
 
 ReviewMode = Literal["always", "manual", "never"]
 """Which summaries a person sees before they are applied."""
-OFFLINE_MODEL = "offline:extractive"
 OFFLINE_WINDOW = 32_000
 """Tokens of one request to it."""
-"""The embedded model: needs no key and no network."""
-MODELS_BY_KEY = (
-    ("OPENAI_API_KEY", "openai:gpt-5-mini"),
-    ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5"),
-)
-"""Which model a person most likely wants when the only hint is a key in the environment; first match wins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +31,7 @@ class Endpoint:
     """A model server that the user named; its models are called ``NAME:model``."""
 
     name: str
-    protocol: str = "openai-chat"
+    protocol: str = OPENAI_CHAT
     """What it speaks: ``openai-chat``, ``openai`` (Responses), ``anthropic`` or ``google``."""
     base_url: str
     """Address that the protocol's own paths are appended to, without a trailing slash."""

@@ -36,6 +36,7 @@ from pydantic_ai.usage import RequestUsage
 from tui_app.agent.offline.answer import answer
 from tui_app.agent.offline.steps import Step, next_steps
 from tui_app.agent.offline.turn import Turn, read_turn, understand
+from tui_app.providers import OFFLINE, OFFLINE_MODEL
 from tui_app.settings import OFFLINE_WINDOW
 
 # The offline model's own measure: one token for every four characters of everything it was sent.
@@ -83,7 +84,6 @@ def _texts(part: ModelRequestPart | ModelResponsePart) -> Iterator[str]:
 
 
 MODEL_NAME = "extractive"
-SYSTEM = "offline"
 CONTEXT_WINDOW = OFFLINE_WINDOW
 """Tokens. Nothing in it needs a limit, but a conversation with it should be governed like any other."""
 _CHUNK = re.compile(r"(?:\S*\s+){1,4}|\S+")
@@ -114,7 +114,7 @@ class OfflineModel(Model[None]):
     @property
     def system(self) -> str:
         """The provider's name."""
-        return SYSTEM
+        return OFFLINE
 
     @property
     def provider(self) -> None:
@@ -140,7 +140,7 @@ class OfflineModel(Model[None]):
                 input_tokens=input_tokens(messages, parameters), output_tokens=_written(parts)
             ),
             model_name=MODEL_NAME,
-            provider_name=SYSTEM,
+            provider_name=OFFLINE,
             finish_reason="stop" if isinstance(parts[0], TextPart) else "tool_call",
         )
 
@@ -206,7 +206,7 @@ class OfflineStream(StreamedResponse):
     @property
     def provider_name(self) -> str:
         """The provider's name."""
-        return SYSTEM
+        return OFFLINE
 
     @property
     def provider_url(self) -> None:
@@ -228,7 +228,7 @@ def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     tools = {tool.name for tool in parameters.function_tools}
     if not tools or not parameters.allow_text_output:
         raise CannotAnswerOffline(
-            "offline:extractive finds and quotes passages; it cannot write summaries or structured output."
+            f"{OFFLINE_MODEL} finds and quotes passages; it cannot write summaries or structured output."
         )
     turn = read_turn(messages)
     question = understand(turn.question, turn.attached)

@@ -11,7 +11,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
-FREE = frozenset({"offline"})
+from tui_app.providers import GATEWAY, OFFLINE
+
+FREE = frozenset({OFFLINE})
 """Providers whose answers are made in this program."""
 _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
 """Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
@@ -73,7 +75,7 @@ def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_t
 
 def priced_as(prefix: str) -> Sequence[str]:
     """Ids that the price data may know a provider by."""
-    plain = prefix.removeprefix("gateway/")
+    plain = prefix.removeprefix(f"{GATEWAY}/")
     return (plain, plain.partition("-")[0])
 
 

@@ -8,6 +8,7 @@ from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import Unabridged
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.providers import OFFLINE_MODEL
 
 NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
 
@@ -29,7 +30,7 @@ class ExtractiveSummariser:
     """Quotes what matters instead of rewriting it; needs no key, no network and no weights."""
 
     count: Callable[[str], int]
-    model_name: str = "offline:extractive"
+    model_name: str = OFFLINE_MODEL
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Write the summary in a thread; a long history takes seconds.
