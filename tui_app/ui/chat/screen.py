@@ -44,6 +44,7 @@ BEHIND = (
     "tui_app.ui.dialogs.details",
     "tui_app.ui.dialogs.quit",
     "tui_app.ui.dialogs.review",
+    "tui_app.ui.transcript.markdown",
 )
 """Modules that bring in everything the screen needs once it is painted."""
 AWAY = (CommandId.NEW, CommandId.RESUME, CommandId.FORK)

@@ -1,8 +1,8 @@
 """Markdown laid out as lines: rich does the block structure, this module the lines and the colours.
 
 Nothing is interpreted that a model could abuse or that would be lost: HTML is shown as text, links show
-their target and are not clickable, reference definitions stay visible. Parser and lexers cost 50 ms to
-import, so this module is imported when there is Markdown to show, not before the first frame.
+their target and are not clickable, reference definitions stay visible. Parser and lexers are slow to import,
+so this module is loaded behind the first frame.
 """
 
 from collections.abc import Iterable

@@ -127,7 +127,7 @@ class MarkdownPiece:
 
     def lines(self, painter: Painter) -> list[Line]:
         """Lay out the Markdown."""
-        # Parser and lexers cost 50 ms to import: not before the first answer is shown.
+        # Parser and lexers are slow to import: not before the first frame.
         from tui_app.ui.transcript.markdown import markdown_lines
 
         body = markdown_lines(self.source, painter)
