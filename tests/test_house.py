@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui.chat.screen import BEHIND
+from tui_app.ui.screen import BEHIND
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"

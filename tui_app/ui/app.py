@@ -9,27 +9,29 @@ import sys
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Console
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.types import CSSPathType
 
-from tui_app.ui.chat.screen import ChatScreen
 from tui_app.ui.failures import SESSION, TellsFailures
+from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
-from tui_app.ui.launch import Launch, carried_from
+from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
+from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import Outside
 from tui_app.ui.themes import THEMES, own_themes
-from tui_app.ui.type_ahead import EarlyKeys, heed, is_text, written
+from tui_app.ui.type_ahead import EarlyKeys, is_text, written
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.worker import Worker
 
 SIGNAL_LIMIT_S = 8.0
 """Seconds a signalled program may take to close its session before it is ended."""
@@ -46,8 +48,10 @@ def palette_search() -> "type[Provider]":
     return PurposeProvider
 
 
-class PlimsollApp(TellsFailures, App[int]):
+class PlimsollApp(TellsFailures, Host):
     """Shows one chat screen at a time."""
+
+    chat: ChatScreen
 
     TITLE = "⊖ Plimsoll"
     BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
@@ -69,10 +73,8 @@ class PlimsollApp(TellsFailures, App[int]):
             bell_after_s=settings.bell_after_s,
             ring=self.bell,
         )
-        self.early = EarlyKeys(self)
-        """What is typed for something that is being opened."""
+        self.early = EarlyKeys(self, lambda: self.chat.pane.prompt.editor)
         self.chat = ChatScreen(launch, launch.session)
-        """The chat screen, whatever stands above it."""
         self.quit_asked = float("-inf")
         self.farewell = self.ended_by = ""
         """Printed once the terminal is restored: how to go on, and what ended the program unwanted."""
@@ -116,7 +118,7 @@ class PlimsollApp(TellsFailures, App[int]):
                 self._held.append(event)
                 return
             if not event.is_forwarded:
-                heed(self.chat, event)
+                self.chat.heed(event)
         await super().on_event(event)
 
     def _is_written(self, event: events.Key | events.Paste) -> bool:
@@ -143,22 +145,17 @@ class PlimsollApp(TellsFailures, App[int]):
         return self._held is not None
 
     def open_session(self, session: str, *, at: int = 0) -> None:
-        """Leave the present session and open another; empty begins a new one.
-
-        From here on, keys are for the next session. In a worker of the application: one of the chat screen
-        would end with the screen it replaces.
-
-        Args:
-            session: Id of the session.
-            at: Log number of the message to show; 0 shows the newest.
-        """
+        """See :meth:`Host.open_session`. From here on, keys are for the next session."""
         self._held = self._held or []
+        # In a worker of the application: one of the chat screen would end with the screen it replaces.
         self.run_worker(self._change_to(session, at), group=SESSION, exclusive=True, exit_on_error=False)
 
     async def _change_to(self, session: str, at: int) -> None:
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
-        carried = carried_from(leaving, lost)
+        # What the disk does not take goes along where it can be seen.
+        draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
+        carried = Carried(draft, leaving.session.unread if leaving.is_ready else leaving.carried.notices)
         self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
         self._sessions_opened += 1
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
@@ -170,7 +167,7 @@ class PlimsollApp(TellsFailures, App[int]):
                 await leaving.session.close()
 
     async def leave(self, *, ask: bool) -> None:
-        """Quit; asks first when an answer is being written or a prompt waits."""
+        """See :meth:`Host.leave`."""
         from tui_app.ui.dialogs.base import confirmed
         from tui_app.ui.dialogs.quit import what_quitting_costs
 
@@ -200,6 +197,35 @@ class PlimsollApp(TellsFailures, App[int]):
             self.farewell = f"Resume: {command} --resume {session.id}"
         self.farewell = "\n".join(filter(None, (kept, self.farewell)))
         await session.close()
+
+    def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
+        """Say what did not work; without its session the program ends, and keeps what nobody has sent."""
+        chat, why = self.chat, self._why(error)
+        opens = worker.node is self and not chat.is_ready
+        if opens or (worker.node is chat and worker.group == SESSION):
+            self.ended_by = f"{self._ended()} {why}"
+            self.exit(1, 1)
+        elif chat.is_ready:
+            chat.session.report(f"That did not work: {why}")
+        else:
+            # There is no row for notices yet.
+            chat.pane.introduce(f"That did not work: {why}")
+
+    def _why(self, error: BaseException) -> str:
+        from tui_app.session.errors import explained
+        from tui_app.ui.text import clean
+
+        paths = self.launch.paths
+        defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
+        return clean(explained(error, paths.database) or defect)
+
+    def _ended(self) -> str:
+        """What the end of the program comes from."""
+        if self.chat.is_ready:
+            return "Plimsoll has ended: this session can no longer be shown. What was said is kept."
+        if self.current_mode != self.DEFAULT_MODE:
+            return "Plimsoll has ended: the other session could not be opened."
+        return "Plimsoll could not start."
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""

@@ -32,14 +32,13 @@ from tui_app.ui.prompt.external_editor import edit_outside
 from tui_app.ui.text import count
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
-    from tui_app.ui.chat.screen import ChatScreen
+    from tui_app.ui.host import Chat, Host
 
 NOTHING_TO_CLEAR = "Nothing to clear: the context holds no message."
 ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
 
 
-async def run_command(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+async def run_command(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     match command:
         case CommandId.CLEAR | CommandId.MODEL | CommandId.REWIND | CommandId.RETRY if session.read_only:
@@ -64,7 +63,7 @@ async def run_command(app: "PlimsollApp", session: ChatSession, command: Command
             await _show(app, session, command, argument)
 
 
-async def _configure(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+async def _configure(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     """Commands that choose how to go on."""
     match command:
         case CommandId.MODEL if argument:
@@ -83,7 +82,7 @@ async def _configure(app: "PlimsollApp", session: ChatSession, command: CommandI
             await choose_theme(app, session, argument)
 
 
-async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) -> None:
+async def _tell(app: "Host", session: ChatSession, command: CommandId) -> None:
     """Commands that say how things stand."""
     match command:
         case CommandId.HISTORY:
@@ -102,7 +101,7 @@ async def _tell(app: "PlimsollApp", session: ChatSession, command: CommandId) ->
             await read_session_now(session)
 
 
-async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+async def _show(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     """Commands that change nothing."""
     match command:
         case CommandId.CONTEXT:
@@ -127,18 +126,20 @@ async def _show(app: "PlimsollApp", session: ChatSession, command: CommandId, ar
             await _tell(app, session, command)
 
 
-async def _prompt(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+async def _prompt(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     """Commands about what is written and what waits."""
     match command:
         case CommandId.PROMPTS:
             await search_prompts(app, session)
         case CommandId.EDITOR:
-            edit_outside(app, session, argument)
+            launch = session.launch
+            if problem := edit_outside(app.chat.pane.prompt.editor, argument, launch.env, launch.cwd):
+                session.say(problem)
         case CommandId.QUEUE:
             await show_queue(app, session)
 
 
-async def _help(app: "PlimsollApp") -> None:
+async def _help(app: "Host") -> None:
     """List keys and commands, and run the command that is chosen there."""
     chosen = await app.push_screen_wait(
         HelpScreen(help_rows(app.launch.settings.keymap, app.chat.pane.prompt.editor.custom))
@@ -147,7 +148,7 @@ async def _help(app: "PlimsollApp") -> None:
         app.chat.run(chosen)
 
 
-async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str) -> None:
+async def _go_back(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     """Commands that take messages out of the model's view."""
     if command is CommandId.CLEAR:
         await _clear(app, session)
@@ -157,7 +158,7 @@ async def _go_back(app: "PlimsollApp", session: ChatSession, command: CommandId,
         await rewind(app, session, argument)
 
 
-async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
+async def _clear(app: "Host", session: ChatSession) -> None:
     held = len(session.presenter.agent_view.visible())
     if not held:
         session.say(NOTHING_TO_CLEAR)
@@ -169,7 +170,7 @@ async def _clear(app: "PlimsollApp", session: ChatSession) -> None:
 
 
 async def _chosen_session(
-    app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
+    app: "Host", session: ChatSession, command: CommandId, argument: str
 ) -> Chosen | None:
     """The session to go to, and where in it; None to stay."""
     match command:
@@ -186,9 +187,7 @@ async def _chosen_session(
             return Chosen("")
 
 
-async def _change_session(
-    app: "PlimsollApp", session: ChatSession, command: CommandId, argument: str
-) -> None:
+async def _change_session(app: "Host", session: ChatSession, command: CommandId, argument: str) -> None:
     chosen = await _chosen_session(app, session, command, argument)
     if chosen is None:
         return
@@ -208,7 +207,7 @@ async def _told_first(session: ChatSession, chosen: Chosen, text: str) -> str:
 # Commands that a person or a project has written: finding them, and sending what one stands for.
 
 
-async def offer_custom(screen: "ChatScreen", launch: Launch) -> None:
+async def offer_custom(screen: "Chat", launch: Launch) -> None:
     """Let the prompt offer them; the files are looked for in a thread."""
     # A command of two words also takes its first one: nobody could tell them apart.
     taken = {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
@@ -216,7 +215,7 @@ async def offer_custom(screen: "ChatScreen", launch: Launch) -> None:
     screen.pane.prompt.editor.custom = found
 
 
-async def send_custom(screen: "ChatScreen", command: CustomCommand, argument: str) -> None:
+async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
     """Send the prompt that a command stands for; what was typed goes back where there is none."""
     session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()

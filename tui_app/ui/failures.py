@@ -5,13 +5,9 @@ one takes :class:`TellsFailures`.
 """
 
 import logging
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from textual.app import App
 from textual.worker import Worker, WorkerState
-
-if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Mixed
@@ -25,45 +21,11 @@ SESSION = "session"
 """Group of the work that everything else on a chat screen needs."""
 
 
-def tell_of_failure(app: App[Any], event: "Worker.StateChanged") -> None:
-    """Say what did not work; without its session the program ends, and keeps what nobody has sent.
+class Teller(Protocol):
+    """An application that says what did not work."""
 
-    Args:
-        app: Where it is said.
-        event: Any change of a worker's state; only failures are told.
-    """
-    error, worker = event.worker.error, event.worker
-    if event.state is not WorkerState.ERROR or error is None:
-        return
-    _LOG.error("a flow failed", exc_info=error)
-    app = cast("PlimsollApp", app)
-    opens = worker.node is app and not app.chat.is_ready
-    if opens or (worker.node is app.chat and worker.group == SESSION):
-        app.ended_by = f"{_ended(app)} {_why(app, error)}"
-        app.exit(1, 1)
-    elif app.chat.is_ready:
-        app.chat.session.report(f"That did not work: {_why(app, error)}")
-    else:
-        # There is no row for notices yet.
-        app.chat.pane.introduce(f"That did not work: {_why(app, error)}")
-
-
-def _why(app: "PlimsollApp", error: BaseException) -> str:
-    from tui_app.session.errors import explained
-    from tui_app.ui.text import clean
-
-    paths = app.launch.paths
-    defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
-    return clean(explained(error, paths.database) or defect)
-
-
-def _ended(app: "PlimsollApp") -> str:
-    """What the end of the program comes from."""
-    if app.chat.is_ready:
-        return "Plimsoll has ended: this session can no longer be shown. What was said is kept."
-    if app.current_mode != app.DEFAULT_MODE:
-        return "Plimsoll has ended: the other session could not be opened."
-    return "Plimsoll could not start."
+    def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
+        """Say it in a sentence, or end the program where it cannot go on."""
 
 
 class TellsFailures(_Mixed):
@@ -71,8 +33,7 @@ class TellsFailures(_Mixed):
 
     def on_worker_state_changed(self, event: "Worker.StateChanged") -> None:
         """Tell of a failure."""
-        tell_of_failure(self.app, event)
-
-
-FLOW = "flow"
-"""Group of what a command or key has begun."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            _LOG.error("a flow failed", exc_info=error)
+            cast("Teller", self.app).tell_failure(event.worker, error)

@@ -1,43 +1,15 @@
-"""What goes along from one session into the next: what nobody has sent, and what nobody has read."""
+"""What the command line decided: the settings, where things are kept, and which session to open."""
 
 import gc
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths
 from tui_app.session.location import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
-
-if TYPE_CHECKING:
-    from tui_app.ui.chat.screen import ChatScreen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """What another session begins with."""
-
-    draft: str = ""
-    notices: tuple[str, ...] = ()
-    """What was reported and not read."""
-
-
-NOTHING = Carried()
-
-
-def carried_from(leaving: "ChatScreen", lost: Iterable[str]) -> Carried:
-    """What the next session begins with.
-
-    Args:
-        leaving: The chat that is left.
-        lost: Prompts that the disk does not take: they go along where they can be seen.
-    """
-    draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
-    notices = leaving.session.unread if leaving.is_ready else leaving.carried.notices
-    return Carried(draft=draft, notices=notices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

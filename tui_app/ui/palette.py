@@ -10,11 +10,11 @@ from textual.command import Hit
 from textual.dom import DOMNode
 from textual.system_commands import SystemCommandsProvider
 
-from tui_app.ui.chat.screen import ChatScreen
 from tui_app.ui.commands import COMMANDS, CommandId
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.help_index import command_of, own_bindings
+from tui_app.ui.host import Chat
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.transcript.transcript import NO_ROW
 
@@ -22,7 +22,7 @@ _WALKING = ("move", "page", "first", "last", "extend")
 """Actions of a list that mean something only while it is looked at."""
 
 
-def palette_rows(screen: ChatScreen) -> Iterator[SystemCommand]:
+def palette_rows(screen: Chat) -> Iterator[SystemCommand]:
     """Every command and action that is possible now, each once, with its keys."""
     keys = in_force(screen.app.launch.settings.keymap)
     yield from _commands(screen, keys)
@@ -63,7 +63,7 @@ def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
                 )
 
 
-def _commands(screen: ChatScreen, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:
+def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:
     keys_of: dict[CommandId, list[str]] = {}
     for key in keys:
         if (command := command_of(key)) is not None:
@@ -74,14 +74,14 @@ def _commands(screen: ChatScreen, keys: Iterable[KeyBinding]) -> Iterator[System
         yield SystemCommand(f"/{each.name}", text, partial(screen.run, each.id))
 
 
-def _owners(screen: ChatScreen) -> Mapping[Scope, DOMNode]:
+def _owners(screen: Chat) -> Mapping[Scope, DOMNode]:
     """Who acts on the keys of a scope; the prompt only where somebody writes."""
     editor = screen.pane.prompt.editor
     owners: dict[Scope, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
     return {**owners, "prompt": editor} if screen.focused is editor else owners
 
 
-def _lists(screen: ChatScreen) -> list[DOMNode]:
+def _lists(screen: Chat) -> list[DOMNode]:
     """What has the focus with its surroundings, and the conversation, whose rows one does things with."""
     known = (screen, screen.pane, screen.app, screen.pane.prompt.editor)
     focused = screen.focused.ancestors_with_self if screen.focused is not None else []
@@ -90,7 +90,7 @@ def _lists(screen: ChatScreen) -> list[DOMNode]:
     return nodes if transcript in nodes else [*nodes, transcript]
 
 
-def _is_offered(screen: ChatScreen, owner: DOMNode, action: str) -> bool:
+def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:
     """What is done with rows of the conversation is always offered, so that it is found."""
     if owner is not screen.pane.transcript:
         return _is_possible(owner, action)
@@ -102,14 +102,14 @@ def _is_possible(owner: DOMNode, action: str) -> bool:
     return owner.check_action(name, parameters) is not False
 
 
-def _row(screen: ChatScreen, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:
+def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:
     text = _behind(screen, key_labels(keys), more)
     if not _is_possible(owner, action):
         return SystemCommand(title, text, partial(screen.session.say, NO_ROW))
     return SystemCommand(title, text, partial(screen.app.run_action, action, owner))
 
 
-def _behind(screen: ChatScreen, keys: str, text: str) -> str:
+def _behind(screen: Chat, keys: str, text: str) -> str:
     return f"{keys} {screen.pane.glyphs.separator} {text}"
 
 

@@ -19,7 +19,7 @@ from tui_app.ui.transcript.transcript import why_not_undone
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.chat.screen import ChatScreen
+    from tui_app.ui.host import Chat
 
 RESTS_S = 0.15
 """Seconds on a row after which somebody looks at it, and does not only pass."""
@@ -27,7 +27,7 @@ _PARTS = {"<": True, ">": False}
 """Keys that compact a part, and whether it ends with the row."""
 
 
-def follow_rows(screen: "ChatScreen") -> None:
+def follow_rows(screen: "Chat") -> None:
     """Look again whenever another row, or the conversation, may make other keys act."""
     pane = screen.pane
     hints, gauge = pane.query_one(ChatHints), pane.query_one(ContextGauge)
@@ -44,7 +44,7 @@ def follow_rows(screen: "ChatScreen") -> None:
         screen.watch(gauge, changes, look, init=False)
 
 
-async def _look(screen: "ChatScreen", hints: ChatHints) -> None:
+async def _look(screen: "Chat", hints: ChatHints) -> None:
     session, transcript = screen.session, screen.pane.transcript
     entry = transcript.cursor_entry
     if entry is None:

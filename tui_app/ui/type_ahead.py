@@ -4,18 +4,13 @@ from bisect import insort
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import events
 from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
-
-from tui_app.ui.prompt.editor import PromptEditor
-
-if TYPE_CHECKING:
-    from tui_app.ui.chat.screen import ChatScreen
 
 Flow = Callable[[], Coroutine[Any, Any, Any]]
 """Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
@@ -28,10 +23,11 @@ class EarlyKeys:
 
     Args:
         app: Acts on the keys once they have somewhere to go.
+        prompt: Gives the prompt of the chat that is shown.
     """
 
-    def __init__(self, app: App[Any]) -> None:
-        self._app = app
+    def __init__(self, app: App[Any], prompt: Callable[[], Widget]) -> None:
+        self._app, self._prompt = app, prompt
         self._held: list[events.Key | events.Paste] = []
         self._opening: object | None = None
         """What is awaited; None while keys are acted on at once."""
@@ -110,7 +106,7 @@ class EarlyKeys:
     async def _release(self, opening: object) -> None:
         if opening is not self._opening:
             return
-        in_prompt = self._opens and isinstance(self._app.focused, PromptEditor)
+        in_prompt = self._opens and self._app.focused is self._prompt()
         for event in self.take():
             if isinstance(event, events.Paste):
                 await self._app.on_event(events.Paste(event.text))
@@ -121,7 +117,7 @@ class EarlyKeys:
                 await self._app.on_event(events.Key(event.key, event.character))
 
 
-# What is typed while there is no session to act on it, and what it does to the row above the prompt.
+# What is typed while there is no session to act on it.
 
 
 def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
@@ -134,19 +130,6 @@ def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
     if isinstance(event, events.Paste):
         return True
     return event.is_printable and not (empty and event.character == "?")
-
-
-def heed(chat: "ChatScreen", event: events.Key | events.Paste) -> None:
-    """Take what answered the key before off the status row, where what is typed now writes or acts there.
-
-    Args:
-        chat: Where the row is; under a dialog it stays as it is.
-        event: What is typed; a key that means nothing leaves everything.
-    """
-    if not (chat.is_ready and chat.is_current) or chat.session.state.status.under is None:
-        return
-    if isinstance(event, events.Paste) or event.is_printable or event.key in chat.active_bindings:
-        chat.session.move_on()
 
 
 def written(held: Sequence[events.Key | events.Paste]) -> list[str]:

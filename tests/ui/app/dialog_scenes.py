@@ -17,7 +17,6 @@ from tests.ui.app.test_approvals_snapshots import FILES, VIEW
 from tests.ui.kit import Deck
 from tests.ui.plans import SWITCH, proposed
 from tui_app.events import CompactionProgress
-from tui_app.ui.chat.screen import ChatScreen
 from tui_app.ui.dialogs.api_keys import KeyDialog
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.compaction import CheckpointsScreen, SummaryEditor
@@ -32,6 +31,7 @@ from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.skills import SkillsScreen
 from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.screen import ChatScreen
 
 
 def asks(dialog: Callable[[], Screen[object]]) -> Scene:

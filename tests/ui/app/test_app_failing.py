@@ -14,7 +14,7 @@ from tui_app.session.port import SessionNotFound
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui import dispatch as commands
-from tui_app.ui.chat import screen as chat
+from tui_app.ui import screen as chat
 from tui_app.ui.chat import session as persistence
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.dialogs import stats

@@ -6,7 +6,7 @@ import pytest
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, WIDE, Desk, shown
-from tui_app.ui.chat.screen import FIRST_RUN
+from tui_app.ui.screen import FIRST_RUN
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL])

@@ -10,9 +10,9 @@ from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import SessionRewind
 from tui_app.session.entries import EntryKind
-from tui_app.ui.chat.screen import ChatScreen
 from tui_app.ui.dialogs.message import KINDS, MessageScreen
 from tui_app.ui.long_text import LongText, wrapped
+from tui_app.ui.screen import ChatScreen
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
 

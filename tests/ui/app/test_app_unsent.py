@@ -159,7 +159,7 @@ async def test_letters_are_seen_before_there_is_a_session(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    monkeypatch.setattr("tui_app.ui.chat.screen._load", lambda: gate.wait(20))
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry?", "enter", *"tide")
         await deck.until(lambda: deck.editor.text == "ferry?", "the letters")
@@ -175,7 +175,7 @@ async def test_a_signal_before_there_is_a_session_loses_nothing(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = threading.Event()
-    monkeypatch.setattr("tui_app.ui.chat.screen._load", lambda: gate.wait(20))
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
     monkeypatch.setattr(threading.Timer, "start", lambda _: None)
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry", "enter", *"tide")

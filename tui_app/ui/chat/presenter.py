@@ -29,7 +29,6 @@ from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.state import ChatState, advance, saying
-from tui_app.ui.terminal_title import Outside
 
 # The timeline's row of a compaction that is under way: live only, the log has it once it has ended.
 
@@ -59,10 +58,10 @@ class Presenter:
 
     Args:
         pane: Holds the widgets.
-        outside: What is said outside the screen.
+        announce: Says outside the screen what a state changes; called with the state and monotonic seconds.
     """
 
-    def __init__(self, pane: ChatPane, outside: Outside) -> None:
+    def __init__(self, pane: ChatPane, announce: Callable[[ChatState, float], None]) -> None:
         self.state = ChatState()
         self.view = UserView()
         self.agent_view = AgentView()
@@ -74,7 +73,7 @@ class Presenter:
         """Window the person has set, in tokens."""
         self.policy = ""
         """Name of the policy the person has set; in force where none was chosen for the session."""
-        self._pane, self._outside = pane, outside
+        self._pane, self._announce = pane, announce
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
@@ -163,7 +162,7 @@ class Presenter:
         self._timeline.running = running_compaction(state)
         self._transcript.scale = self._timeline.scale = state.scale
         self._pane.show(state)
-        self._outside.show(state, time.monotonic())
+        self._announce(state, time.monotonic())
 
     def remember(self, prompts: Iterable[str]) -> None:
         """Let the up arrow bring prompts back, newest last."""

@@ -54,7 +54,6 @@ from tui_app.usage import ContextWindow
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.session.port import Follower, SessionStore
-    from tui_app.ui.app import PlimsollApp
 
 # What is said to the person on the chat screen: in the status row, and among the notices.
 
@@ -741,7 +740,7 @@ def cancel_lookup(screen: Screen[Any]) -> bool:
 
 
 async def look_up(
-    app: "PlimsollApp",
+    screen: Screen[Any],
     session: ChatSession,
     what: str,
     request: "Callable[[OpenSession], Awaitable[T]]",
@@ -750,7 +749,7 @@ async def look_up(
     """Wait for something from the agent side while the status row says for what.
 
     Args:
-        app: Shows the chat.
+        screen: The chat screen.
         session: Whose agent side is asked.
         what: What is said meanwhile.
         request: What is asked.
@@ -762,11 +761,11 @@ async def look_up(
         Exception: what the request failed with.
     """
     escape = f" {session.glyphs.separator} {way_out}"
-    said = one_line(what, app.size.width - len(escape)) + escape
+    said = one_line(what, screen.app.size.width - len(escape)) + escape
     session.tell(said)
     asked = asyncio.ensure_future(session.link.ask(request))
     # In a worker of its own: the person may give up waiting without ending the flow.
-    waiting = app.chat.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
+    waiting = screen.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
     try:
         await waiting.wait()
     except WorkerCancelled:

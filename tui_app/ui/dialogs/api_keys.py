@@ -19,7 +19,7 @@ from tui_app.ui.text import clean, one_line
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 
 class KeyDialog(Dialog[str]):
@@ -77,7 +77,7 @@ class KeyDialog(Dialog[str]):
 FOR_NOW = "It is used until Plimsoll is closed."
 
 
-async def ask_for_key(app: "PlimsollApp", session: ChatSession, model: str, name: str) -> bool:
+async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) -> bool:
     """Ask for a key until one is taken.
 
     Args:
@@ -103,7 +103,7 @@ async def ask_for_key(app: "PlimsollApp", session: ChatSession, model: str, name
     return False
 
 
-async def _tried(app: "PlimsollApp", session: ChatSession, model: str, name: str, key: str) -> "KeyCheck":
+async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: str) -> "KeyCheck":
     """Ask the provider, where it can be asked for nothing, whether it takes a key.
 
     Raises:
@@ -116,10 +116,10 @@ async def _tried(app: "PlimsollApp", session: ChatSession, model: str, name: str
 
         return await check_key(listing_of(name, model, endpoints), key)
 
-    return await look_up(app, session, f"Trying the key for {model}", look)
+    return await look_up(app.chat, session, f"Trying the key for {model}", look)
 
 
-async def _keep(app: "PlimsollApp", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
+async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
     """Put a key where the person wants it; without a keyring it is for this run."""
     keys = session.launch.api_keys
     # From now on, so that no text in between may carry it either.
@@ -134,7 +134,7 @@ async def _keep(app: "PlimsollApp", session: ChatSession, name: str, key: str, c
         await asyncio.to_thread(keys.store, name, key)
 
     try:
-        await look_up(app, session, "Asking the system keyring", store)
+        await look_up(app.chat, session, "Asking the system keyring", store)
     except LookupCancelled:
         session.report(f"{name} may not be in the keyring. {FOR_NOW}")
     except (KeyringTrouble, OSError) as error:

@@ -29,7 +29,7 @@ from tui_app.ui.text import clock, count, one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _RULING_CELLS, _SOURCE_CELLS = 7, 14
 
@@ -243,7 +243,7 @@ _HOW = (
 )
 
 
-async def show_approvals(app: "PlimsollApp", session: ChatSession) -> None:
+async def show_approvals(app: "Host", session: ChatSession) -> None:
     """List rules and decisions, and change what is asked for."""
     desk = SettingsDesk(app)
     screen = ApprovalsScreen(await _view(session))
@@ -286,7 +286,7 @@ def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[Appro
     return {rule: wrong for rule, wrong in found if wrong}
 
 
-async def _grant(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
+async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
     """Do what is wanted; what to say about it."""
     match wish:
         case RuleWish("add"):
@@ -306,7 +306,7 @@ async def _grant(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, w
             return "This rule cannot be changed here."
 
 
-async def _add(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk) -> str:
+async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
     """Ask for a rule until it is one, or the person gives up."""
     text, refused = "allow ", ""
     while True:
@@ -330,13 +330,11 @@ async def _add(app: "PlimsollApp", session: ChatSession, desk: SettingsDesk) -> 
             return f"{ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
 
 
-def _texts(app: "PlimsollApp", ruling: Ruling) -> list[str]:
+def _texts(app: "Host", ruling: Ruling) -> list[str]:
     return list(app.launch.settings.approvals.get(ruling, ()))
 
 
-def _write(
-    app: "PlimsollApp", session: ChatSession, desk: SettingsDesk, ruling: Ruling, texts: list[str]
-) -> str:
+def _write(app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling, texts: list[str]) -> str:
     """Change one list in the file and put it into force; why not, empty when it is done."""
     unique = list(dict.fromkeys(texts))
     value = json.dumps(unique, ensure_ascii=False) if unique else None

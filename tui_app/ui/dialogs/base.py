@@ -29,7 +29,7 @@ from tui_app.ui.transcript.pieces import clip
 from tui_app.ui.type_ahead import LoneLetter, StrayKeys
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 # What the modal screens share: look, key hints, and Esc that closes without a decision.
 
@@ -340,7 +340,7 @@ class Wishes(Generic[W]):
 # Asking before something is lost, without losing what a person writes meanwhile.
 
 
-async def confirmed(app: "PlimsollApp", text: str, *, verb: str, keep: str) -> bool:
+async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
     """Whether the person wants it done; what was written into the question goes on in the prompt.
 
     Args:
@@ -355,7 +355,7 @@ async def confirmed(app: "PlimsollApp", text: str, *, verb: str, keep: str) -> b
     return bool(done)
 
 
-def write_on(app: "PlimsollApp", text: str) -> None:
+def write_on(app: "Host", text: str) -> None:
     """Put what was written into a question where the person had been writing."""
     if text:
         # At once: the draft may be about to go along to another session.

@@ -37,7 +37,7 @@ from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 # What a sub-agent did, in words: its task, each step with its calls, what it used and how it ended.
 
@@ -106,7 +106,7 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
     return [record.data for record in found if record is not None]
 
 
-async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
     """Show the details of a row."""
     record = await session.bodies.record(entry.seq)
     if record is None:
@@ -125,7 +125,7 @@ async def open_entry(app: "PlimsollApp", session: ChatSession, entry: Entry) -> 
             await _message(app, session, entry)
 
 
-async def _message(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     """Show a message, and do what a person wants with it."""
     shown = session.presenter.agent_view.seen()
     seen = next((each for each in shown if each.head.seq == entry.message), None)
@@ -175,7 +175,7 @@ def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
     return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
 
 
-async def _compaction(app: "PlimsollApp", session: ChatSession, entry: Entry, record: Record) -> None:
+async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: Record) -> None:
     written = record.data
     assert isinstance(written, CompactionComplete)
     agent_view = session.presenter.agent_view

@@ -24,7 +24,7 @@ from tui_app.ui.text import one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 LOOK_S = 0.5
 """Seconds between two looks at the servers while the screen is open."""
@@ -210,7 +210,7 @@ async def overview(session: ChatSession) -> Overview:
     return await session.link.ask(look)
 
 
-async def show_mcp(app: "PlimsollApp", session: ChatSession, argument: str) -> None:
+async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the servers, or start them again."""
     words = argument.split()
     if session.read_only:
@@ -223,7 +223,7 @@ async def show_mcp(app: "PlimsollApp", session: ChatSession, argument: str) -> N
         session.say(USAGE)
 
 
-async def _show_servers(app: "PlimsollApp", session: ChatSession) -> None:
+async def _show_servers(app: "Host", session: ChatSession) -> None:
     async def servers(opened: "OpenSession") -> Sequence[McpStatus]:
         return opened.extras.servers.statuses()
 
@@ -255,7 +255,7 @@ async def _reload(session: ChatSession, names: list[str]) -> None:
     await session.link.ask(start)
 
 
-async def show_skills(app: "PlimsollApp", session: ChatSession) -> None:
+async def show_skills(app: "Host", session: ChatSession) -> None:
     """List the skills; one that is chosen is shown in full."""
     all_of_it = await overview(session)
     folder = session.launch.cwd.resolve()

@@ -30,7 +30,7 @@ from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _KIND_CELLS = 10
 _DATE_CELLS = 12
@@ -208,7 +208,7 @@ class _Result:
 _Change = Callable[["OpenSession"], _Result]
 
 
-async def show_memory(app: "PlimsollApp", session: ChatSession) -> None:
+async def show_memory(app: "Host", session: ChatSession) -> None:
     """Show the board until the person leaves it, or goes to where an entry comes from."""
     result, written = _Result(), ""
     while True:
@@ -259,7 +259,7 @@ def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
     return ContextBoard(boards, scope).entries(), scope.label
 
 
-async def _change(app: "PlimsollApp", session: ChatSession, choice: MemoryChoice) -> _Result:
+async def _change(app: "Host", session: ChatSession, choice: MemoryChoice) -> _Result:
     entry = choice.entry
     match choice.action:
         case "forget" if entry is not None:
@@ -270,7 +270,7 @@ async def _change(app: "PlimsollApp", session: ChatSession, choice: MemoryChoice
             return await _typed(app, session, "A new entry", None)
 
 
-async def _typed(app: "PlimsollApp", session: ChatSession, title: str, entry: Entry | None) -> _Result:
+async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | None) -> _Result:
     """Let the person word an entry until it is taken."""
     refused, text = "", entry.text if entry is not None else ""
     while True:
@@ -314,7 +314,7 @@ def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
     return _Result(told=told, entry=done.entry.id)
 
 
-async def _go_to_source(app: "PlimsollApp", session: ChatSession, entry: Entry) -> None:
+async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None:
     """Show the message an entry comes from, in its session."""
     if entry.session == session.id:
         session.presenter.jump_to(entry.seq)

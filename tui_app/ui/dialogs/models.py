@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_app.agent.catalog import ModelChoice
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.model_switch import Fit, SwitchForecast
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 SOURCES: dict[str, str] = {
     "setting": "from your settings",
@@ -372,18 +372,20 @@ if TYPE_CHECKING:
     Listed = tuple[list[ModelChoice], dict[int, Fit]]
 
 
-async def choose_model(app: "PlimsollApp", session: ChatSession) -> None:
+async def choose_model(app: "Host", session: ChatSession) -> None:
     """Let the person pick a model and change to it; a key that it lacks is asked for."""
     asked = True
     try:
         try:
             choices, fit = await look_up(
-                app, session, _asking(session), _lister(session), "esc lists the others"
+                app.chat, session, _asking(session), _lister(session), "esc lists the others"
             )
         except LookupCancelled:
             # Whoever does not want to wait for a server may still want another model.
             asked = False
-            choices, fit = await look_up(app, session, "Listing models", _lister(session, discover=False))
+            choices, fit = await look_up(
+                app.chat, session, "Listing models", _lister(session, discover=False)
+            )
     except LookupCancelled:
         _stay(session)
         return
@@ -419,7 +421,7 @@ def _asking(session: ChatSession) -> str:
     return f"Asking {', '.join([*own, 'servers on this machine'])} for models"
 
 
-async def _with_key(app: "PlimsollApp", session: ChatSession, name: str, variable: str) -> None:
+async def _with_key(app: "Host", session: ChatSession, name: str, variable: str) -> None:
     """Go on with a model once its key is there; a server without a model goes back to the list."""
     if not await ask_for_key(app, session, name, variable):
         _stay(session)
@@ -429,7 +431,7 @@ async def _with_key(app: "PlimsollApp", session: ChatSession, name: str, variabl
         await switch_to(app, session, name)
 
 
-async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None:
+async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
         session.say(f"{name} answers already.")
@@ -443,7 +445,7 @@ async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None
         return missing or await opened.conversation.models.forecast(name)
 
     try:
-        found = await look_up(app, session, f"Looking up {name}", look)
+        found = await look_up(app.chat, session, f"Looking up {name}", look)
     except LookupCancelled:
         _stay(session)
     except Exception as error:
@@ -455,7 +457,7 @@ async def switch_to(app: "PlimsollApp", session: ChatSession, name: str) -> None
             await _switch(app, session, found)
 
 
-async def _switch(app: "PlimsollApp", session: ChatSession, forecast: "SwitchForecast") -> None:
+async def _switch(app: "Host", session: ChatSession, forecast: "SwitchForecast") -> None:
     if forecast.fits:
         session.submit(Switch(forecast.target))
         return

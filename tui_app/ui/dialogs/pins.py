@@ -18,7 +18,7 @@ from tui_app.ui.keys import Hint
 from tui_app.ui.text import one_line, padded, tokens
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _NUMBER_CELLS = 8
 _FIGURES_CELLS = 19
@@ -132,7 +132,7 @@ NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 anothe
 USAGE = "/{} takes the number of a message, as in /{} #12, or last; alone it lists what is pinned."
 
 
-async def pin(app: "PlimsollApp", session: ChatSession, argument: str, *, pinned: bool) -> None:
+async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool) -> None:
     """Pin or unpin a message that is named; without a name show what is pinned."""
     if not argument:
         await _show_pins(app, session)
@@ -168,7 +168,7 @@ def _newest(session: ChatSession, *, pinned: bool) -> int:
     return next((entry.message for entry in said if entry.chars or entry.kind != "assistant"), 0)
 
 
-async def _show_pins(app: "PlimsollApp", session: ChatSession) -> None:
+async def _show_pins(app: "Host", session: ChatSession) -> None:
     """List what is pinned; a chosen one is shown in the conversation."""
     titles = {entry.message: entry for entry in session.presenter.view.entries}
     held = {head.seq: head for head in session.presenter.agent_view.visible()}

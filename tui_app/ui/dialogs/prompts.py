@@ -19,7 +19,7 @@ from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.text import count, count_lines, one_line
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _TIME_CELLS = 18
 
@@ -99,7 +99,7 @@ class PromptsScreen(FilterDialog[PastPrompt]):
 # Writing an earlier prompt again.
 
 
-async def search_prompts(app: "PlimsollApp", session: ChatSession) -> None:
+async def search_prompts(app: "Host", session: ChatSession) -> None:
     """Let the person choose among all they have said in this folder; closing the list keeps the draft."""
     database, editor = session.launch.database, app.chat.pane.prompt.editor
     try:

@@ -20,8 +20,7 @@ from tui_app.ui.status import QueueView
 from tui_app.ui.text import cost, one_line
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
-    from tui_app.ui.chat.screen import ChatScreen
+    from tui_app.ui.host import Chat, Host
 
 EMPTY = "Nothing waits any more."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
@@ -134,7 +133,7 @@ class QueueScreen(Dialog[Picked]):
 GONE = "That prompt has been sent meanwhile."
 
 
-async def show_queue(app: "PlimsollApp", session: ChatSession) -> None:
+async def show_queue(app: "Host", session: ChatSession) -> None:
     """Let the person change the queue; what they want to edit goes back into the prompt."""
     if not session.state.queue:
         session.say("Nothing is queued.")
@@ -145,7 +144,7 @@ async def show_queue(app: "PlimsollApp", session: ChatSession) -> None:
         app.chat.work(_edit(app, session, picked), group="queue", exclusive=False)
 
 
-async def _edit(app: "PlimsollApp", session: ChatSession, picked: Picked) -> None:
+async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
     """Take a prompt out of the queue and give it to the editor."""
     editor = app.chat.pane.prompt.editor
     if not (text := await session.take(*picked)):
@@ -161,7 +160,7 @@ async def _edit(app: "PlimsollApp", session: ChatSession, picked: Picked) -> Non
 # Sending to the model: at once, or, above the session's budget, when the person says so.
 
 
-def send(screen: "ChatScreen", prompt: Prompt) -> None:
+def send(screen: "Chat", prompt: Prompt) -> None:
     """Send a prompt, or ask first; what is not sent goes back to the editor."""
     if is_above(screen.session):
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
@@ -175,7 +174,7 @@ def is_above(session: ChatSession) -> bool:
     return is_over(session.launch.settings.budget, session.state.spent)
 
 
-async def agreed(app: "PlimsollApp", session: ChatSession, what: str) -> bool:
+async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
     """Ask whether something is sent above the budget.
 
     Args:
@@ -188,7 +187,7 @@ async def agreed(app: "PlimsollApp", session: ChatSession, what: str) -> bool:
     return await confirmed(app, text, verb="Send", keep="Do not send")
 
 
-async def _send_above(screen: "ChatScreen", prompt: Prompt) -> None:
+async def _send_above(screen: "Chat", prompt: Prompt) -> None:
     session = screen.session
     # It has left the editor: whoever quits instead of answering finds it again.
     session.unsent.sent(prompt.text)

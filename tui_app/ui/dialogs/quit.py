@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.ui.chat.session import ChatSession, cancel_lookup
 from tui_app.ui.commands import CommandId
-from tui_app.ui.failures import FLOW
+from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
-    from tui_app.ui.chat.screen import ChatScreen
+    from tui_app.ui.host import Chat, Host
 
 ASK_AGAIN = "Press ctrl+c again to quit"
 GO_BACK = "Press esc again to go back to an earlier prompt"
@@ -22,7 +21,7 @@ AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
 
-async def step_back(screen: "ChatScreen", opening: object | None) -> None:
+async def step_back(screen: "Chat", opening: object | None) -> None:
     """What Esc does on the chat screen: give a lookup up, else take a prompt back, else stop what runs.
 
     With nothing to stop it leads back to the prompt, and pressed twice in an empty one to earlier prompts.
@@ -45,7 +44,7 @@ async def step_back(screen: "ChatScreen", opening: object | None) -> None:
         editor.focus()
 
 
-def _stop_opening(screen: "ChatScreen", opening: object | None) -> bool:
+def _stop_opening(screen: "Chat", opening: object | None) -> bool:
     """Give up what a key or command is about to show; whether there was anything."""
     if opening is None or screen.app.early.opening is not opening:
         return False
@@ -54,7 +53,7 @@ def _stop_opening(screen: "ChatScreen", opening: object | None) -> bool:
     return True
 
 
-def _go_back(screen: "ChatScreen") -> None:
+def _go_back(screen: "Chat") -> None:
     """Say what a second press does, or do it."""
     session = screen.session
     if monotonic() - session.back_asked < AGAIN_S:
@@ -66,7 +65,7 @@ def _go_back(screen: "ChatScreen") -> None:
         _ask_again(screen, GO_BACK)
 
 
-def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
+def stop_or_quit(app: "Host", screen: "Chat") -> None:
     """What ctrl+c does: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
     if text := screen.get_selected_text():
         app.copy_to_clipboard(text)
@@ -84,7 +83,7 @@ def stop_or_quit(app: "PlimsollApp", screen: "ChatScreen") -> None:
         _ask_again(screen, ASK_AGAIN)
 
 
-def _ask_again(screen: "ChatScreen", question: str) -> None:
+def _ask_again(screen: "Chat", question: str) -> None:
     """Say what a second press does, for as long as it does that."""
     screen.session.say(question)
     screen.set_timer(AGAIN_S, partial(_forget_question, screen.session, question))

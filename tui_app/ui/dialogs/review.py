@@ -29,7 +29,7 @@ from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, perce
 from tui_app.ui.type_ahead import StrayKeys
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 # The text of a summary under review: it grows while it is written, and is edited afterwards.
 
@@ -430,7 +430,7 @@ class ReviewScreen(Dialog[Reviewed]):
 Reviewable = CompactionStart | CompactionProgress | CompactionProposed
 
 
-def review(app: "PlimsollApp", session: ChatSession, event: Reviewable) -> None:
+def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
     """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
     shown = _screen(app, event.job)
     match event:
@@ -445,11 +445,11 @@ def review(app: "PlimsollApp", session: ChatSession, event: Reviewable) -> None:
             _begin(app, session, ReviewScreen(None, job=event.job, glyphs=session.glyphs))
 
 
-def _begin(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen) -> None:
+def _begin(app: "Host", session: ChatSession, screen: ReviewScreen) -> None:
     app.chat.work(_ask(app, session, screen), group="review")
 
 
-async def _ask(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen | None) -> None:
+async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -> None:
     """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
     while screen is not None:
         job = screen.job
@@ -465,13 +465,13 @@ async def _ask(app: "PlimsollApp", session: ChatSession, screen: ReviewScreen | 
             session.link.decide(job, wanted.summary)
 
 
-def close_review(app: "PlimsollApp", job: str) -> None:
+def close_review(app: "Host", job: str) -> None:
     """Take the question off the screen when its job has ended otherwise."""
     screen = _screen(app, job)
     if screen is not None:
         screen.give_up()
 
 
-def _screen(app: "PlimsollApp", job: str) -> ReviewScreen | None:
+def _screen(app: "Host", job: str) -> ReviewScreen | None:
     found = (screen for screen in app.screen_stack if isinstance(screen, ReviewScreen) and screen.job == job)
     return next(found, None)

@@ -48,7 +48,7 @@ from tui_app.ui.text import clock, count, one_line, tokens
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.file_snapshots import FileFate, FileOutlook
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _TITLE_CELLS = 400
 
@@ -290,7 +290,7 @@ async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
         session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 
 
-async def retry(app: "PlimsollApp", session: ChatSession) -> None:
+async def retry(app: "Host", session: ChatSession) -> None:
     """Send the last prompt once more; what is in the editor stays there."""
     points = rewind_points(session.presenter.agent_view)
     above = is_above(session)
@@ -325,7 +325,7 @@ async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook
 FORKING_NOTHING = "Nothing to fork: there is no prompt yet."
 
 
-async def fork(app: "PlimsollApp", session: ChatSession, argument: str) -> None:
+async def fork(app: "Host", session: ChatSession, argument: str) -> None:
     """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
     at = await _chosen(app, session, argument)
     if at is None:
@@ -357,7 +357,7 @@ async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
         await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)
 
 
-async def _chosen(app: "PlimsollApp", session: ChatSession, argument: str) -> int | None:
+async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | None:
     """Log number of the prompt that is named, or that the person chooses."""
     if argument:
         if number := log_number(argument):

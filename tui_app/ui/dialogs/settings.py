@@ -28,7 +28,7 @@ from tui_app.ui.text import one_line, padded
 from tui_app.ui.themes import own_themes
 
 if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+    from tui_app.ui.host import Host
 
 _KEY_CELLS, _SOURCE_CELLS = 23, 20
 
@@ -179,7 +179,7 @@ class SettingsDesk:
         app: The application; sessions begun from now on get what is changed here.
     """
 
-    def __init__(self, app: "PlimsollApp") -> None:
+    def __init__(self, app: "Host") -> None:
         launch = app.launch
         self._app = app
         self._file = SettingsFile(launch.paths, launch.env, launch.flags)
@@ -254,7 +254,7 @@ class SettingsDesk:
 _CANCELLED = "Nothing was changed."
 
 
-async def show_settings(app: "PlimsollApp", words: str) -> None:
+async def show_settings(app: "Host", words: str) -> None:
     """List all settings and change what is asked for.
 
     Args:
@@ -268,7 +268,7 @@ async def show_settings(app: "PlimsollApp", words: str) -> None:
         await _tell_of_file(app, error)
 
 
-async def choose_theme(app: "PlimsollApp", session: "ChatSession", name: str) -> None:
+async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
     """Let the person pick a theme, or take the one named; it is written to the settings.
 
     Args:
@@ -286,11 +286,11 @@ async def choose_theme(app: "PlimsollApp", session: "ChatSession", name: str) ->
         session.report(str(error))
 
 
-async def _pick_theme(app: "PlimsollApp", entry: Entry) -> str:
+async def _pick_theme(app: "Host", entry: Entry) -> str:
     return await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme)) or ""
 
 
-def _keep_theme(app: "PlimsollApp", desk: SettingsDesk, entry: Entry, name: str) -> str:
+def _keep_theme(app: "Host", desk: SettingsDesk, entry: Entry, name: str) -> str:
     """Write a theme to the settings, or use it for now where something ranks above them."""
     if not entry.origin.is_forced:
         return desk.change("theme", name) or f"Theme {name}, also from the next start on."
@@ -301,7 +301,7 @@ def _keep_theme(app: "PlimsollApp", desk: SettingsDesk, entry: Entry, name: str)
 
 
 async def _list(
-    app: "PlimsollApp", desk: SettingsDesk, title: str, entries: Callable[[], list[Entry]], words: str = ""
+    app: "Host", desk: SettingsDesk, title: str, entries: Callable[[], list[Entry]], words: str = ""
 ) -> None:
     screen = SettingsScreen(title, entries(), words)
     app.push_screen(screen)
@@ -316,12 +316,12 @@ async def _list(
             app.chat.session.say(said)
 
 
-async def _tell_of_file(app: "PlimsollApp", error: SettingsError) -> None:
+async def _tell_of_file(app: "Host", error: SettingsError) -> None:
     """Somebody changed the file by hand meanwhile."""
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 
 
-async def _grant(app: "PlimsollApp", desk: SettingsDesk, wish: Wish) -> str:
+async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
     """Do what is wanted of a setting; what to say about it."""
     entry = wish.entry
     if entry.origin.is_forced and not entry.is_table:
@@ -339,7 +339,7 @@ async def _grant(app: "PlimsollApp", desk: SettingsDesk, wish: Wish) -> str:
     return await _ask(app, desk, entry)
 
 
-def _choices(app: "PlimsollApp", entry: Entry) -> ChoiceDialog:
+def _choices(app: "Host", entry: Entry) -> ChoiceDialog:
     if entry.key == "theme":
         return ThemePicker(entry.choices, entry.value, app.theme)
     return ChoiceDialog(entry.key, entry.choices, entry.value)
@@ -349,7 +349,7 @@ def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
     return desk.change(entry.key, text) or _done(desk, entry, f"is {text}")
 
 
-async def _ask(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> str:
+async def _ask(app: "Host", desk: SettingsDesk, entry: Entry) -> str:
     """Ask for a value until it is allowed or the person gives up; an empty one is the built-in value."""
     text, refused = "" if entry.value == "not set" else entry.value, ""
     while True:
@@ -365,7 +365,7 @@ async def _ask(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> str:
         text = typed
 
 
-async def _show_table(app: "PlimsollApp", desk: SettingsDesk, entry: Entry) -> None:
+async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
     if entry.key == "keymap":
         await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
         return

@@ -8,14 +8,10 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from tui_app.ui.chat.session import ChatSession
-
-if TYPE_CHECKING:
-    from tui_app.ui.app import PlimsollApp
+from tui_app.ui.prompt.editor import PromptEditor
 
 NO_EDITOR = "No editor is set. Set VISUAL or EDITOR, for example EDITOR=nano, and start again."
 NO_TERMINAL = "There is no terminal here that an editor could open in. Write in the prompt."
@@ -26,43 +22,36 @@ class EditorProblem(Exception):
     """The text could not be edited; the message says why and that nothing is lost."""
 
 
-def edit_outside(app: "PlimsollApp", session: ChatSession, start: str) -> None:
+def edit_outside(prompt: PromptEditor, start: str, env: Mapping[str, str], cwd: Path) -> str:
     """Open the draft in the editor and take over what was saved; the screen waits behind it.
 
     Args:
-        app: Gives the terminal away meanwhile.
-        session: Says what went wrong.
+        prompt: Holds the draft.
         start: What to begin with in place of the draft; empty for the draft.
+        env: Names the editor.
+        cwd: Where it is started.
+
+    Returns:
+        What went wrong; empty when nothing did.
     """
-    editor = app.chat.pane.prompt.editor
+    text = start or prompt.draft
+    problem = ""
     try:
-        text = _taken_over(app, session, start or editor.draft)
+        command = editor_command(env)
+        with prompt.app.suspend():
+            try:
+                text = edited(command, text, env, cwd)
+            except EditorProblem as error:  # one that left the block would leave the screen suspended
+                problem = str(error)
     except SuspendNotSupported:
         problem = NO_TERMINAL
     except EditorProblem as error:
         problem = str(error)
-    else:
-        if text != editor.draft:
-            editor.replace_draft(text)
-        return
-    if start:
-        editor.give_back(start)
-    session.say(problem)
-
-
-def _taken_over(app: "PlimsollApp", session: ChatSession, draft: str) -> str:
-    """Give the terminal to the editor and take it back, whatever happens."""
-    launch = session.launch
-    command = editor_command(launch.env)
-    problem: EditorProblem | None = None
-    with app.suspend():
-        try:
-            draft = edited(command, draft, launch.env, launch.cwd)
-        except EditorProblem as error:  # one that left the block would leave the screen suspended
-            problem = error
-    if problem is not None:
-        raise problem
-    return draft
+    if problem and start:
+        prompt.give_back(start)
+    elif not problem and text != prompt.draft:
+        prompt.replace_draft(text)
+    return problem
 
 
 def editor_command(env: Mapping[str, str]) -> list[str]:

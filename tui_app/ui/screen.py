@@ -8,12 +8,11 @@ from collections.abc import Coroutine
 from functools import partial
 from importlib import import_module
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
-from textual.screen import Screen
 
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
@@ -21,9 +20,10 @@ from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.commands import CommandId, ParsedCommand, is_command, named, opens, parse
 from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
-from tui_app.ui.launch import NOTHING, Carried, Launch
-from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.launch import Launch
+from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
 from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.status import QueueView
 from tui_app.ui.transcript.transcript import Transcript
@@ -32,14 +32,10 @@ from tui_app.ui.type_ahead import Flow
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from tui_app.ui.app import PlimsollApp
     from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.failures import FLOW
-from tui_app.ui.prompt.editor import DRAFT_CLEARED
 
 BEHIND = (
     "tui_app.ui.chat.session",
-    "tui_app.ui.dispatch",
     "tui_app.ui.dispatch",
     "tui_app.ui.dialogs.details",
     "tui_app.ui.dialogs.quit",
@@ -52,13 +48,23 @@ AWAY = (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
-class ChatScreen(TellsFailures, Screen[None]):
+class Carried(NamedTuple):
+    """What another session begins with."""
+
+    draft: str = ""
+    notices: tuple[str, ...] = ()
+    """What was reported and not read."""
+
+
+NOTHING = Carried()
+
+
+class ChatScreen(TellsFailures, Chat):
     """One session. It decides nothing: flows and the session do."""
 
     BINDINGS = as_bindings("chat")
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (LEAST[0], "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's type
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
-    app: "PlimsollApp"
 
     def __init__(self, launch: Launch, session: str, *, carried: Carried = NOTHING, at: int = 0) -> None:
         # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
@@ -75,12 +81,12 @@ class ChatScreen(TellsFailures, Screen[None]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether the screen has its session."""
+        """See :attr:`Chat.is_ready`."""
         return self._session is not None
 
     @property
     def session(self) -> "ChatSession":
-        """What the screen shows; there once it is ready."""
+        """See :attr:`Chat.session`."""
         assert self._session is not None
         return self._session
 
@@ -107,7 +113,7 @@ class ChatScreen(TellsFailures, Screen[None]):
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
         self._session = ChatSession(
-            self._launch, self._wanted, Presenter(self.pane, self.app.outside), self._bodies
+            self._launch, self._wanted, Presenter(self.pane, self.app.outside.show), self._bodies
         )
         if self.carried.draft:
             self.pane.prompt.editor.give_back(self.carried.draft)
@@ -123,7 +129,7 @@ class ChatScreen(TellsFailures, Screen[None]):
     def work(
         self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
     ) -> "Worker[Any]":
-        """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
+        """See :meth:`Chat.work`."""
         return self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
     @on(PromptEditor.Submitted)
@@ -148,7 +154,7 @@ class ChatScreen(TellsFailures, Screen[None]):
             send(self, Prompt(event.text, event.files))
 
     def run(self, command: CommandId, argument: str = "") -> None:
-        """Run a command; a click may come before there is anything to run it on."""
+        """See :meth:`Chat.run`."""
         from tui_app.ui.dispatch import run_command
 
         self.app.quit_asked = float("-inf")
@@ -219,6 +225,17 @@ class ChatScreen(TellsFailures, Screen[None]):
                 compact_part(self.session, entry, up_to=up_to)
             case Transcript.Asked(wanted=wanted, entries=entries):
                 self.work(act_on(self.app, self.session, wanted, entries), group="selection", exclusive=False)
+
+    def heed(self, event: events.Key | events.Paste) -> None:
+        """Take what answered the key before off the status row, where what is typed now writes or acts here.
+
+        Args:
+            event: What is typed; a key that means nothing leaves everything.
+        """
+        if not (self.is_ready and self.is_current) or self.session.state.status.under is None:
+            return
+        if isinstance(event, events.Paste) or event.is_printable or event.key in self.active_bindings:
+            self.session.move_on()
 
     def action_slash(self, text: str) -> None:
         """Run the slash command that a key stands for."""
