@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui.screen import BEHIND
+from tui_app.ui.screen import behind
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
@@ -34,7 +34,7 @@ AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.gen
 CORE_ROOMS = ("conversation", "agent", "session", "context", "settings", "paths")
 LIGHT_MODULES = (
     "tui_app.ui.app",
-    *BEHIND,
+    *behind(),
     "tui_app.settings",
     "tui_app.session.store",
     "tui_app.session.user_view",
@@ -218,14 +218,14 @@ def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
 
 def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
     first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.run", "tui_app.ui.app"]
-    behind = (
+    later = (
         "tui_app.events",
         "tui_app.context.policy",
         "tui_app.conversation.work",
         "tomllib",
-        *BEHIND,
+        *behind(),
     )
-    assert loaded_by(first, behind) == {}
+    assert loaded_by(first, later) == {}
 
 
 def test_import_check_would_notice() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tui_app.files import Refused
-from tui_app.ui.commands import find_commands, named, prompt_of
+from tui_app.ui.slash import find_commands, named, prompt_of
 
 
 def write(file: Path, text: str) -> Path:

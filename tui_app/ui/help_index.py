@@ -1,13 +1,13 @@
 """Every key and slash command of the program, wherever it acts, for help and documentation."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from textual.actions import parse as parse_action
 from textual.binding import Binding
 from textual.dom import DOMNode
 
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.commands import COMMANDS, CommandId, CustomCommand, ParsedCommand, SlashCommand, parse
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog
 from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
@@ -28,11 +28,15 @@ from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels, waits_for_key
 from tui_app.ui.long_text import LongText
 from tui_app.ui.request_ledger import LedgerList
+from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
 from tui_app.ui.status import QueueView
 from tui_app.ui.text import one_line
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.find import FindRow
 from tui_app.ui.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 _WHERE: Mapping[Scope, str] = {
     "prompt": "in the prompt",
@@ -41,12 +45,7 @@ _WHERE: Mapping[Scope, str] = {
     "app": "in the chat",
 }
 """Where the keys of a scope act, in words."""
-_SAME: Mapping[str, CommandId] = {
-    "prompt.help": CommandId.HELP,
-    "prompt.quit": CommandId.QUIT,
-    "chat.find": CommandId.FIND,
-    "app.quit": CommandId.QUIT,
-}
+_SAME = {"prompt.help": "/help", "prompt.quit": "/quit", "chat.find": "/find", "app.quit": "/quit"}
 """Keys with an action of their own that do what a slash command does."""
 _PLACES: tuple[tuple[str, type[DOMNode]], ...] = (
     ("in the conversation", Transcript),
@@ -115,11 +114,19 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
     return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
 
 
-def command_of(key: KeyBinding) -> CommandId | None:
+async def show_help(app: "Host") -> None:
+    """List keys and commands, and run the command that is chosen there."""
+    chat = app.chat
+    rows = help_rows(app.launch.settings.keymap, chat.pane.prompt.editor.custom)
+    if (chosen := await app.push_screen_wait(HelpScreen(rows))) is not None:
+        chat.run(chosen)
+
+
+def command_of(key: KeyBinding) -> SlashCommand | None:
     """The slash command that does the same as a key; none where there is none."""
     _, name, parameters = parse_action(key.action)
-    parsed = parse(str(parameters[0])) if name == "slash" else None
-    return parsed.id if isinstance(parsed, ParsedCommand) else _SAME.get(key.id)
+    parsed = parse(str(parameters[0]) if name == "slash" else _SAME.get(key.id, "/"))
+    return parsed.command if isinstance(parsed, ParsedCommand) else None
 
 
 def place(key: KeyBinding) -> str:
@@ -164,5 +171,5 @@ def _command(command: SlashCommand) -> HelpRow:
         text=command.summary,
         more=f"{also}{waits}",
         where="command",
-        command=command.id,
+        command=command,
     )

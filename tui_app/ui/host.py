@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tui_app.ui.chat.pane import ChatPane
     from tui_app.ui.chat.session import ChatSession
-    from tui_app.ui.commands import CommandId
+    from tui_app.ui.slash import SlashCommand
     from tui_app.ui.terminal_title import Outside
     from tui_app.ui.type_ahead import EarlyKeys, Flow
 
@@ -78,5 +78,9 @@ class Chat(Screen[None]):
         """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
 
     @abstractmethod
-    def run(self, command: "CommandId", argument: str = "") -> None:
+    def run(self, command: "SlashCommand", argument: str = "") -> None:
         """Run a command; a click may come before there is anything to run it on."""
+
+    @abstractmethod
+    def action_slash(self, text: str) -> None:
+        """Run a command as it would be typed."""

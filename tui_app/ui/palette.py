@@ -10,12 +10,12 @@ from textual.command import Hit
 from textual.dom import DOMNode
 from textual.system_commands import SystemCommandsProvider
 
-from tui_app.ui.commands import COMMANDS, CommandId
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.help_index import command_of, own_bindings
 from tui_app.ui.host import Chat
 from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
+from tui_app.ui.slash import COMMANDS
 from tui_app.ui.transcript.transcript import NO_ROW
 
 _WALKING = ("move", "page", "first", "last", "extend")
@@ -64,14 +64,14 @@ def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
 
 
 def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:
-    keys_of: dict[CommandId, list[str]] = {}
+    keys_of: dict[str, list[str]] = {}
     for key in keys:
         if (command := command_of(key)) is not None:
-            keys_of.setdefault(command, []).append(key_labels(key.key))
+            keys_of.setdefault(command.name, []).append(key_labels(key.key))
     for each in COMMANDS:
-        said = " ".join(keys_of.get(each.id, ()))
+        said = " ".join(keys_of.get(each.name, ()))
         text = _behind(screen, said, each.summary) if said else each.summary
-        yield SystemCommand(f"/{each.name}", text, partial(screen.run, each.id))
+        yield SystemCommand(f"/{each.name}", text, partial(screen.run, each))
 
 
 def _owners(screen: Chat) -> Mapping[Scope, DOMNode]:

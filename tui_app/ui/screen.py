@@ -17,7 +17,7 @@ from textual.message import Message
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
 from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane
-from tui_app.ui.commands import CommandId, ParsedCommand, is_command, named, opens, parse
+from tui_app.ui.commands import COMMANDS, run_command
 from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.host import FLOW, Chat
@@ -25,6 +25,7 @@ from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
 from tui_app.ui.row_bodies import LateBodies
+from tui_app.ui.slash import ParsedCommand, SlashCommand, find_commands, is_command, named, parse
 from tui_app.ui.status import QueueView
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
 
     from tui_app.ui.chat.session import ChatSession
 
-BEHIND = (
-    "tui_app.ui.chat.session",
-    "tui_app.ui.dispatch",
-    "tui_app.ui.dialogs.details",
-    "tui_app.ui.dialogs.quit",
-    "tui_app.ui.dialogs.review",
-    "tui_app.ui.transcript.markdown",
-)
-"""Modules that bring in everything the screen needs once it is painted."""
-AWAY = (CommandId.NEW, CommandId.RESUME, CommandId.FORK)
-"""Commands that lead to another session."""
 FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
@@ -107,7 +97,6 @@ class ChatScreen(TellsFailures, Chat):
         await asyncio.to_thread(_load)
         from tui_app.ui.chat.presenter import Presenter
         from tui_app.ui.chat.session import ChatSession
-        from tui_app.ui.dispatch import offer_custom
         from tui_app.ui.row_keys import follow_rows, tell_of_keys
 
         if not self.is_attached:
@@ -121,7 +110,7 @@ class ChatScreen(TellsFailures, Chat):
         self._session.at = self._at
         self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
         follow_rows(self)
-        self.work(offer_custom(self, self._launch), group="custom")
+        self.work(self._offer_custom(), group="custom")
         self.work(tell_of_keys(self._session), group="keys")
         self.post_message(self.Ready())
         await self._session.run()
@@ -137,7 +126,7 @@ class ChatScreen(TellsFailures, Chat):
         """Send a prompt, or run a command."""
         # Behind the first frame: it needs neither work for the engine nor what sends it.
         from tui_app.conversation.work import Prompt
-        from tui_app.ui.dialogs.queue import send
+        from tui_app.ui.dialogs.queue import send, send_custom
 
         self.app.quit_asked = float("-inf")
         if self.session.is_leaving or self.app.is_changing:
@@ -145,28 +134,32 @@ class ChatScreen(TellsFailures, Chat):
             self.pane.prompt.editor.give_back(event.text)
             self.app.early.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
-            self.run(parsed.id, parsed.argument)
+            self.run(parsed.command, parsed.argument)
         elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
-            from tui_app.ui.dispatch import send_custom
-
             self.work(send_custom(self, *found), group="custom", exclusive=False)
         else:
             send(self, Prompt(event.text, event.files))
 
-    def run(self, command: CommandId, argument: str = "") -> None:
-        """See :meth:`Chat.run`."""
-        from tui_app.ui.dispatch import run_command
+    async def _offer_custom(self) -> None:
+        """Let the prompt offer commands that users have written; the files are looked for in a thread."""
+        # A command of two words also takes its first one: nobody could tell them apart.
+        taken = {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
+        launch = self._launch
+        found = await asyncio.to_thread(find_commands, launch.cwd, launch.paths.config, taken)
+        self.pane.prompt.editor.custom = found
 
+    def run(self, command: SlashCommand, argument: str = "") -> None:
+        """See :meth:`Chat.run`."""
         self.app.quit_asked = float("-inf")
         if self.is_ready:
             flow: Flow = partial(run_command, self.app, self.session, command, argument)
-            if opens(command, argument):
+            if command.opens_with(argument):
                 flow = self.app.early.during(flow)
             else:
                 # What was to open ends with its flow, which may not even have begun.
                 self.app.early.end()
             asked = self.work(flow)
-            self.session.away = asked if command in AWAY else None
+            self.session.away = asked if command.leaves else None
         else:
             self.app.early.end()
 
@@ -185,17 +178,17 @@ class ChatScreen(TellsFailures, Chat):
 
         match event:
             case PromptEditor.HelpWanted():
-                self.run(CommandId.HELP)
+                self.action_slash("/help")
             case PromptEditor.Cleared():
                 self.session.say(DRAFT_CLEARED)
             case ContextGauge.Clicked():
-                self.run(CommandId.CONTEXT)
+                self.action_slash("/context")
             case QueueView.Opened():
-                self.run(CommandId.QUEUE)
+                self.action_slash("/queue")
             case PromptEditor.NextWanted():
                 self.session.link.resume_queue()
             case PromptEditor.QuitWanted():
-                self.run(CommandId.QUIT)
+                self.action_slash("/quit")
             case ReviewWanted(event=about):
                 review(self.app, self.session, about)
             case ApprovalBox.Answered(id=id, decision=decision):
@@ -238,9 +231,9 @@ class ChatScreen(TellsFailures, Chat):
             self.session.move_on()
 
     def action_slash(self, text: str) -> None:
-        """Run the slash command that a key stands for."""
+        """See :meth:`Chat.action_slash`."""
         if isinstance(parsed := parse(text), ParsedCommand):
-            self.run(parsed.id, parsed.argument)
+            self.run(parsed.command, parsed.argument)
 
     def action_notices(self) -> None:
         """Show what was reported."""
@@ -265,5 +258,16 @@ class ChatScreen(TellsFailures, Chat):
 
 def _load() -> None:
     """Import all that the screen needs beside its widgets."""
-    for module in BEHIND:
+    for module in behind():
         import_module(module)
+
+
+def behind() -> tuple[str, ...]:
+    """Modules that the screen needs once it is painted: the session, and every dialog."""
+    from pkgutil import iter_modules
+
+    from tui_app.ui import dialogs
+
+    names = (f"{dialogs.__name__}.{each.name}" for each in iter_modules(dialogs.__path__))
+    rest = ("help_index", "row_keys", "transcript.markdown")
+    return ("tui_app.ui.chat.session", *names, *(f"tui_app.ui.{name}" for name in rest))

@@ -16,7 +16,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_app.ui.commands import ParsedCommand, is_command, parse
+from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]

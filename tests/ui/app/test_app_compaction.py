@@ -13,7 +13,7 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.chat.state import CANCELLED
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dispatch import ONE_RUNS
+from tui_app.ui.dialogs.rewind import ONE_RUNS
 
 SUMMARY = "The person asked six questions about words; all were answered."
 BRIEF = Text(SUMMARY, usage=(0, 0))

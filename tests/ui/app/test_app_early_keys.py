@@ -10,7 +10,6 @@ from textual.widgets import Input
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.chat.session import LookupCancelled
-from tui_app.ui.commands import CommandId
 from tui_app.ui.dialogs import models
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.screen import ChatScreen
@@ -162,7 +161,7 @@ async def test_what_is_written_behind_a_command_that_asks_goes_on_in_the_prompt(
 async def test_keys_go_on_when_what_was_to_open_is_given_up_before_it_began(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
-        deck.app.chat.run(CommandId.STATUS)
-        deck.app.chat.run(CommandId.UNDO)
+        deck.app.chat.action_slash("/status")
+        deck.app.chat.action_slash("/undo")
         await deck.press(*"abc")
         await deck.until(lambda: deck.editor.text == "abc", "the letters")

@@ -9,7 +9,6 @@ from textual.command import CommandPalette
 
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.commands import COMMANDS
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.help_index import command_of, fixed_rows, help_rows, own_bindings
@@ -33,7 +32,6 @@ def story() -> Story:
 
 async def test_every_key_of_the_chat_is_in_palette_and_help(served: Desk) -> None:
     told = {(row.text, row.label) for row in help_rows({})}
-    names = {command.id: f"/{command.name}" for command in COMMANDS}
     async with shown(served.app(served.store(story()))) as deck:
         await deck.ready()
         rows = offered(deck)
@@ -41,7 +39,7 @@ async def test_every_key_of_the_chat_is_in_palette_and_help(served: Desk) -> Non
             if key.id == "app.palette" or key.id in NOW_AND_THEN:
                 continue
             command = command_of(key)
-            row = rows[names[command] if command is not None else key.description]
+            row = rows[f"/{command.name}" if command is not None else key.description]
             assert key_labels(key.key) in row.help, key.id
             assert command is not None or key.tooltip in row.help
             assert (key.description, key_labels(key.key)) in told

@@ -12,7 +12,6 @@ from tests.servers.signals import Signal
 from tests.ui.app.test_app_queue import asked, talking
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.ui.chat.link import Link
-from tui_app.ui.commands import CommandId
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.status import QueueView
 
@@ -103,7 +102,7 @@ async def test_another_command_behind_enter_loses_nothing_either(
         await opened(deck)
         await deck.press("enter")
         await deck.until(lambda: not isinstance(deck.app.screen, QueueScreen), "the chat")
-        deck.app.chat.run(CommandId.STATUS)
+        deck.app.chat.action_slash("/status")
         answered.set()
         await deck.until(lambda: deck.editor.text == "second", "the prompt")
 

@@ -5,7 +5,6 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.kit import Desk, shown
 from tui_app.conversation.conversation import NOTHING
-from tui_app.ui.commands import CommandId
 
 
 def prompts(server: FakeOpenAI, number: int) -> list[str]:
@@ -43,7 +42,7 @@ async def test_a_draft_stays_and_a_running_answer_is_waited_for(
         await deck.send("first")
         await (await fake_openai.request(1)).paused.wait()
         await deck.press(*"draft")
-        deck.app.chat.run(CommandId.RETRY)
+        deck.app.chat.action_slash("/retry")
         row = "Queued 1 of 1: /retry · runs when what is under way is done"
         await deck.until(lambda: deck.queue == [row], row)
         hold.set()
@@ -62,7 +61,7 @@ async def test_what_nobody_answered_is_sent_again(served: Desk, fake_openai: Fak
         await deck.idle()
         await deck.send("second")
         await deck.until(lambda: deck.editor.text == "second", "the prompt back")
-        deck.app.chat.run(CommandId.RETRY)
+        deck.app.chat.action_slash("/retry")
         await deck.says("Answered now.")
         await deck.idle()
         assert deck.editor.text == "second"
@@ -89,7 +88,7 @@ async def test_a_second_retry_of_a_rewound_prompt_takes_the_one_before(
         last = [entry for entry in deck.app.chat.session.presenter.view.entries if entry.kind == "user"][-1]
         await deck.send(f"/rewind #{last.seq}")
         await deck.until(lambda: deck.editor.text == "second", "the draft")
-        deck.app.chat.run(CommandId.RETRY)
+        deck.app.chat.action_slash("/retry")
         await deck.says("One again.")
         await deck.idle()
         assert deck.editor.text == "second"

@@ -44,10 +44,10 @@ from tui_app.ui.chat.state import (
     still_loading,
     unread_of,
 )
-from tui_app.ui.commands import is_command
 from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.row_bodies import LateBodies
+from tui_app.ui.slash import is_command
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line
 from tui_app.usage import ContextWindow
 

@@ -29,7 +29,6 @@ from tui_app.session.location import Database
 from tui_app.session.stores import open_store
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.commands import CommandId
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen
@@ -153,9 +152,9 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
         case "restore":
             session.submit(Restore(facts.stage))
         case "rewind":
-            app.chat.run(CommandId.REWIND, f"#{entry.seq}")
+            app.chat.action_slash(f"/rewind #{entry.seq}")
         case "fork":
-            app.chat.run(CommandId.FORK, f"#{entry.seq}")
+            app.chat.action_slash(f"/fork #{entry.seq}")
 
 
 def read_events(database: Database, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:

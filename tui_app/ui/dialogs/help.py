@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
-from tui_app.ui.commands import CommandId
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.slash import SlashCommand
 from tui_app.ui.text import one_line, padded
 
 _LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
@@ -30,7 +30,7 @@ class HelpRow:
     where: str
     id: str = ""
     """Name for the key map; empty where the key is fixed."""
-    command: CommandId | None = None
+    command: SlashCommand | None = None
     is_typed: bool = False
     """Whether it is a command that has to be typed."""
 
@@ -50,7 +50,7 @@ def help_line(row: HelpRow, width: int) -> Content:
     )
 
 
-class HelpScreen(FilterDialog[CommandId]):
+class HelpScreen(FilterDialog[SlashCommand]):
     """Dismisses with the command to run, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/help.tcss"]

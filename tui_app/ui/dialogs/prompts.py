@@ -1,4 +1,4 @@
-"""Earlier prompts: search them and write one again."""
+"""Writing a prompt: an earlier one again, or in the user's own editor."""
 
 import asyncio
 import sqlite3
@@ -16,6 +16,7 @@ from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prom
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.prompt.external_editor import edit_outside
 from tui_app.ui.text import count, count_lines, one_line
 
 if TYPE_CHECKING:
@@ -110,6 +111,19 @@ async def search_prompts(app: "Host", session: ChatSession) -> None:
     except sqlite3.Error as error:
         told = storage_error(error, session.launch.paths.database) or error
         session.say(f"The prompts cannot be read. {told}")
+
+
+def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
+    """Write the prompt in the user's own editor.
+
+    Args:
+        app: Gives the terminal away meanwhile.
+        session: Says what went wrong.
+        start: What to begin with in place of the draft; empty for the draft.
+    """
+    launch = session.launch
+    if problem := edit_outside(app.chat.pane.prompt.editor, start, launch.env, launch.cwd):
+        session.say(problem)
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:

@@ -1,5 +1,6 @@
 """What waits to be sent: take it back to edit it, remove it, or let it come earlier or later."""
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
@@ -12,10 +13,13 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import Prompt
+from tui_app.files import Refused
+from tui_app.references import mentions
 from tui_app.session.stats import is_over
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, confirmed
 from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.slash import CustomCommand, prompt_of
 from tui_app.ui.status import QueueView
 from tui_app.ui.text import cost, one_line
 
@@ -167,6 +171,23 @@ def send(screen: "Chat", prompt: Prompt) -> None:
         screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
     else:
         screen.session.send(prompt, screen.pane)
+
+
+async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
+    """Send the prompt that a command stands for; what was typed goes back where there is none."""
+    session, editor = screen.session, screen.pane.prompt.editor
+    typed = f"/{command.name} {argument}".strip()
+    try:
+        text = await asyncio.to_thread(prompt_of, command, argument)
+    except Refused as refused:
+        editor.give_back(typed)
+        session.say(f"/{command.name} cannot be used: {refused}.")
+        return
+    if text.strip():
+        send(screen, Prompt(text, mentions(text)))
+    else:
+        editor.give_back(typed)
+        session.say(f"/{command.name} says nothing: {command.file} is empty.")
 
 
 def is_above(session: ChatSession) -> bool:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.ui.chat.session import ChatSession, cancel_lookup
-from tui_app.ui.commands import CommandId
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.text import one_line
@@ -58,7 +57,7 @@ def _go_back(screen: "Chat") -> None:
     session = screen.session
     if monotonic() - session.back_asked < AGAIN_S:
         session.back_asked = float("-inf")
-        screen.run(CommandId.REWIND)
+        screen.action_slash("/rewind")
         return
     session.back_asked = monotonic()
     if not session.state.status.text:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import PurePath
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -23,12 +23,17 @@ from tui_app.session.port import SessionInfo, SessionNotFound
 from tui_app.session.search import Searched, searching
 from tui_app.session.stores import has_begun, open_store
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.quit import what_leaving_costs
 from tui_app.ui.dialogs.search import Search, SearchFailed, SearchScreen
 from tui_app.ui.keys import Hint, fixed_key
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import count, one_line, padded, tokens
+
+if TYPE_CHECKING:
+    from tui_app.ui.chat.session import ChatSession
+    from tui_app.ui.host import Host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +197,7 @@ class Chosen:
     """Where to go on."""
 
     session: str
-    """Id of the session."""
+    """Id of the session; empty begins a new one."""
     seq: int = 0
     """Log number of the message to show; 0 for the end."""
 
@@ -234,6 +239,28 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
             await _rename(app, launch, next(row for row in rows if row.id == choice.id))
         elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
+
+
+async def resume(app: "Host", session: "ChatSession", words: str) -> None:
+    """Let the user choose a session and go to it; a message of this one is shown where it stands."""
+    chosen = await choose_session(app, session.launch, session.id, words)
+    if chosen is None:
+        return
+    if chosen.session == session.id:
+        session.presenter.jump_to(chosen.seq)
+    else:
+        await go_to(app, session, chosen)
+
+
+async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
+    """Open a session; asks first where something of this one would be lost."""
+    if text := what_leaving_costs(session):
+        launch, wanted = session.launch, chosen.session
+        if wanted and (who := await asyncio.to_thread(held_elsewhere, launch, wanted)):
+            text = f"That session is open in {who} and would only be shown. {text}"
+        if not await confirmed(app, text, verb="Leave", keep="Stay"):
+            return
+    app.open_session(chosen.session, at=chosen.seq)
 
 
 def held_elsewhere(launch: Launch, session: str) -> str:

@@ -17,7 +17,8 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from tui_app.references import Mention, is_writable, mention_at, written
-from tui_app.ui.commands import (
+from tui_app.ui.failures import TellsFailures
+from tui_app.ui.slash import (
     CustomCommand,
     SlashCommand,
     UnknownCommand,
@@ -26,7 +27,6 @@ from tui_app.ui.commands import (
     named,
     parse,
 )
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
 
 MAX_ROWS = 8

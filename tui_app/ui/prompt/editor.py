@@ -9,11 +9,11 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_app.references import mentions
-from tui_app.ui.commands import CustomCommand, text_opens
 from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
 from tui_app.ui.prompt.paste import Chips, Side, is_large, normalise
+from tui_app.ui.slash import CustomCommand, text_opens
 from tui_app.ui.text import clean, tamed
 
 if TYPE_CHECKING:
