@@ -14,7 +14,7 @@ from tui_app.context.counting.attachments import file_content, file_name
 from tui_app.context.facts.observations import read_items
 from tui_app.context.summaries.transcript import message_text
 from tui_app.context.view import Item
-from tui_app.conversation.turns import (
+from tui_app.conversation.attachments import (
     MAX_BYTES,
     MAX_FILES,
     MAX_PICTURE,

@@ -23,7 +23,7 @@ from tui_app.context.tool_results.stages import (
 )
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions, Reviews
-from tui_app.conversation.manual_edits import ByHand
+from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
 from tui_app.events import AssistantMessage, MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
@@ -35,10 +35,10 @@ from pydantic_ai import Agent  # isort: skip
 from pydantic_ai.messages import ModelResponse, ToolCallPart  # isort: skip
 
 
-def by_hand(history: SessionHistory) -> ByHand:
+def by_hand(history: SessionHistory) -> ManualEdits:
     compactor = Compactor(history, PLIMSOLL, PlainHost(()))
     runner = TurnRunner(Agent(None, output_type=str), Recorder(history))
-    return ByHand(history, Compactions(history, compactor, runner, Reviews(history.report)))
+    return ManualEdits(history, Compactions(history, compactor, runner, Reviews(history.report)))
 
 
 def talk(history: SessionHistory) -> list[int]:

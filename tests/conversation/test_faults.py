@@ -39,7 +39,7 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
 
 
 def impatient(opened: OpenSession) -> OpenSession:
-    opened.turns.attempts.rules = SOON
+    opened.turns.rules = SOON
     return opened
 
 

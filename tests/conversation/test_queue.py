@@ -8,7 +8,8 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+from tui_app.conversation.queue import WorkQueue
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work
 from tui_app.events import QueueChanged, Record, SessionClear, TurnEnd, TurnStart, UserMessage
 
 
@@ -51,7 +52,7 @@ async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, serv
         await cancelled_within(conversation)
         await until(watching, lambda data: data == QueueChanged(prompts=("second", "third"), paused=True))
         assert len(server.journal) == 1
-        assert conversation.waiting.take_back() == "third"
+        assert conversation.queue.take_last() == "third"
         conversation.resume_queue()
         await conversation.settle()
         assert [body["messages"][-1]["content"] for body in server.journal[1:]] == ["second"]
@@ -109,7 +110,7 @@ async def test_cancelling_when_idle_does_nothing(desk: Desk, server: FakeOpenAI)
     server.add(Text("Fine."))
     async with desk.session() as opened:
         opened.conversation.cancel()
-        assert opened.conversation.waiting.take_back() == ""
+        assert opened.conversation.queue.take_last() == ""
         records = await turn(opened.conversation, "Hello")
         assert isinstance(records[-1].data, TurnEnd)
         assert of(records, TurnStart)
@@ -167,7 +168,7 @@ def test_what_is_sent_during_a_pause_comes_before_what_it_holds_back() -> None:
     assert queue.labels == ("/compact", "now", "second", "third"), (
         "what is asked for of the history is done first"
     )
-    queue.paused = False
+    assert not queue.paused
     queue.add(Prompt("last"))
     assert queue.labels[-1] == "last"
 
@@ -176,11 +177,11 @@ def test_what_waits_is_named_by_place_and_text() -> None:
     queue = WorkQueue()
     for text in ("a", "b", "a", "c"):
         queue.add(Prompt(text))
-    assert queue.take(2, "a") == Prompt("a")
+    assert queue.take(2, "a") == "a"
     assert queue.labels == ("a", "b", "c")
-    assert queue.take(2, "b") == Prompt("b"), "it has moved up since somebody looked"
-    assert queue.take(0, "c") is None, "what stands further down is another one"
-    assert queue.take(5, "z") is None
+    assert queue.take(2, "b") == "b", "it has moved up since somebody looked"
+    assert queue.take(0, "c") == "", "what stands further down is another one"
+    assert queue.take(5, "z") == ""
     assert queue.labels == ("a", "c")
 
 

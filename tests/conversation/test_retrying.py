@@ -23,7 +23,7 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
 
 
 def impatient(opened: OpenSession, rules: RetryRules = SOON) -> OpenSession:
-    opened.turns.attempts.rules = rules
+    opened.turns.rules = rules
     return opened
 
 
@@ -124,11 +124,11 @@ async def test_the_pause_is_cancelled_at_once_and_nothing_is_lost(desk: Desk, se
         conversation = impatient(opened, RetryRules(retries=3, first_s=600)).conversation
         talking = asyncio.create_task(turn(conversation, "Hello?"))
         await until(conversation.watch(), lambda payload: isinstance(payload, TurnRetry))
-        assert opened.turns.attempts.running
+        assert opened.turns.is_answering
         conversation.cancel()
         happened = await asyncio.wait_for(talking, 5)
         assert of(happened, TurnEnd)[-1].outcome == "cancelled"
-        assert not opened.turns.attempts.running
+        assert not opened.turns.is_answering
         assert_valid(opened.conversation)
 
 

@@ -28,8 +28,8 @@ from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
 from tui_app.context.view import safe_cuts, to_messages
-from tui_app.conversation.compactions import Compactions, Reviews, SummaryEdits
-from tui_app.conversation.manual_edits import ByHand
+from tui_app.conversation.compactions import Compactions, Reviews
+from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.events import (
     AssistantMessage,
@@ -251,8 +251,8 @@ class Session(RuleBasedStateMachine):
         numbers = self.history.view.compactions
         number, keys = numbers[choice % len(numbers)], [item.key for item in self.history.items()]
         text = f"{words} {choice}" if words else ""
-        edits = SummaryEdits(self.history, self.compactions)
-        if self.loop.run(edits.edit(number, text)):
+        edits = ManualEdits(self.history, self.compactions)
+        if self.loop.run(edits.edit_summary(number, text)):
             shown = next(item for item in self.history.items() if item.key == number)
             assert parts_of(shown.message).summary == text
         assert [item.key for item in self.history.items()] == keys
@@ -264,7 +264,7 @@ class Session(RuleBasedStateMachine):
         done = self.store.record(self.session, number).data
         if done.facts:
             fact = done.facts[choice % len(done.facts)]
-            SummaryEdits(self.history, self.compactions).bring_back(number, fact.text)
+            ManualEdits(self.history, self.compactions).bring_back(number, fact.text)
 
     @precondition(lambda self: self.history.view.edits)
     @rule(choice=CHOICE)
@@ -290,13 +290,13 @@ class Session(RuleBasedStateMachine):
     def pin(self, choice: int, pinned: bool) -> None:
         items, history = self.history.items(), self.history
         key, before = items[choice % len(items)].key, history.usage().total
-        ByHand(history, self.compactions).pin(key, pinned=pinned)
+        ManualEdits(history, self.compactions).pin(key, pinned=pinned)
         assert history.usage().total == before
 
     @precondition(lambda self: self.history.items())
     @rule(choice=CHOICE, stage=st.sampled_from(["archive", "offload"]))
     def relieve(self, choice: int, stage: HandStage) -> None:
-        items, hand = self.history.items(), ByHand(self.history, self.compactions)
+        items, hand = self.history.items(), ManualEdits(self.history, self.compactions)
         key, before = items[choice % len(items)].key, self.history.usage().total
         promised = getattr(hand.outlook(key), stage)
         if hand.relieve((key,), stage):

@@ -65,7 +65,7 @@ async def test_steering_without_anything_waiting_changes_nothing(desk: Desk, ser
 async def test_steering_ends_a_pause_between_tries(desk: Desk, server: FakeOpenAI) -> None:
     server.add(error(503, "Overloaded"), Text("Here again."))
     async with desk.session() as opened:
-        opened.turns.attempts.rules = RetryRules(retries=3, first_s=600)
+        opened.turns.rules = RetryRules(retries=3, first_s=600)
         conversation = opened.conversation
         seen = conversation.watch()
         conversation.submit(Prompt("One?"))

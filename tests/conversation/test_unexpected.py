@@ -7,7 +7,7 @@ import pytest
 from tests.conversation.driving import Desk, done, of, turn, until
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.turns import Turns
+from tui_app.agent.turn import TurnRunner
 from tui_app.conversation.work import Rewind
 from tui_app.events import Error, TurnEnd
 
@@ -25,7 +25,7 @@ async def test_trying_again_ends_its_turn_too(
         await turn(opened.conversation, "first")
         happened = opened.conversation.watch()
         with monkeypatch.context() as patched:
-            patched.setattr(Turns, "run", broken)
+            patched.setattr(TurnRunner, "run", broken)
             await done(opened.conversation, Rewind(0, again=True))
         async with asyncio.timeout(5):
             assert isinstance((await until(happened, lambda data: isinstance(data, Error))).data, Error)

@@ -132,7 +132,7 @@ async def test_chaos_ends_in_a_sentence_and_passes(
 ) -> None:
     with served(desk, tmp_path, protocol) as (aimock, proxy):
         async with desk.session() as opened:
-            opened.turns.attempts.rules = RetryRules(retries=1, first_s=0.01)
+            opened.turns.rules = RetryRules(retries=1, first_s=0.01)
             chaos(aimock, rates)
             records = await turn(opened.conversation, "Hello?")
             [told] = of(records, Error)
@@ -163,7 +163,7 @@ async def test_a_broken_cable_is_got_over(desk: Desk, tmp_path: Path, protocol: 
     (desk.cwd / "tide.txt").write_text("low at six\n")
     with served(desk, tmp_path, protocol) as (_, proxy):
         async with desk.session() as opened:
-            opened.turns.attempts.rules = SOON
+            opened.turns.rules = SOON
             proxy.faults.extend([BREAKS[name]] * 2)
             records = await turn(opened.conversation, "[read] What is in tide.txt?")
             [end] = of(records, TurnEnd)

@@ -15,7 +15,7 @@ from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.compactions import NO_COMPACTION
 from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policy_change import policy_of
+from tui_app.conversation.policies import policy_of
 from tui_app.conversation.work import EditSummary, Restate
 from tui_app.events import (
     CompactionComplete,

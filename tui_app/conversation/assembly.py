@@ -27,18 +27,19 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import Extras, Governed, build_runner, extras_of, make_tooling
 from tui_app.conversation.compactions import SUMMARY_RETRIES, Compactions, Reviews, SummaryWriters
-from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.conversation import Conversation, WorkRunner
 from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
+from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import Remembering, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policies import choose_policy
-from tui_app.conversation.policy_change import PolicySwitch, policy_of
+from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
+from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
-from tui_app.conversation.turns import Turns, attempts, budget_of
+from tui_app.conversation.turns import Turns, budget_of
 from tui_app.events import CompactionStart, SessionStart, Trigger
 from tui_app.session.lock import Overtaken
 from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore, WriteLock
@@ -201,19 +202,31 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     models = ModelSwitch(history, shelf, text, compactions, extras.carried, place.recorded)
     extras.follow(models)
     remembering = remembering_of(opening, history, writers, bus)
-    tries = attempts(opening.settings, runner, models)
-    budget = budget_of(opening.settings.budget, opening.database, place.session)
-    turns = Turns(history, tries, Workspace(opening.cwd), budget, remembering.inbox.deliver)
-    conversation = Conversation(
+    settings = opening.settings
+    turns = Turns(
         history=history,
+        queue=WorkQueue(history.append),
+        models=models,
+        compactions=compactions,
+        runner=runner,
+        workspace=Workspace(opening.cwd),
+        rules=RetryRules(retries=settings.retries),
+        fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
+        budget=budget_of(settings.budget, opening.database, place.session),
+        deliver=remembering.inbox.deliver,
+    )
+    work_runner = WorkRunner(
+        history=history,
+        queue=turns.queue,
         turns=turns,
         compactions=compactions,
         models=models,
-        policies=PolicySwitch(history, compactions, opening.settings),
-        hooks=hooks,
-        tooling=tooling,
+        policies=PolicySwitch(history, compactions, settings),
+        edits=ManualEdits(history, compactions),
+        files=tooling.files,
         bus=bus,
     )
+    conversation = Conversation(work_runner, hooks, tooling)
     memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,

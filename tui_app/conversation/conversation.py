@@ -2,28 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from inspect import isawaitable
+from typing import Any
 
-from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction_range import Span
 from tui_app.conversation.agent_setup import Tooling
-from tui_app.conversation.compactions import Compactions, SummaryEdits
+from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
-from tui_app.conversation.manual_edits import ByHand
+from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.message_actions import Outlook
-from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
-from tui_app.conversation.policy_change import PolicySwitch
-from tui_app.conversation.queue import Waiting
+from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.policies import PolicySwitch
+from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     BringBack,
-    Change,
     ChangePolicy,
     Clear,
     Compact,
@@ -38,295 +38,177 @@ from tui_app.conversation.work import (
     Switch,
     Work,
 )
-from tui_app.events import (
-    Notice,
-    Record,
-    SessionClear,
-    SessionEnd,
-    SessionRewind,
-    TurnEnd,
-    TurnStart,
-    UserMessage,
-)
+from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
 from tui_app.usage import ContextUsage
 
-# What a person does to the view of a conversation without asking a model.
-
-
-@dataclass(slots=True)
-class Changes:
-    """Changes one conversation's view; each is one event, and a notice says why something is not done."""
-
-    history: SessionHistory
-    compactions: Compactions
-    by_hand: ByHand = field(init=False)
-    edits: SummaryEdits = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.by_hand = ByHand(self.history, self.compactions)
-        self.edits = SummaryEdits(self.history, self.compactions)
-
-    async def make(self, change: Change) -> None:
-        """Do what was asked for."""
-        match change:
-            case Restate(undo, compaction):
-                self.compactions.restate(undo=undo, compaction=compaction)
-            case Restore(rewrite):
-                self.compactions.restore(rewrite)
-            case Rewind(to):
-                self.compactions.rewind(to)
-            case EditSummary(compaction, text):
-                await self.edits.edit(compaction, text)
-            case BringBack(compaction, fact):
-                self.edits.bring_back(compaction, fact)
-            case Clear():
-                self.compactions.cancel()
-                self.history.append(SessionClear())
-            case _:
-                self._one_message(change)
-
-    def _one_message(self, change: Pin | Relieve) -> None:
-        match change:
-            case Pin(seq, pinned):
-                self.by_hand.pin(seq, pinned=pinned)
-            case Relieve(seq, stage, others):
-                self.by_hand.relieve((seq, *others), stage)
-
-
-# Sending the last prompt once more, in place of what came of it.
-
-
-def last_prompt(history: SessionHistory) -> int:
-    """Log number of the newest prompt that the context holds, or that failed without an answer; else 0."""
-    failed: set[int] = set()
-    for head in reversed(list(history.store.heads(history.session))):
-        if head.type == SessionRewind.TYPE and head.state == "failed":
-            failed.add(head.ref)
-        if head.type == UserMessage.TYPE and (head.seq in failed or history.view.can_rewind(head.seq)):
-            return head.seq
-    return 0
-
-
-def prompt_at(history: SessionHistory, seq: int) -> Prompt | None:
-    """A prompt as it was sent, with the files that went along; None where there is none."""
-    record = history.store.record(history.session, seq) if seq else None
-    if record is None or not isinstance(record.data, UserMessage):
-        return None
-    return Prompt(record.data.text, record.data.attachments)
-
-
-# Going back to before a prompt: the conversation, and the files as well where a person wants that.
-
 NOTHING = "Nothing to try again: there is no earlier prompt."
-
-
-@dataclass(slots=True)
-class GoingBack:
-    """Rewinds one conversation, and takes back what a rewind did to files."""
-
-    compactions: Compactions
-    files: FileKeeper
-
-    async def do(self, work: Rewind | RestoreFiles) -> None:
-        """Do what was asked for; what cannot be done is said."""
-        match work:
-            case Rewind(to, files):
-                if self.compactions.rewind(to) and files != "keep":
-                    await self.files.restore(to, overwrite=files == "overwrite")
-            case RestoreFiles(seq):
-                await self.files.undo(seq)
-
-    async def forward(self, work: Restate | Restore) -> bool:
-        """Take back the newest rewind or clear where that is what is asked for, with what it did to files.
-
-        Returns:
-            Whether it was asked for; a compaction or a rewrite is taken back otherwise.
-        """
-        history = self.compactions.history
-        asked = (work.rewrite,) if isinstance(work, Restore) else history.view.reversible
-        cut = next(iter(history.view.reversible), 0)
-        named = isinstance(work, Restate) and (work.compaction or not work.undo)
-        if not cut or named or cut not in asked:
-            return False
-        self.compactions.restore(cut)
-        for restored in self.files.restored_since(cut):
-            await self.files.undo(restored)
-        return True
-
-    async def again(self, work: Rewind) -> Prompt | None:
-        """Take back what came of the last prompt; one that nobody answered has left the context by itself.
-
-        Returns:
-            What is to be sent now; None where there is no earlier prompt, which is said.
-        """
-        history = self.compactions.history
-        seq = last_prompt(history)
-        prompt = prompt_at(history, seq)
-        if prompt is None:
-            history.append(Notice(text=NOTHING, passing=True))
-        elif history.view.can_rewind(seq):
-            history.rewind(seq, again=True)
-            if work.files != "keep":
-                await self.files.restore(seq, overwrite=work.files == "overwrite")
-        return None if prompt is None else replace(prompt, above_budget=work.above_budget)
-
-
-# Doing one piece of work: a turn, or a change of history, model or policy.
-
-
-@dataclass(slots=True)
-class Ends:
-    """Which event ends the turn of each prompt that somebody follows."""
-
-    _awaited: dict[int, Record | None] = field(default_factory=dict)
-
-    def expect(self, prompt: Prompt) -> None:
-        """Follow a prompt from now on."""
-        self._awaited[id(prompt)] = None
-
-    def note(self, prompt: Prompt, end: Record) -> None:
-        """A turn has ended."""
-        if id(prompt) in self._awaited:
-            self._awaited[id(prompt)] = end
-
-    def of(self, prompt: Prompt) -> Record | None:
-        """The end of a prompt's turn; None until it has one."""
-        return self._awaited[id(prompt)]
-
-    def forget(self, prompt: Prompt) -> Record | None:
-        """Follow a prompt no longer; the end of its turn, None where it has none."""
-        return self._awaited.pop(id(prompt))
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
-class Doing:
-    """Does what the queue hands out, one piece at a time, and ends it with an event."""
+class WorkRunner:
+    """Do what waits in the queue, one piece after the other; each ends with an event."""
 
     history: SessionHistory
+    queue: WorkQueue
     turns: Turns
     compactions: Compactions
-    changes: Changes
     models: ModelSwitch
     policies: PolicySwitch
-    going_back: GoingBack
-    waiting: Waiting
-    ends: Ends = field(default_factory=Ends)
-    under_way: Prompt | None = None
-    """The prompt whose turn has begun and has no end yet, whatever led to it."""
+    edits: ManualEdits
+    files: FileKeeper
+    bus: EventBus
+    _does: dict[type[Any], Callable[[Any], Any]] = field(init=False)
+    """What does each kind of work."""
+    _driver: "asyncio.Task[None] | None" = None
 
-    async def do(self, work: Work) -> None:
-        """Do one piece of work.
+    def __post_init__(self) -> None:
+        edits = self.edits
+        self._does = {
+            Prompt: self.turns.run,
+            Compact: self._compact,
+            Switch: self.models.switch,
+            ChangePolicy: lambda work: self.policies.change(work.policy),
+            Clear: self._clear,
+            Rewind: self._rewind,
+            RestoreFiles: lambda work: self.files.undo(work.restored),
+            Restate: self._restate,
+            Restore: self._restore,
+            Pin: lambda work: edits.pin(work.seq, pinned=work.pinned),
+            Relieve: lambda work: edits.relieve((work.seq, *work.others), work.stage),
+            EditSummary: lambda work: edits.edit_summary(work.compaction, work.text),
+            BringBack: lambda work: edits.bring_back(work.compaction, work.fact),
+        }
 
-        Raises:
-            Exception: what no event can tell, such as a log on a full disk.
-        """
-        match work:
-            case Prompt():
-                await self._turn(work)
-            case Compact():
-                if await self.models.ready():
-                    await self.compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
-            case ChangePolicy(policy):
-                self.policies.change(policy)
-            case Switch():
-                await self.models.switch(work)
-            case Rewind(again=True):
-                await self._again(work)
-            case Rewind() | RestoreFiles():
-                await self.going_back.do(work)
-            case Restate() | Restore():
-                if not await self.going_back.forward(work):
-                    await self.changes.make(work)
-            case _:
-                await self.changes.make(work)
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn or a command is under way."""
+        return self._driver is not None and not self._driver.done()
 
-    def end(self, prompt: Prompt, end: TurnEnd) -> None:
-        """End a prompt's turn."""
-        self.ends.note(prompt, self.history.append(end))
-        self.under_way = None
+    def start(self) -> None:
+        """Do what waits, unless that is under way."""
+        if not self.is_busy:
+            self._driver = asyncio.create_task(self._drive(), name="conversation")
 
-    async def _again(self, work: Rewind) -> None:
-        """Send the last prompt once more; nothing goes back where it may not be sent."""
-        if await self.turns.may_spend(agreed=work.above_budget):
-            prompt = await self.going_back.again(work)
-            if prompt is not None:
-                await self._turn(prompt)
+    def stop(self) -> None:
+        """Stop the turn or compaction under way at once; what waits stays, paused."""
+        self.queue.pause()
+        self.models.cancel()
+        if self.turns.prompt is not None:
+            self.compactions.cancel_awaited(with_request=True)
+            self.turns.cancel()
+        else:
+            self.compactions.cancel()
+        self.queue.show()
 
-    async def _turn(self, prompt: Prompt) -> None:
-        self.under_way = prompt
-        self.history.append(TurnStart(text=prompt.text))
-        with self.turns.stop.turn():
-            end = await self._answered(prompt)
-        # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
-        if end.outcome == "failed":
-            self.waiting.pause()
-        self.compactions.follow_background()
-        self.end(prompt, end)
-        if end.outcome == "done":
-            await self.compactions.after_turn()
+    async def settle(self) -> None:
+        """Wait until nothing is under way and nothing waits."""
+        while self.is_busy and self._driver is not None:
+            await asyncio.wait([self._driver])
 
-    async def _answered(self, prompt: Prompt) -> TurnEnd:
-        try:
-            model = await self.models.current()
-        except LoadingCancelled:
-            return TurnEnd(outcome="cancelled", prompt=prompt.text)
-        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
-            told = why_unavailable(error, model=self.history.model)
-            self.history.append(with_way_back(told, handed_back=True))
-            return TurnEnd(outcome="failed", prompt=prompt.text)
-        try:
-            return await self.turns.run(prompt, model)
-        finally:
-            self.models.measure()
+    async def close(self) -> None:
+        """Stop for good."""
+        # A command behind the cancelled turn would still be done, and a model asked for its sake.
+        self.queue.clear()
+        self.stop()
+        if self._driver is not None:
+            await asyncio.gather(self._driver, return_exceptions=True)
+
+    async def _drive(self) -> None:
+        while (work := self.queue.next()) is not None:
+            try:
+                if isawaitable(done := self._does[type(work)](work)):
+                    await done
+            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
+                _log.exception("%s failed", type(work).__name__)
+                self.queue.pause()
+                told = describe_error(error, model=self.history.model)
+                if self.turns.prompt is not None:
+                    told = with_way_back(told, handed_back=True)
+                # It may be the log's own error, so it is only shown.
+                self.bus.tell(self.history.session, told)
+                self.queue.show()
+                self.turns.give_up()
+
+    async def _compact(self, work: Compact) -> None:
+        if await self.models.ready():
+            await self.compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
+
+    def _clear(self, _work: Clear) -> None:
+        self.compactions.cancel()
+        self.history.append(SessionClear())
+
+    async def _rewind(self, work: Rewind) -> None:
+        """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
+        overwrite = work.files == "overwrite"
+        if not work.again:
+            if self.compactions.rewind(work.to) and work.files != "keep":
+                await self.files.restore(work.to, overwrite=overwrite)
+            return
+        # Nothing goes back where it may not be sent.
+        if not await self.turns.may_spend(agreed=work.above_budget):
+            return
+        seq = self._last_prompt()
+        record = self.history.store.record(self.history.session, seq) if seq else None
+        if record is None or not isinstance(record.data, UserMessage):
+            self.history.append(Notice(text=NOTHING, passing=True))
+            return
+        # One that nobody answered has left the context by itself.
+        if self.history.view.can_rewind(seq):
+            self.history.rewind(seq, again=True)
+            if work.files != "keep":
+                await self.files.restore(seq, overwrite=overwrite)
+        await self.turns.run(Prompt(record.data.text, record.data.attachments, work.above_budget))
+
+    def _last_prompt(self) -> int:
+        """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
+        failed: set[int] = set()
+        for head in reversed(list(self.history.store.heads(self.history.session))):
+            if head.type == SessionRewind.TYPE and head.state == "failed":
+                failed.add(head.ref)
+            if head.type == UserMessage.TYPE and (
+                head.seq in failed or self.history.view.can_rewind(head.seq)
+            ):
+                return head.seq
+        return 0
+
+    async def _restate(self, work: Restate) -> None:
+        cut = next(iter(self.history.view.reversible), 0)
+        if cut and work.undo and not work.compaction:
+            await self._take_back(cut)
+        else:
+            self.compactions.restate(undo=work.undo, compaction=work.compaction)
+
+    async def _restore(self, work: Restore) -> None:
+        if work.rewrite and work.rewrite == next(iter(self.history.view.reversible), 0):
+            await self._take_back(work.rewrite)
+        else:
+            self.compactions.restore(work.rewrite)
+
+    async def _take_back(self, cut: int) -> None:
+        """Take back the newest rewind or clear, with what it did to files."""
+        self.compactions.restore(cut)
+        for restored in self.files.restored_since(cut):
+            await self.files.undo(restored)
 
 
 class Conversation:
-    """Drives one session. All methods belong to one event loop.
+    """Drive one session. All methods belong to one event loop.
 
     Args:
-        history: The session's view and log.
-        turns: Runs prompts.
-        compactions: Runs compactions.
-        models, policies: Load and change the model, change the policy.
-        hooks: Runs the person's own commands.
+        runner: Does what waits.
+        hooks: Runs the user's own commands.
         tooling: The tools that change something, and who is asked before.
-        bus: Where events are published.
     """
 
-    def __init__(
-        self,
-        *,
-        history: SessionHistory,
-        turns: Turns,
-        compactions: Compactions,
-        models: ModelSwitch,
-        policies: PolicySwitch,
-        hooks: Hooks,
-        tooling: Tooling,
-        bus: EventBus,
-    ) -> None:
-        self.history = history
-        self.models = models
+    def __init__(self, runner: WorkRunner, hooks: Hooks, tooling: Tooling) -> None:
+        self.history = runner.history
+        self.models = runner.models
+        self.queue = runner.queue
+        self.reviews = runner.compactions.reviews
         self.tooling = tooling
-        self.reviews = compactions.reviews
-        self.waiting = Waiting(history)
-        self._turns = turns
-        self._compactions = compactions
-        self._changes = Changes(history, compactions)
-        self._policies = policies
-        self._hooks = hooks
-        self._bus = bus
-        self._doing = Doing(
-            history=history,
-            turns=turns,
-            compactions=compactions,
-            changes=self._changes,
-            models=models,
-            policies=policies,
-            going_back=GoingBack(compactions, tooling.files),
-            waiting=self.waiting,
-        )
-        self._driver: asyncio.Task[None] | None = None
+        self._runner, self._turns, self._compactions = runner, runner.turns, runner.compactions
+        self._hooks, self._bus = hooks, runner.bus
 
     @property
     def compactor(self) -> Compactor:
@@ -346,7 +228,7 @@ class Conversation:
     @property
     def policy(self) -> str:
         """Name of the policy in force."""
-        return self._policies.current
+        return self._runner.policies.current
 
     @property
     def usage(self) -> ContextUsage:
@@ -356,7 +238,7 @@ class Conversation:
     @property
     def busy(self) -> bool:
         """Whether a turn or a command is under way."""
-        return self._driver is not None and not self._driver.done()
+        return self._runner.is_busy
 
     def watch(self) -> Subscription:
         """Listen to everything that happens from now on."""
@@ -367,47 +249,39 @@ class Conversation:
 
         Closing the iterator early cancels the turn, or takes the prompt out of the queue.
         """
-        subscription, prompt, ends = self._bus.subscribe(), Prompt(text), self._doing.ends
-        ends.expect(prompt)
+        subscription, prompt, ends = self._bus.subscribe(), Prompt(text), self._turns.ends
+        ends[id(prompt)] = None
         self.submit(prompt)
         try:
             async for record in subscription:
                 yield record
-                if record is ends.of(prompt):
+                if record is ends[id(prompt)]:
                     return
         finally:
             subscription.close()
-            if ends.forget(prompt) is None and not self.waiting.drop(prompt):
+            if ends.pop(id(prompt)) is None and not self.queue.remove(prompt):
                 self.cancel()
 
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""
-        self.waiting.add(work, held=self.waiting.queue.paused and not isinstance(work, Prompt))
-        self._start()
+        self.queue.add(work)
+        self._runner.start()
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
-        self.waiting.go_on()
-        self._start()
+        self.queue.resume()
+        self._runner.start()
 
     def steer(self) -> None:
         """Let what waits go on as soon as the step under way is done, or at once if nothing is under way."""
-        queue = self.waiting.queue
-        if self._turns.attempts.running and not queue.paused and queue.labels:
-            self._turns.attempts.steer()
+        if self._turns.is_answering and not self.queue.paused and self.queue.labels:
+            self._turns.steer()
         else:
             self.resume_queue()
 
     def cancel(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
-        self.waiting.queue.pause()
-        self.models.cancel()
-        if self._turns.stop.under_way:
-            self._compactions.cancel_awaited(with_request=True)
-            self._turns.cancel()
-        else:
-            self._compactions.cancel()
-        self.waiting.show()
+        self._runner.stop()
 
     def cancel_step(self) -> None:
         """Stop the compaction that a request waits for, and the turn goes on; else as ``cancel`` does."""
@@ -421,7 +295,7 @@ class Conversation:
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
-        return self._changes.by_hand.outlook(*seqs)
+        return self._runner.edits.outlook(*seqs)
 
     def may_compact(self, span: Span) -> bool:
         """Whether a part of the view can be compacted by hand, as things are now."""
@@ -433,41 +307,15 @@ class Conversation:
 
     async def settle(self) -> None:
         """Wait until nothing is under way and nothing waits, background compactions and hooks included."""
-        while self.busy and self._driver is not None:
-            await asyncio.wait([self._driver])
+        await self._runner.settle()
         await self._compactions.settle()
         await self._hooks.settle()
 
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
-        # A command behind the cancelled turn would still be done, and a model asked for its sake.
-        self.waiting.queue.clear()
-        self.cancel()
-        if self._driver is not None:
-            await asyncio.gather(self._driver, return_exceptions=True)
+        await self._runner.close()
         await self._compactions.close()
         await self._hooks.close()
         self.history.append(SessionEnd())
         self._bus.close()
-
-    def _start(self) -> None:
-        if not self.busy:
-            self._driver = asyncio.create_task(self._drive(), name="conversation")
-
-    async def _drive(self) -> None:
-        while (work := self.waiting.next()) is not None:
-            try:
-                await self._doing.do(work)
-            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
-                logging.getLogger(__name__).exception("%s failed", type(work).__name__)
-                self.waiting.queue.pause()
-                self._give_up(error)
-
-    def _give_up(self, error: Exception) -> None:
-        """Show an error that may be the log's own, so it is not written there; end the turn it ended."""
-        told, prompt = describe_error(error, model=self.model), self._doing.under_way
-        self._bus.tell(self.session, told if prompt is None else with_way_back(told, handed_back=True))
-        self.waiting.show()
-        if prompt is not None:
-            self._doing.end(prompt, TurnEnd(outcome="failed", prompt=prompt.text))

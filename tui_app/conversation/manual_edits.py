@@ -1,22 +1,36 @@
-"""What a person does to single messages of the next request: pins, archives, moves to a file."""
+"""What the user changes in the next request by hand: pins, archives, files, and the words of summaries."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from tui_app.context.compaction.replacement import Earlier, Reworded, parts_of, reworded
+from tui_app.context.compaction.retention import fact_line, judge
+from tui_app.context.facts.observations import one_line
 from tui_app.context.history import new_messages, rewrite_event
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.policy import Archive, Offload
+from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
 from tui_app.context.rewrite import Rewrite
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.transcript import message_text
 from tui_app.context.tool_results.results import SpillNames
 from tui_app.context.tool_results.stages import NO_GAIN, HandStage, Refused, archive_by_hand, offload_by_hand
 from tui_app.context.view import Item, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import MessagePinned, Notice, RewriteUndone
-from tui_app.session.event_heads import LATER, Head, head_of
+from tui_app.conversation.session_history import SessionHistory, ViewMessages
+from tui_app.events import (
+    CompactionComplete,
+    CompactionEdited,
+    Fact,
+    MessagePinned,
+    Notice,
+    RewriteUndone,
+)
+from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."
@@ -27,17 +41,41 @@ _TAKES = "#{} takes"
 _KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
 _ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
 _AS_SAID = "Nothing to take back: this message is as it was."
+NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."
+SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
+EMPTY = "The summary is empty. /undo takes the compaction back instead."
+UNCHANGED = "Nothing to change: the summary says that already."
+TOO_LONG = "The summary is longer than the messages it stands for. /undo brings these back instead."
+TOO_LARGE = "With this summary the next request would be {:,} tokens, above the {:,} that fit."
+NO_FACT = "The compaction has no such fact."
+
+
+@dataclass(frozen=True, slots=True)
+class _VisibleSummary:
+    """A summary that the model sees."""
+
+    number: int
+    """Log number of its compaction."""
+    item: Item
+    earlier: Earlier
+    """What it consists of."""
+    facts: tuple[Fact, ...]
+    removed: int
+    """Tokens that its compaction freed."""
 
 
 @dataclass(slots=True)
-class ByHand:
-    """Single messages of one conversation. What is done is one event and can be taken back."""
+class ManualEdits:
+    """Change single messages and summaries of one conversation; each change is one event and can be undone.
+
+    What cannot be done is refused with a notice that says why.
+    """
 
     history: SessionHistory
     compactions: Compactions
 
     def pin(self, seq: int, *, pinned: bool) -> bool:
-        """Pin a message or take its pin away; a notice says why not."""
+        """Pin a message or unpin it; whether that was possible."""
         if pinned and (reason := self._pin_refused(seq)):
             return self._refuse(reason)
         if pinned is (seq in self.history.pinned()):
@@ -49,43 +87,105 @@ class ByHand:
         return True
 
     def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
-        """Archive messages or move them to files, one after the other; a notice says of which not, and why.
-
-        Returns:
-            Whether all of them were.
-        """
-        refused = {seq: told for seq in seqs if (told := self._relieve(seq, stage)) is not None}
-        if refused:
-            self.history.append(_told_together(refused, len(seqs), stage))
+        """Archive messages or move them to files, one after the other; whether that worked for all."""
+        refused: dict[int, Notice] = {}
+        for seq in seqs:
+            rewrite = self._decided(seq, stage)
+            if isinstance(rewrite, Rewrite) and self._after(rewrite) >= self.history.usage().total:
+                rewrite = Refused(NO_GAIN)
+            if isinstance(rewrite, Refused):
+                refused[seq] = Notice(text=rewrite.reason, passing=True)
+                continue
+            self.compactions.cancel()
+            try:
+                self.history.rewrite(rewrite)
+            except OSError as error:
+                why = f"#{seq} stays: its file could not be written ({error.strerror or error})."
+                refused[seq] = Notice(text=why)
+        if len(seqs) == 1 and refused:
+            self.history.append(refused[seqs[0]])
+        elif refused:
+            # One sentence for all, each reason once with the numbers it is for.
+            numbers: dict[str, list[int]] = {}
+            for seq, told in refused.items():
+                numbers.setdefault(told.text, []).append(seq)
+            done, how = len(seqs) - len(refused), "archived" if stage == "archive" else "put in files"
+            reasons = (f"{' '.join(f'#{seq}' for seq in which)}: {why}" for why, which in numbers.items())
+            text = " ".join([f"{done} of {len(seqs)} {how}.", *reasons])
+            passing = all(told.passing for told in refused.values())
+            self.history.append(Notice(text=text, passing=passing))
         return not refused
-
-    def _relieve(self, seq: int, stage: HandStage) -> Notice | None:
-        """Archive one, or say why not."""
-        rewrite = self._decided(seq, stage)
-        if isinstance(rewrite, Rewrite) and self._after(rewrite) >= self.history.usage().total:
-            rewrite = Refused(NO_GAIN)
-        if isinstance(rewrite, Refused):
-            return Notice(text=rewrite.reason, passing=True)
-        self.compactions.cancel()
-        try:
-            self.history.rewrite(rewrite)
-        except OSError as error:
-            return Notice(text=f"#{seq} stays: its file could not be written ({error.strerror or error}).")
-        return None
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with a message, or with some one after the other; nothing is changed."""
+        pinned = self.history.pinned()
+        tokens = self._pinned_tokens(pinned)
+        refused = [reason for seq in seqs if (reason := "" if seq in pinned else self._pin_refused(seq))]
+        can_pin = len(seqs) - len(refused)
         return Outlook(
             seq=seqs[0],
             seqs=seqs,
-            pin=self._pinning(seqs),
+            pin=Move(self.history.usage().total, "" if can_pin else refused[0], can_pin),
             archive=self._move(seqs, "archive"),
             offload=self._move(seqs, "offload"),
-            restore=self._back(seqs),
+            restore=self._restoring(seqs),
             floor=self.compactions.floor(),
-            pinned=(pinned := self._pinned_tokens(self.history.pinned())),
-            pinned_along=pinned - self._pinned_tokens(self.history.pinned(), alone=True),
+            pinned=tokens,
+            pinned_along=tokens - self._pinned_tokens(pinned, alone=True),
             pin_budget=self._budget,
+        )
+
+    async def edit_summary(self, compaction: int, text: str) -> bool:
+        """Give a summary other words; whether that was possible.
+
+        They are checked as those of a model: secrets are masked, and what is ascribed to the user without any
+        message of theirs is marked.
+
+        Args:
+            compaction: Log number of the compaction; 0 is the newest that is not undone.
+            text: The notes as they are to be.
+        """
+        shown = self._summary(compaction)
+        if isinstance(shown, str):
+            return self._refuse(shown)
+        if not text.strip():
+            return self._refuse(EMPTY)
+        # What the user said, in all that summaries stand for and in what is still in view.
+        history, earlier = self.history, shown.earlier
+        heads = [head for head in history.view.held() if head.type in MESSAGES]
+        messages = ViewMessages(history.store, history.session).read(heads)
+        carried = (*(words for _, words in earlier.prompts), *(rule.text for rule in earlier.rules))
+        said = [*map(Utterance, carried), *utterances([Item(seq, messages[seq]) for seq in messages])]
+        # In a thread: a long conversation takes a moment, and the loop serves others.
+        checked = await asyncio.to_thread(
+            lambda: mark_unconfirmed(mask_secrets(text), said, earlier.notes),
+        )
+        # What happened meanwhile may have changed it.
+        if self._summary(compaction) != shown:
+            return self._refuse(NOT_SHOWN.format(shown.number))
+        if checked.strip() == earlier.summary.strip():
+            return self._refuse(UNCHANGED)
+        return self._reword(shown, reworded(shown.item.message, checked, earlier.facts))
+
+    def bring_back(self, compaction: int, fact: str) -> bool:
+        """Put a fact that a summary lacks below it, word for word; whether that was possible.
+
+        Args:
+            compaction: Log number of the compaction.
+            fact: Text of the fact.
+        """
+        shown = self._summary(compaction)
+        if isinstance(shown, str):
+            return self._refuse(shown)
+        wanted = next((each for each in shown.facts if each.text == fact), None)
+        if wanted is None:
+            return self._refuse(NO_FACT)
+        line, facts = fact_line(wanted), shown.earlier.facts
+        if line in facts.splitlines():
+            return self._refuse(UNCHANGED)
+        below = "\n".join(filter(None, (facts, line)))
+        return self._reword(
+            shown, reworded(shown.item.message, shown.earlier.summary, below), one_line(wanted.text)
         )
 
     @property
@@ -133,12 +233,6 @@ class ByHand:
         names = SpillNames(datetime.now(UTC), history.spilled())
         return offload_by_hand(item, lambda: history.originals([item])[0], stages.offload or Offload(), names)
 
-    def _pinning(self, seqs: Sequence[int]) -> Move:
-        pinned = self.history.pinned()
-        refused = [reason for seq in seqs if (reason := "" if seq in pinned else self._pin_refused(seq))]
-        can = len(seqs) - len(refused)
-        return Move(self.history.usage().total, "" if can else refused[0], can)
-
     def _move(self, seqs: Sequence[int], stage: HandStage) -> Move:
         decided = [self._decided(seq, stage) for seq in seqs]
         rewrites = [each for each in decided if isinstance(each, Rewrite)]
@@ -149,7 +243,8 @@ class ByHand:
             return Move(after, count=len(rewrites))
         return Move(refused=NO_GAIN)
 
-    def _back(self, seqs: Sequence[int]) -> Move:
+    def _restoring(self, seqs: Sequence[int]) -> Move:
+        """What taking back the rewrites of some messages would come to."""
         view = self.history.view
         forms = [
             head.form[0] for head in view.visible() if head.seq in seqs and head.form[0] in view.rewrites
@@ -168,21 +263,59 @@ class ByHand:
         events = [rewrite_event(each, counts) for each, counts in zip(rewrites, sizes, strict=True)]
         return self.history.after(*(head_of(LATER + place, 0.0, each) for place, each in enumerate(events)))
 
+    def _reword(self, shown: _VisibleSummary, new: Reworded, fact: str = "") -> bool:
+        """Put other words in place of a summary's, unless they take too much room."""
+        history = self.history
+        tokens = history.counter.message(new.message).nonzero()
+        others = [item for item in history.items() if item.key != shown.number]
+        text = "\n".join([new.text, *(message_text(item.message) for item in others)])
+        facts, retention = judge(shown.facts, replacement_text=text)
+        parts = parts_of(new.message)
+        event = CompactionEdited(
+            compaction=shown.number,
+            summary=parts.summary if parts else "",
+            fact=fact,
+            tokens=tokens,
+            tokens_before=history.usage().total,
+            retention=retention if facts else None,
+            facts=facts,
+        )
+        before, after = event.tokens_before, history.after(head_of(LATER, 0.0, event))
+        fits = history.usage().window.effective
+        if after > before and after > fits:
+            return self._refuse(TOO_LARGE.format(after, fits))
+        if after - before >= shown.removed > 0:
+            return self._refuse(TOO_LONG)
+        # A job under way was planned with the words as they were.
+        self.compactions.cancel()
+        history.append(replace(event, tokens_after=after), new.message)
+        return True
+
+    def _summary(self, compaction: int) -> _VisibleSummary | str:
+        """A summary that can be edited, or why it cannot."""
+        history = self.history
+        number = compaction or (history.view.compactions[-1] if history.view.compactions else 0)
+        item = self._item(number)
+        # The event that says how it is worded now.
+        edits = history.view.edits.get(number)
+        done = self._event(edits[-1].form[0] if edits else number)
+        if item is None or done is None or number not in history.view.compactions:
+            return NOT_SHOWN.format(number)
+        earlier = parts_of(item.message)
+        if earlier is None:
+            return SEALED
+        first = self._event(number)
+        removed = first.tokens_removed if isinstance(first, CompactionComplete) else 0
+        return _VisibleSummary(number, item, earlier, done.facts, removed)
+
+    def _event(self, seq: int) -> CompactionComplete | CompactionEdited | None:
+        record = self.history.store.record(self.history.session, seq) if seq else None
+        data = record.data if record else None
+        return data if isinstance(data, CompactionComplete | CompactionEdited) else None
+
     def _item(self, seq: int) -> Item | None:
         return next((item for item in self.history.items() if item.key == seq), None)
 
     def _refuse(self, reason: str) -> bool:
         self.history.append(Notice(text=reason, passing=True))
         return False
-
-
-def _told_together(refused: Mapping[int, Notice], asked: int, stage: HandStage) -> Notice:
-    """One sentence for all that were refused, each reason once with the numbers it is for."""
-    if asked == 1:
-        return next(iter(refused.values()))
-    numbers: dict[str, list[int]] = {}
-    for seq, told in refused.items():
-        numbers.setdefault(told.text, []).append(seq)
-    done = f"{asked - len(refused)} of {asked} {'archived' if stage == 'archive' else 'put in files'}."
-    reasons = (f"{' '.join(f'#{seq}' for seq in seqs)}: {reason}" for reason, seqs in numbers.items())
-    return Notice(text=" ".join([done, *reasons]), passing=all(told.passing for told in refused.values()))

@@ -1,17 +1,28 @@
-"""Which policies a person can choose from. Light: the screen asks before the agent side is loaded."""
+"""The policies of conversations: which ones there are, which one a session follows, and changing it.
+
+Light: the screen asks before the agent side is loaded.
+"""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tui_app.context.policy import PRESETS, Policy, derive
+from tui_app.events import Notice, PolicyChange
+from tui_app.session.model_state import chosen_policy
+from tui_app.session.port import SessionStore
 from tui_app.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from tui_app.conversation.compactions import Compactions
+    from tui_app.conversation.session_history import SessionHistory
 
 
 def choose_policy(settings: Settings, name: str = "") -> Policy:
-    """A policy with the person's own thresholds.
+    """A policy with the user's own thresholds.
 
     Args:
-        settings: What the person has set; thresholds in a policy of their own rank above the general ones.
+        settings: What the user has set; thresholds in a policy of their own rank above the general ones.
         name: Which one; empty is the one that is set.
 
     Raises:
@@ -22,19 +33,64 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
     if own is None and wanted not in PRESETS:
         raise SettingsError(f"policy is {wanted!r}; allowed: {', '.join(policy_names(settings))}.")
     policy = PRESETS[wanted] if own is None else derive(wanted, own)
-    return _with_shares(policy, settings, own or {})
+    named: Mapping[str, object] = own or {}
+    background, blocking = settings.background_threshold, settings.blocking_threshold
+    if background is not None and "background_threshold" not in named:
+        policy = replace(policy, background_threshold=background)
+    if blocking is not None and "blocking_threshold" not in named:
+        policy = replace(policy, blocking_threshold=blocking)
+    return policy
 
 
 def policy_names(settings: Settings) -> tuple[str, ...]:
-    """Names of the built-in policies, then of the person's own."""
+    """Names of the built-in policies, then of the user's own."""
     return (*PRESETS, *settings.policies)
 
 
-def _with_shares(policy: Policy, settings: Settings, own: Mapping[str, object]) -> Policy:
-    """Put the general thresholds in where a policy of the person's own does not name them."""
-    background, blocking = settings.background_threshold, settings.blocking_threshold
-    if background is not None and "background_threshold" not in own:
-        policy = replace(policy, background_threshold=background)
-    if blocking is not None and "blocking_threshold" not in own:
-        policy = replace(policy, blocking_threshold=blocking)
-    return policy
+def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str = "") -> Policy:
+    """The policy to go on with in a session.
+
+    Args:
+        store: Where its log is.
+        session: Id of the session.
+        settings: What the user has set; it decides where nothing else was chosen.
+        wanted: A policy asked for this time; it ranks above what was chosen in the session before.
+
+    Raises:
+        SettingsError: if the policy asked for, or the one that is set, is unknown.
+    """
+    if wanted:
+        return choose_policy(settings, wanted)
+    chosen = chosen_policy(store, session)
+    # One of their own may have left the settings meanwhile.
+    return choose_policy(settings, chosen if chosen in policy_names(settings) else "")
+
+
+@dataclass(slots=True)
+class PolicySwitch:
+    """Changes the policy of one conversation; the log remembers it."""
+
+    history: "SessionHistory"
+    compactions: "Compactions"
+    settings: Settings
+
+    @property
+    def current(self) -> str:
+        """Name of the policy in force."""
+        return self.compactions.compactor.policy.name
+
+    def change(self, name: str) -> None:
+        """Go on under another policy; an unknown name changes nothing and is reported."""
+        old, known = self.current, policy_names(self.settings)
+        if name not in known:
+            told = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
+            self.history.append(Notice(text=told, passing=True))
+            return
+        if name == old:
+            self.history.append(Notice(text=f"The policy is {name} already.", passing=True))
+            return
+        # A job that is under way was planned for the other policy, and what stopped there may work here.
+        self.compactions.cancel()
+        self.compactions.compactor.policy = choose_policy(self.settings, name)
+        self.compactions.stop_automatic(stop=False)
+        self.history.append(PolicyChange(old=old, new=name))

@@ -359,7 +359,7 @@ class EditorSession:
         conversation = self.opened.conversation
         conversation.cancel()
         # A prompt that has not begun would wait for somebody to send it on.
-        if self._prompt and conversation.waiting.take(_ANYWHERE, self._prompt) and self._ended is not None:
+        if self._prompt and conversation.queue.take(_ANYWHERE, self._prompt) and self._ended is not None:
             self._ended.set_result(TurnEnd(outcome="cancelled"))
 
     async def sent(self) -> None:

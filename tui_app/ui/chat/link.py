@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.conversation.engine import Engine, EngineStopped
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.work import Work, WorkQueue
+from tui_app.conversation.queue import WorkQueue
+from tui_app.conversation.work import Work
 from tui_app.events import AssistantDelta, Record
 from tui_app.session.lock import SessionLocked
 from tui_app.settings import ReviewMode
@@ -171,32 +172,30 @@ class Link:
 
     def take_back_early(self) -> str:
         """Take back the newest of what waits for the agent side; empty when nothing does."""
-        work = self._early.take_last()
-        return work.label if work is not None else ""
+        return self._early.take_last()
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back; empty when none waits."""
 
         async def take(opened: "OpenSession") -> str:
-            return opened.conversation.waiting.take_back()
+            return opened.conversation.queue.take_last()
 
         return await self.ask(take)
 
     async def take(self, place: int, label: str) -> str:
         """Take what was shown at a place out of the queue; its text, empty when it has left since."""
         if not self._ready:
-            work = self._early.take(place, label)
-            return work.label if work is not None else ""
+            return self._early.take(place, label)
 
         async def take(opened: "OpenSession") -> str:
-            return opened.conversation.waiting.take(place, label)
+            return opened.conversation.queue.take(place, label)
 
         return await self.ask(take)
 
     def move(self, place: int, label: str, step: int) -> None:
         """Let what was shown at a place of the queue come earlier or later."""
         if self._ready:
-            self._engine.tell(lambda opened: opened.conversation.waiting.move(place, label, step))
+            self._engine.tell(lambda opened: opened.conversation.queue.move(place, label, step))
         else:
             self._early.move(place, label, step)
 
