@@ -12,7 +12,7 @@ from acp.schema import DeniedOutcome, RequestPermissionResponse
 from tests.editors.kit import Editor
 from tui_app.agent.tools.edits import diff_of
 from tui_app.conversation.approvals import Decision
-from tui_app.editors.pipes import read_message
+from tui_app.editors.agent import read_message
 from tui_app.editors.session import ask
 from tui_app.editors.updates import Hunk, Question, Updates, hunks, remarks
 from tui_app.events import ApprovalDecided, ApprovalRequested, ToolCall

@@ -1,9 +1,17 @@
-"""The protocol's methods. The SDK calls them by name and hands over what it has checked."""
+"""The agent that an editor drives over the Agent Client Protocol: its methods, its pipes, serving it.
+
+The SDK calls the methods by name, with arguments that it has checked.
+"""
 
 import asyncio
 import contextlib
+import json
 import logging
-from collections.abc import Coroutine
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +45,6 @@ from acp.schema import (
 from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.open_request import Opening
-from tui_app.editors.pipes import Pipes, own_pipes
 from tui_app.editors.session import (
     COMMANDS,
     MODEL,
@@ -193,13 +200,16 @@ class EditorAgent:
         async with self._opening:
             if (known := self._sessions.get(session_id)) is None:
                 known = await self._opened(replace(self.opening, cwd=folder, session=session_id))
-        self._behind_it(self._introduce(known))
+        task = asyncio.create_task(self._introduce(known), name="acp introduction")
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
         return known
 
     async def _opened(self, opening: Opening) -> EditorSession:
         assert self._client is not None
-        if opening.session:
-            self._exists(opening.session)
+        # Only a whole id is taken: an editor has it from us.
+        if opening.session and not any(found.session_id == opening.session for found in self._listed("")):
+            raise trouble(SessionNotFound(f"There is no session {opening.session}."))
         try:
             opened = open_session(opening)
         except Exception as error:  # worded for a person
@@ -213,11 +223,6 @@ class EditorAgent:
             await session.close()
             raise trouble(error) from error
         return session
-
-    def _exists(self, session: str) -> None:
-        """Only a whole id is taken: an editor has it from us."""
-        if not any(found.session_id == session for found in self._listed("")):
-            raise trouble(SessionNotFound(f"There is no session {session}."))
 
     def _listed(self, cwd: str) -> list[SessionInfo]:
         if not has_begun(self.opening.database):
@@ -234,11 +239,6 @@ class EditorAgent:
             for info in found
             if not cwd or info.cwd == cwd
         ]
-
-    def _behind_it(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="acp introduction")
-        self._behind.add(task)
-        task.add_done_callback(self._behind.discard)
 
     async def _introduce(self, session: EditorSession) -> None:
         """Name the slash commands, then the models: finding those takes a moment."""
@@ -258,6 +258,175 @@ def _folder(cwd: str) -> Path:
     if folder.is_absolute() and folder.is_dir():
         return folder
     raise refused(f"There is no folder {cwd}; the editor names it by its whole path.")
+
+
+# One JSON message a line over stdin and stdout, which belong to the protocol alone while an editor is served.
+#
+# Whatever else prints goes to stderr, and programs that tools start find stdin empty: neither can break into
+# the stream. Reading and writing happen on daemon threads, because pipes, files and terminals block in
+# different ways and an editor that has stopped reading must not hold up the end of the process.
+
+Message = dict[str, Any]
+
+LINE_BYTES = 64 * 1024 * 1024
+"""Bytes of one message at most; a longer line is thrown away."""
+_READ_BYTES = 64 * 1024
+_LAST_WORDS_S = 1.0
+"""How long what is still to be written may take at the end."""
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+
+
+@contextmanager
+def own_pipes() -> Iterator[tuple[int, int]]:
+    """Take stdin and stdout away from the rest of the process, for the length of a block.
+
+    Yields:
+        The file descriptors to read from and to write to.
+    """
+    reading, writing = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.dup2(2, 1)
+    os.close(nowhere)
+    try:
+        yield reading, writing
+    finally:
+        os.dup2(reading, 0)
+        os.dup2(writing, 1)
+        # ``reading`` stays open: its thread may be inside a read until the process ends.
+        os.close(writing)
+
+
+@dataclass(slots=True)
+class Pipes:
+    """The protocol's messages over two file descriptors. Belongs to one event loop."""
+
+    reading: int
+    writing: int
+    _inbox: "asyncio.Queue[bytes | None]" = field(default_factory=asyncio.Queue)
+    _outbox: "queue.SimpleQueue[tuple[bytes, asyncio.Future[None]] | None]" = field(
+        default_factory=queue.SimpleQueue
+    )
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    _writer: threading.Thread | None = None
+
+    def open(self) -> None:
+        """Start reading and writing."""
+        threading.Thread(target=self._read, name="acp-reader", daemon=True).start()
+        self._writer = threading.Thread(target=self._write, name="acp-writer", daemon=True)
+        self._writer.start()
+
+    async def receive(self) -> Message | None:
+        """Wait for the next message, answering lines that are none; None when the other side has closed."""
+        while (line := await self._inbox.get()) is not None:
+            if not line.strip():
+                continue
+            message, problem = read_message(line)
+            if message is not None:
+                return message
+            if problem is not None:
+                await self.send(problem)
+        # Whoever asks again hears the same.
+        self._inbox.put_nowait(None)
+        return None
+
+    async def send(self, message: Message) -> None:
+        """Write a message and wait until the system has taken it.
+
+        Raises:
+            ConnectionError: if nobody reads any more.
+        """
+        line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        written: asyncio.Future[None] = self._loop.create_future()
+        self._outbox.put((line, written))
+        await written
+
+    async def close(self) -> None:
+        """Write what still waits, for a moment at most."""
+        self._outbox.put(None)
+        if self._writer is not None:
+            await asyncio.to_thread(self._writer.join, _LAST_WORDS_S)
+
+    def _read(self) -> None:
+        pending, skipping = bytearray(), False
+        while True:
+            try:
+                data = os.read(self.reading, _READ_BYTES)
+            except OSError:
+                data = b""
+            if not data:
+                break
+            *lines, rest = (bytes(pending) + data).split(b"\n")
+            for line in lines:
+                self._hand_over(b"?" if skipping else line)
+                skipping = False
+            skipping = skipping or len(rest) > LINE_BYTES
+            pending = bytearray(b"" if skipping else rest)
+        self._hand_over(None)
+
+    def _write(self) -> None:
+        while (item := self._outbox.get()) is not None:
+            line, written = item
+            try:
+                left = memoryview(line)
+                while left:
+                    left = left[os.write(self.writing, left) :]
+            except OSError as error:
+                self._tell(written, ConnectionError(error.strerror or str(error)))
+                # Nobody reads: as good as closed, also where stdin is still open.
+                self._hand_over(None)
+            else:
+                self._tell(written, None)
+
+    def _tell(self, written: "asyncio.Future[None]", error: ConnectionError | None) -> None:
+        def tell() -> None:
+            if written.done():
+                return
+            if error is None:
+                written.set_result(None)
+            else:
+                written.set_exception(error)
+
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            self._loop.call_soon_threadsafe(tell)
+
+    def _hand_over(self, line: bytes | None) -> None:
+        with contextlib.suppress(RuntimeError):  # as above
+            self._loop.call_soon_threadsafe(self._inbox.put_nowait, line)
+
+
+def read_message(line: bytes) -> tuple[Message | None, Message | None]:
+    """Read one line.
+
+    Returns:
+        The message, or else what is to be answered; neither for a stray answer that fits no question.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None, _refusal(None, _PARSE_ERROR, "This line is no JSON; a message is an object on one line.")
+    if not isinstance(value, dict):
+        return None, _refusal(None, _INVALID_REQUEST, "A message is a JSON object.")
+    id = value.get("id")
+    if not isinstance(id, str | int | None) or isinstance(id, bool):
+        return None, _refusal(None, _INVALID_REQUEST, "The id of a message is a number or a text.")
+    if "method" in value:
+        if isinstance(value["method"], str):
+            return value, None
+        return None, _refusal(id, _INVALID_REQUEST, "The method of a message is a text.")
+    if id is None:
+        return None, _refusal(None, _INVALID_REQUEST, "A message has a method, or answers one.")
+    if not isinstance(id, int):
+        return None, None
+    match value.get("error"):
+        case None | {"code": int(), "message": str()}:
+            return value, None
+        case _:
+            return _refusal(id, _INVALID_REQUEST, "The answer has an error that cannot be read."), None
+
+
+def _refusal(id: str | int | None, code: int, sentence: str) -> Message:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": sentence}}
 
 
 # Serving one editor until it closes stdin: sessions are ended, and nothing is left running.

@@ -167,7 +167,11 @@ def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
                 texts.append(f"@{path}" if path else block.uri)
                 files += [path] if path else []
             case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
-                texts.append(_embedded(resource, cwd))
+                # It may not be saved yet.
+                name = _path(resource.uri, cwd) or resource.uri
+                longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
+                fence = "`" * max(3, longest + 1)
+                texts.append(f"{name}:\n{fence}\n{resource.text}\n{fence}")
             case _:
                 raise refused("Only text and files can be sent; pictures and sound cannot.")
     text = " ".join(filter(None, texts)) if files else "\n\n".join(filter(None, texts))
@@ -201,14 +205,6 @@ def _path(uri: str, cwd: Path) -> str:
         return ""
     path = Path(unquote(parts.path))
     return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
-
-
-def _embedded(resource: TextResourceContents, cwd: Path) -> str:
-    """A text the editor sends along, which may not be saved yet."""
-    name = _path(resource.uri, cwd) or resource.uri
-    longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{name}:\n{fence}\n{resource.text}\n{fence}"
 
 
 # What ``/context`` says in an editor: what fills the context, in Markdown.
@@ -293,22 +289,18 @@ class EditorSession:
         async with self._gate:
             self._cancelled, self._trouble, self._notice = False, None, ""
             try:
-                return await self._done(asked)
+                if isinstance(asked, Prompt):
+                    return await self._turn(asked)
+                if isinstance(asked, ShowContext):
+                    self._say(context_text(self.opened.conversation))
+                else:
+                    await self._work(asked)
+                    if self._trouble is not None:
+                        raise failed(self._trouble)
+                return "cancelled" if self._cancelled else "end_turn"
             finally:
                 self._cancelled = False
                 await self.sent()
-
-    async def _done(self, asked: Asked) -> StopReason:
-        match asked:
-            case ShowContext():
-                self._say(context_text(self.opened.conversation))
-            case Prompt():
-                return await self._turn(asked)
-            case _:
-                await self._work(asked)
-                if self._trouble is not None:
-                    raise failed(self._trouble)
-        return "cancelled" if self._cancelled else "end_turn"
 
     async def _turn(self, prompt: Prompt) -> StopReason:
         self._ended, self._prompt = asyncio.get_running_loop().create_future(), prompt.label
@@ -381,13 +373,10 @@ class EditorSession:
                 await self._permissions.close()
                 await self.sent()
             finally:
-                await self._fall_silent()
-
-    async def _fall_silent(self) -> None:
-        if self._sender is not None:
-            self._sender.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._sender
+                if self._sender is not None:
+                    self._sender.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await self._sender
 
     def _happened(self, record: Record) -> None:
         match record.data:
@@ -399,15 +388,12 @@ class EditorSession:
             case Notice(text=text):
                 self._notice = text
             case ApprovalRequested() as asked:
-                self._ask(asked)
+                # The editor asks behind the call that the question is about: that must be known there.
+                if self._permissions.opens(asked.id):
+                    self._put([self.updates.question(asked)])
             case ApprovalDecided(id=id):
                 self._permissions.withdraw(id)
         self._put(self.updates.of(record.data))
-
-    def _ask(self, asked: ApprovalRequested) -> None:
-        """Have the editor ask, behind the call it is about: that must be known there."""
-        if self._permissions.opens(asked.id):
-            self._put([self.updates.question(asked)])
 
     def _say(self, text: str) -> None:
         self._put(self.updates.of(Notice(text=text)))

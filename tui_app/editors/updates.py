@@ -219,32 +219,28 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
         args: The call's arguments, if they are known.
     """
     places = [ToolCallLocation(path=str(cwd / asked.subject))] if asked.kind == "file" else None
+    # In one line, as the call is named elsewhere; the content has all of it.
+    subject = "" if asked.kind == "other" else asked.subject
+    title = _cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
+    if asked.note and asked.kind == "file":
+        title = f"{title}, {visible(asked.note)}"
     call = ToolCallUpdate(
         tool_call_id=asked.tool_call_id or asked.id,
-        title=_title(asked),
+        title=title,
         kind=kind,
         status="pending",
         content=_content(asked, cwd),
         locations=places,
         raw_input=args,
     )
-    return Question(id=asked.id, call=call, options=_options(asked.pattern), pattern=asked.pattern)
-
-
-def _options(pattern: str) -> tuple[PermissionOption, ...]:
-    once = PermissionOption(option_id="once", name="Allow", kind="allow_once")
-    no = PermissionOption(option_id="no", name="Do not allow", kind="reject_once")
-    if not pattern:
-        return once, no
-    name = f"Allow in this session: {_cut(visible(pattern), _RULE_CHARS)}"
-    return once, PermissionOption(option_id="always", name=name, kind="allow_always"), no
-
-
-def _title(asked: ApprovalRequested) -> str:
-    """In one line, as the call is named elsewhere; the content has all of it."""
-    subject = "" if asked.kind == "other" else asked.subject
-    title = _cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
-    return f"{title}, {visible(asked.note)}" if asked.note and asked.kind == "file" else title
+    options = [
+        PermissionOption(option_id="once", name="Allow", kind="allow_once"),
+        PermissionOption(option_id="no", name="Do not allow", kind="reject_once"),
+    ]
+    if asked.pattern:
+        name = f"Allow in this session: {_cut(visible(asked.pattern), _RULE_CHARS)}"
+        options.insert(1, PermissionOption(option_id="always", name=name, kind="allow_always"))
+    return Question(id=asked.id, call=call, options=tuple(options), pattern=asked.pattern)
 
 
 def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
@@ -310,18 +306,28 @@ class Updates:
         """What is said of one event; most have nothing to say."""
         self.spending.note(payload)
         match payload:
-            case UserMessage() | AssistantDelta() | AssistantMessage():
-                return self._said(payload)
-            case ToolCall():
-                return [self._called(payload)]
-            case ToolResult():
-                return [self._answered(payload)]
-            case AgentOutput():
-                return [_message(output_text(payload), uuid.uuid4().hex)]
-            case SubAgentStep():
-                return self._stepped(payload)
-            case GaugeChanged():
-                return self._gauge(payload)
+            case AssistantDelta():
+                self._message = self._message or uuid.uuid4().hex
+                self._wrote = self._wrote or bool(payload.text)
+                self._thought = self._thought or bool(payload.thinking)
+                thought = [_thought(payload.thinking, self._message)] if payload.thinking else []
+                return [*thought, *([_message(payload.text, self._message)] if payload.text else [])]
+            case AssistantMessage():
+                # What has not streamed of it.
+                id, wrote, streamed = self._message or uuid.uuid4().hex, self._wrote, self._thought
+                self._message, self._wrote, self._thought = "", False, False
+                thought = [_thought(payload.thinking, id)] if payload.thinking and not streamed else []
+                return [*thought, *([_message(payload.text, id)] if payload.text and not wrote else [])]
+            case ToolCall() | ToolResult() | SubAgentStep():
+                return self._call(payload)
+            case GaugeChanged(usage=usage):
+                figures = usage.total, usage.window.stated
+                if figures == self._usage:
+                    return []
+                self._usage = figures
+                used, size = figures
+                cost = self.spending.cost
+                return [UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost)]
             case CompactionStart() | CompactionProgress() | CompactionComplete():
                 return self._compaction(payload)
             case _:
@@ -332,79 +338,46 @@ class Updates:
         kind = tool_spec(asked.tool).editor
         return question_of(asked, self.cwd, kind=kind, args=self._inputs.get(asked.tool_call_id))
 
-    def _said(self, payload: UserMessage | AssistantDelta | AssistantMessage) -> Sequence[Update]:
+    def _call(self, payload: ToolCall | ToolResult | SubAgentStep) -> Sequence[Update]:
+        id = payload.tool_call_id
         match payload:
-            case UserMessage():
-                return [_user(payload.text)] if self.replaying else []
-            case AssistantDelta():
-                return self._streamed(payload)
-            case AssistantMessage():
-                return self._whole(payload)
-
-    def _streamed(self, delta: AssistantDelta) -> Sequence[Update]:
-        self._message = self._message or uuid.uuid4().hex
-        self._wrote = self._wrote or bool(delta.text)
-        self._thought = self._thought or bool(delta.thinking)
-        thought = [_thought(delta.thinking, self._message)] if delta.thinking else []
-        return [*thought, *([_message(delta.text, self._message)] if delta.text else [])]
-
-    def _whole(self, answer: AssistantMessage) -> Sequence[Update]:
-        """What has not streamed of an answer."""
-        id, wrote, thought = self._message or uuid.uuid4().hex, self._wrote, self._thought
-        self._message, self._wrote, self._thought = "", False, False
-        thinking = [_thought(answer.thinking, id)] if answer.thinking and not thought else []
-        return [*thinking, *([_message(answer.text, id)] if answer.text and not wrote else [])]
-
-    def _called(self, call: ToolCall) -> Update:
-        title = self._titles[call.tool_call_id] = call_title(call.name, call.args)
-        args = self._inputs[call.tool_call_id] = _arguments(call.args)
-        return helpers.start_tool_call(
-            call.tool_call_id,
-            title,
-            kind=tool_spec(call.name).editor,
-            status="in_progress",
-            raw_input=args,
-            locations=self._places(args),
-        )
-
-    def _places(self, args: dict[str, Any]) -> list[ToolCallLocation] | None:
-        path, line = args.get("path"), args.get("start")
-        if not isinstance(path, str) or not path:
-            return None
-        at = line if isinstance(line, int) and line > 0 else None
-        return [ToolCallLocation(path=str(self.cwd / path), line=at)]
-
-    def _answered(self, result: ToolResult) -> Update:
-        title = self._titles.pop(result.tool_call_id, result.name)
-        self._inputs.pop(result.tool_call_id, None)
-        note = result_note(result.name, result.text, result.outcome)
-        return helpers.update_tool_call(
-            result.tool_call_id,
-            title=f"{title}, {note}" if note else title,
-            status="completed" if result.outcome == "success" else "failed",
-            content=[helpers.tool_content(helpers.text_block(result.text))],
-        )
-
-    def _stepped(self, step: SubAgentStep) -> Sequence[Update]:
-        """How far the sub-agent is that a call has sent."""
-        title = self._titles.get(step.tool_call_id)
-        if title is None or not step.calls:
-            return []
-        made = self._calls[step.tool_call_id] = self._calls.get(step.tool_call_id, 0) + len(step.calls)
-        title = f"{title}, {count(made, 'call')}"
-        return [helpers.update_tool_call(step.tool_call_id, title=title)]
-
-    def _gauge(self, gauge: GaugeChanged) -> Sequence[Update]:
-        usage = gauge.usage
-        figures = usage.total, usage.window.stated
-        if figures == self._usage:
-            return []
-        self._usage = figures
-        return [
-            UsageUpdate(
-                session_update="usage_update", used=figures[0], size=figures[1], cost=self.spending.cost
-            )
-        ]
+            case ToolCall(name=name):
+                title = self._titles[id] = call_title(name, payload.args)
+                args = self._inputs[id] = _arguments(payload.args)
+                path, line = args.get("path"), args.get("start")
+                places: list[ToolCallLocation] | None = None
+                if isinstance(path, str) and path:
+                    at = line if isinstance(line, int) and line > 0 else None
+                    places = [ToolCallLocation(path=str(self.cwd / path), line=at)]
+                return [
+                    helpers.start_tool_call(
+                        id,
+                        title,
+                        kind=tool_spec(name).editor,
+                        status="in_progress",
+                        raw_input=args,
+                        locations=places,
+                    )
+                ]
+            case ToolResult(name=name, text=text, outcome=outcome):
+                title = self._titles.pop(id, name)
+                self._inputs.pop(id, None)
+                note = result_note(name, text, outcome)
+                return [
+                    helpers.update_tool_call(
+                        id,
+                        title=f"{title}, {note}" if note else title,
+                        status="completed" if outcome == "success" else "failed",
+                        content=[helpers.tool_content(helpers.text_block(text))],
+                    )
+                ]
+            case SubAgentStep(calls=calls):
+                # How far the sub-agent is that the call has sent.
+                if id not in self._titles or not calls:
+                    return []
+                made = self._calls[id] = self._calls.get(id, 0) + len(calls)
+                title = f"{self._titles[id]}, {count(made, 'call')}"
+                return [helpers.update_tool_call(id, title=title)]
 
     def _compaction(
         self, payload: CompactionStart | CompactionProgress | CompactionComplete
@@ -421,22 +394,27 @@ class Updates:
             case CompactionProgress():
                 title = f"Compacting the conversation: {count(payload.tokens_written, 'token')} written"
                 return [helpers.update_tool_call(id, title=title)] if payload.job in self._jobs else []
-            case CompactionComplete():
-                return self._compacted(id, payload)
-
-    def _compacted(self, id: str, done: CompactionComplete) -> Sequence[Update]:
-        ended = f"Conversation compacted: {compaction_title(done)}"
-        if done.outcome != "success":
-            ended = f"Compaction {done.outcome}: {compaction_title(done)}"
-        content = [helpers.tool_content(helpers.text_block(done.summary))] if done.summary else None
-        known = done.job in self._jobs
-        self._jobs.discard(done.job)
-        start = [] if known else [helpers.start_tool_call(id, ended, kind="think", status="in_progress")]
-        status: ToolCallStatus = "completed" if done.outcome == "success" else "failed"
-        return [*start, helpers.update_tool_call(id, title=ended, status=status, content=content)]
+            case CompactionComplete(summary=summary, outcome=outcome, job=job):
+                done = outcome == "success"
+                head = "Conversation compacted" if done else f"Compaction {outcome}"
+                title = f"{head}: {compaction_title(payload)}"
+                content = [helpers.tool_content(helpers.text_block(summary))] if summary else None
+                start = helpers.start_tool_call(id, title, kind="think", status="in_progress")
+                begun = [] if job in self._jobs else [start]
+                self._jobs.discard(job)
+                status: ToolCallStatus = "completed" if done else "failed"
+                return [*begun, helpers.update_tool_call(id, title=title, status=status, content=content)]
 
     def _aside(self, payload: Payload) -> Sequence[Update]:
         match payload:
+            case UserMessage(text=text) if self.replaying:
+                content = helpers.text_block(text)
+                said = uuid.uuid4().hex
+                return [
+                    UserMessageChunk(session_update="user_message_chunk", content=content, message_id=said)
+                ]
+            case AgentOutput():
+                return [_message(output_text(payload))]
             case Notice(text=text):
                 return [_message(text)]
             case CompactionUndone() | SessionRestored():
@@ -462,12 +440,6 @@ def _arguments(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return args if isinstance(args, dict) else {}
-
-
-def _user(text: str) -> UserMessageChunk:
-    return UserMessageChunk(
-        session_update="user_message_chunk", content=helpers.text_block(text), message_id=uuid.uuid4().hex
-    )
 
 
 def _message(text: str, id: str = "") -> AgentMessageChunk:
