@@ -171,12 +171,9 @@ async def test_closing_open_calls_is_seen(desk: Desk, fake_openai: FakeOpenAI) -
     session = await killed(desk, fake_openai)
     records: list[Record] = []
     engine = Engine(desk.opening(session=session), records.append)
-    engine.start().result(30)
-
-    async def settled(opened: OpenSession) -> None:
-        await opened.conversation.settle()
-
-    engine.ask(settled).result(30)
+    opened = await engine.open()
+    engine.begin()
+    await asyncio.wrap_future(engine.call(opened.conversation.settle))
     await engine.stop()
     assert [each.outcome for each in of(records, ToolResult) if isinstance(each, ToolResult)] == [
         "interrupted"
@@ -192,12 +189,9 @@ async def test_why_preparing_failed_is_logged(
     monkeypatch.setattr(OpenSession, "prepare", broken)
     engine = Engine(desk.opening(model=OFFLINE), lambda record: None)
     with caplog.at_level(logging.ERROR):
-        engine.start().result(30)
-
-        async def settled(opened: OpenSession) -> None:
-            await opened.conversation.settle()
-
-        engine.ask(settled).result(30)
+        opened = await engine.open()
+        engine.begin()
+        await asyncio.wrap_future(engine.call(opened.conversation.settle))
         await engine.stop()
     assert "a defect" in caplog.text
 

@@ -210,8 +210,8 @@ class Deck:
         """Wait for the agent side and the tokenizer."""
         await self.until(lambda: self.app.chat.is_ready, "the chat")
         session = self.app.chat.session
-        await self.until(lambda: session.state.usage is not None and session.link.ready, "the agent side")
-        measured = await session.link.ask(_prepared)
+        await self.until(lambda: session.state.usage is not None and session.conversation, "the agent side")
+        measured = await session.ask(_prepared)
         # A model that cannot be built measures nothing; that is told in a notice.
         await self.until(lambda: session.state.usage == measured or session.state.notices, "the gauge")
 

@@ -112,10 +112,14 @@ class OpenSession:
             await self.telemetry.close()
 
 
-def open_session(opening: Opening) -> OpenSession:
+def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSession:
     """Open or begin a session for writing; where that fails everything is as it was.
 
     Watch the conversation first and then call ``prepare``: that writes to the log.
+
+    Args:
+        opening: Which session, with what settings.
+        queue: Where work has waited for the session; None for a new one.
 
     Raises:
         SessionNotFound: if the id fits no session.
@@ -127,7 +131,7 @@ def open_session(opening: Opening) -> OpenSession:
         OSError: if the session's folder cannot be made.
     """
     try:
-        return _open(opening)
+        return _open(opening, queue)
     except StorageError:
         raise
     except (sqlite3.Error, OSError) as error:
@@ -136,7 +140,7 @@ def open_session(opening: Opening) -> OpenSession:
         raise
 
 
-def _open(opening: Opening) -> OpenSession:
+def _open(opening: Opening, queue: WorkQueue | None) -> OpenSession:
     settings, paths = opening.settings, opening.paths
     policy = choose_policy(settings, opening.policy)
     paths.ensure()
@@ -161,7 +165,7 @@ def _open(opening: Opening) -> OpenSession:
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
-        opened = _assemble(opening, policy, _Place(store, session, folder, lock, model, recorded, own))
+        opened = _assemble(opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own))
         undo.pop_all()
     return opened
 
@@ -181,7 +185,7 @@ class _Place:
     """The person's own agent."""
 
 
-def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
+def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
     bus, text = EventBus(), TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, _ready(place.own))
@@ -205,7 +209,7 @@ def _assemble(opening: Opening, policy: Policy, place: _Place) -> OpenSession:
     settings = opening.settings
     turns = Turns(
         history=history,
-        queue=WorkQueue(history.append),
+        queue=WorkQueue(history.append) if queue is None else queue,
         models=models,
         compactions=compactions,
         runner=runner,

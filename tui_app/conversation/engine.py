@@ -1,35 +1,70 @@
 """The conversation on a thread of its own, so that no screen ever waits for it.
 
 Loading the agent side takes seconds, and a long history makes single steps take tens of milliseconds. Both
-happen here, on an event loop in a second thread; the screen sends requests and receives records.
+happen here, on an event loop in a second thread; the screen calls it and receives records.
 """
 
 import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import CancelledError, Future
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tui_app.conversation.open_request import Opening
+from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.threads import DaemonThreads
-from tui_app.events import Notice, Record
+from tui_app.conversation.work import Work
+from tui_app.events import AssistantDelta, Notice, Record
+from tui_app.session.lock import SessionLocked
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
 
 T = TypeVar("T")
+GATHER_S = 1 / 40
+"""Streamed text is gathered for so many seconds: one frame of the transcript."""
 _log = logging.getLogger(__name__)
 
 
 class EngineStopped(Exception):
-    """The session was closed before a request could be served."""
+    """The session was closed before a call could be served."""
+
+
+class Inbox:
+    """Records on their way from the engine's thread to the loop that makes this, woken once for many."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._records: list[Record] = []
+        self._arrived = asyncio.Event()
+        self._woken = False
+
+    def put(self, record: Record) -> None:
+        """Hand a record over; called on the engine's thread."""
+        with self._lock:
+            self._records.append(record)
+            wake, self._woken = not self._woken, True
+        if wake and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    async def take(self) -> list[Record]:
+        """Wait for records and return all there are; streamed text is gathered for a moment first."""
+        await self._arrived.wait()
+        if isinstance(self._records[0].data, AssistantDelta):
+            await asyncio.sleep(GATHER_S)
+        with self._lock:
+            batch, self._records, self._woken = self._records, [], False
+        self._arrived.clear()
+        return batch
 
 
 class Engine:
-    """Opens one session and serves requests to it until stopped.
+    """One session, open on a thread of its own. All methods belong to one other thread, such as the screen's.
 
     Args:
         opening: Which session, with what settings.
@@ -37,63 +72,92 @@ class Engine:
     """
 
     def __init__(self, opening: Opening, deliver: Callable[[Record], None]) -> None:
-        self._opening = opening
-        self._deliver = deliver
+        self.queue = WorkQueue()
+        """What waits; it belongs to the caller's thread until the session begins."""
+        self.opened: OpenSession | None = None
+        self._opening, self._deliver = opening, deliver
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(DaemonThreads())
-        self._opened: Future[OpenSession] = Future()
-        # Nobody who waits for the session may cancel it for the others.
-        self._opened.set_running_or_notify_cancel()
+        self._found: Future[OpenSession] = _promise()
+        self._locked = False
+        """Whether another process writes the session."""
+        self._wanted = asyncio.Event()
+        self._session: OpenSession | None = None
+        self._living: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._closing = threading.Lock()
         self._over = False
         self._unwanted = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plimsoll-engine", daemon=True)
 
-    def start(self) -> "Future[OpenSession]":
-        """Begin loading; the future holds the open session or why it could not be opened."""
-        self._thread.start()
-        return self._opened
+    async def open(self) -> "OpenSession":
+        """Load and open the session; what waits is done from ``begin`` on.
 
-    def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> "Future[T]":
-        """Run a coroutine with the open session on the engine's loop, once it is open.
+        Raises:
+            SessionLocked: if another process writes it; this may be called again once :meth:`wanted` returns.
+            Exception: why the session could not be opened.
+        """
+        if self._thread.ident is None and not self._over:
+            self._thread.start()
+        try:
+            opened: OpenSession = await asyncio.wrap_future(self._schedule(self._open))
+        except Exception as error:
+            self._locked = isinstance(error, SessionLocked)
+            self._wanted.clear()
+            if not self._found.done():
+                self._found.set_exception(error)
+            raise
+        self.opened = opened
+        if not self._found.done():
+            self._found.set_result(opened)
+        return opened
 
-        Args:
-            request: Called with the open session.
+    def begin(self) -> None:
+        """Hand the queue over to the open session, which does from now on what waits."""
+        self.call(self._begin)
+
+    async def wanted(self) -> None:
+        """Wait until something is asked for although another process wrote the session."""
+        await self._wanted.wait()
+
+    async def session(self) -> "OpenSession":
+        """Wait for the open session; where another process wrote it, have it opened once more.
+
+        Raises:
+            Exception: why it could not be opened.
+            EngineStopped: if the engine was stopped before.
+        """
+        self._open_again()
+        return await asyncio.wrap_future(self._found)
+
+    def submit(self, work: Work) -> None:
+        """Ask for something that changes the conversation; before it is open that waits in the queue."""
+        if self.opened is not None:
+            self.call(self.opened.conversation.submit, work)
+        else:
+            self._open_again()
+            self.queue.add(work)
+
+    @overload
+    def call(self, function: Callable[..., Awaitable[T]], *args: Any) -> Future[T]: ...
+
+    @overload
+    def call(self, function: Callable[..., T], *args: Any) -> Future[T]: ...
+
+    def call(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Run a function or coroutine function of the open session on the engine's loop.
+
+        Until the session is open there is only the queue to call, which belongs to the caller's thread then.
 
         Returns:
-            A future for the outcome; it fails with what opening the session failed with, and with
-            :class:`EngineStopped` when the session is closed first.
+            A future for the outcome; it fails with :class:`EngineStopped` when the session is closed first.
+            What a plain function raises is logged as well: mostly nobody waits for it.
         """
-
-        async def serve() -> T:
-            try:
-                return await request(await asyncio.shield(asyncio.wrap_future(self._opened)))
-            except asyncio.CancelledError:
-                if self._stopping.is_set():
-                    raise EngineStopped from None
-                raise
-
-        with self._closing:
-            if not self._over:
-                return asyncio.run_coroutine_threadsafe(serve(), self._loop)
-        refused: Future[T] = Future()
-        refused.set_exception(EngineStopped())
-        return refused
-
-    def tell(self, request: "Callable[[OpenSession], object]") -> None:
-        """Run a function with the open session on the engine's loop; nothing is sent back.
-
-        What it raises is written to the program's log.
-        """
-
-        async def serve(opened: "OpenSession") -> None:
-            try:
-                request(opened)
-            except Exception:  # nobody waits for the outcome, and the next request must still be served
-                _log.exception("a request to the session failed")
-
-        self.ask(serve).add_done_callback(_seen)
+        if self.opened is not None:
+            return self._schedule(function, *args)
+        done = _promise()
+        done.set_result(function(*args))
+        return done
 
     async def stop(self, timeout_s: float = 3.0) -> None:
         """Close the session and end the thread.
@@ -103,6 +167,8 @@ class Engine:
                 process alive.
         """
         self._unwanted.set()
+        if not self._found.done():
+            self._found.set_exception(EngineStopped())
         if self._thread.ident is None:
             self._over = True
             self._loop.close()
@@ -111,6 +177,50 @@ class Engine:
             if not self._over:
                 self._loop.call_soon_threadsafe(self._stopping.set)
         await asyncio.to_thread(self._thread.join, timeout_s)
+
+    def _open_again(self) -> None:
+        if self._locked:
+            self._locked, self._found = False, _promise()
+            self._wanted.set()
+
+    def _schedule(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        async def serve() -> Any:
+            try:
+                outcome = function(*args)
+            except Exception:
+                _log.exception("a call of the session failed")
+                raise
+            try:
+                return await outcome if isawaitable(outcome) else outcome
+            except asyncio.CancelledError:
+                if self._stopping.is_set():
+                    raise EngineStopped from None
+                raise
+
+        with self._closing:
+            if not self._over:
+                return asyncio.run_coroutine_threadsafe(serve(), self._loop)
+        refused = _promise()
+        refused.set_exception(EngineStopped())
+        return refused
+
+    async def _open(self) -> "OpenSession":
+        from tui_app.conversation.assembly import open_session
+
+        # Loading cannot be interrupted; whoever left meanwhile does not wait for what would follow.
+        if self._unwanted.is_set():
+            raise EngineStopped
+        self._session = open_session(self._opening, self.queue)
+        self._session.bus.listen(self._deliver)
+        return self._session
+
+    def _begin(self) -> None:
+        if (opened := self._session) is not None:
+            self.queue.report = opened.conversation.history.append
+            self._living = asyncio.create_task(opened.live())
+            self._living.add_done_callback(partial(self._report_defect, opened.conversation.session))
+            if self.queue.labels:
+                opened.conversation.resume_queue()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -128,53 +238,32 @@ class Engine:
             self._loop.close()
 
     async def _live(self) -> None:
-        """The whole life of the session on this thread."""
-        try:
-            from tui_app.conversation.assembly import open_session
-
-            # Loading cannot be interrupted; whoever left meanwhile does not wait for what would follow.
-            opened = None if self._unwanted.is_set() else open_session(self._opening)
-        except Exception as error:  # whatever it is, the screen must be told, not the thread
-            self._opened.set_exception(error)
-            await self._stopping.wait()
-            return
-        if opened is None:
-            self._opened.set_exception(EngineStopped())
-            return
-        subscription = opened.conversation.watch()
-        forwarding = asyncio.create_task(self._forward(aiter(subscription)))
-        preparing = asyncio.create_task(opened.live())
-        preparing.add_done_callback(partial(self._tell_defect, opened.conversation.session))
-        self._opened.set_result(opened)
+        """Serve calls until the engine is stopped, then close the session."""
         await self._stopping.wait()
-        preparing.cancel()
-        await asyncio.gather(preparing, return_exceptions=True)
-        await opened.close()
-        await forwarding
+        if self._living is not None:
+            self._living.cancel()
+            await asyncio.gather(self._living, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
 
-    def _tell_defect(self, session: str, preparing: "asyncio.Task[None]") -> None:
+    def _report_defect(self, session: str, living: "asyncio.Task[None]") -> None:
         """Nobody waits for the preparing: a prompt does again what it needs of it."""
-        if not preparing.cancelled() and (error := preparing.exception()) is not None:
+        if not living.cancelled() and (error := living.exception()) is not None:
             _log.error("preparing the session failed", exc_info=error)
             text = f"The session is open, but not all of it could be prepared: {type(error).__name__}."
             told = Notice(text=f"{text} The log file tells more.")
             self._deliver(Record(seq=0, time=time.time(), session=session, data=told))
 
-    async def _forward(self, records: AsyncIterator[Record]) -> None:
-        async for record in records:
-            self._deliver(record)
-
     async def _refuse_waiting(self) -> None:
-        """End requests that came too late, and what else still runs, with what that starts while it ends."""
+        """End calls that came too late, and what else still runs, with what that starts while it ends."""
         while late := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
 
-def _seen(done: "Future[None]") -> None:
-    """Whoever opened the session hears why it failed, and a stopped engine serves nobody: no more to say."""
-    if not done.cancelled():
-        error = done.exception()
-        if error is not None and not isinstance(error, EngineStopped | CancelledError):
-            _log.debug("a request was not served: %s", error)
+def _promise() -> Future[Any]:
+    """A future that nobody who waits for it can cancel for the others."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future

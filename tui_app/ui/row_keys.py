@@ -79,14 +79,14 @@ def _can_undo(session: ChatSession, entry: Entry) -> bool:
 
 async def _parts(session: ChatSession, entry: Entry) -> frozenset[str]:
     """Which of the parts that begin or end with the row can be compacted."""
-    if session.read_only or not session.link.ready or entry.seq <= 0:
+    if session.read_only or session.conversation is None or entry.seq <= 0:
         return frozenset()
 
     async def look(opened: "OpenSession") -> frozenset[str]:
         may = opened.conversation.may_compact
         return frozenset(key for key, up_to in _PARTS.items() if may(part_of(entry, up_to=up_to)))
 
-    return await session.link.ask(look)
+    return await session.ask(look)
 
 
 # What is said, once, of a terminal that does not tell keys apart.

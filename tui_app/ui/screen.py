@@ -186,13 +186,13 @@ class ChatScreen(TellsFailures, Chat):
             case QueueView.Opened():
                 self.action_slash("/queue")
             case PromptEditor.NextWanted():
-                self.session.link.resume_queue()
+                self.session.steer()
             case PromptEditor.QuitWanted():
                 self.action_slash("/quit")
             case ReviewWanted(event=about):
                 review(self.app, self.session, about)
             case ApprovalBox.Answered(id=id, decision=decision):
-                self.session.link.answer(id, decision)
+                self.session.answer(id, decision)
             case ReviewOver(job=job):
                 close_review(self.app, job)
 

@@ -64,9 +64,9 @@ def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     gate = threading.Event()
     load = opening.open_session
 
-    def wait_and_load(request: Any) -> Any:
+    def wait_and_load(*request: Any) -> Any:
         assert gate.wait(LIMIT_S)
-        return load(request)
+        return load(*request)
 
     monkeypatch.setattr(opening, "open_session", wait_and_load)
     yield gate

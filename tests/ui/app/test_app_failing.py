@@ -111,7 +111,7 @@ async def test_a_log_that_refuses_while_a_turn_runs_hides_no_answer(
             await deck.says("Here I am.")
         else:
             await deck.says("database is locked")
-            await deck.until(lambda: not deck.app.chat.session.link._engine._thread.is_alive(), "its end")
+            await deck.until(lambda: not deck.app.chat.session.engine._thread.is_alive(), "its end")
             await deck.send("another")
             await deck.says("database is locked")
             assert deck.editor.text == "another"

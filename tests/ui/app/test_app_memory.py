@@ -29,7 +29,7 @@ async def test_lines_far_from_the_window_are_dropped_and_nothing_moves(served: D
         await deck.settle()
         painted, rows = pages._lines.size, deck.widget(Transcript)
         assert painted > 8 * height
-        assert await deck.app.chat.session.link.ask(_short) == "drop"
+        assert await deck.app.chat.session.ask(_short) == "drop"
         await deck.says("Memory is short")
         assert 0 < pages._lines.size <= 6 * height
         assert deck.widget(Transcript) == rows
@@ -46,7 +46,7 @@ async def test_what_is_on_screen_stays_when_nothing_above_was_ever_painted(serve
         await deck.ready()
         rows = deck.widget(Transcript)
         assert "word399" in rows
-        assert await deck.app.chat.session.link.ask(_short) == "drop"
+        assert await deck.app.chat.session.ask(_short) == "drop"
         await deck.says("Memory is short")
         deck.transcript.refresh()
         await deck.settle()

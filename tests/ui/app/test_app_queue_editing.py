@@ -11,7 +11,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.test_app_queue import asked, talking
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.ui.chat.link import Link
+from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.status import QueueView
 
@@ -53,14 +53,14 @@ async def test_one_is_edited_and_the_others_stay(served: Desk, fake_openai: Fake
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Lets the engine's answers through to who takes something out of the queue."""
-    answered, take = asyncio.Event(), Link.take
+    answered, take = asyncio.Event(), ChatSession.take
 
-    async def slow(link: Link, place: int, label: str) -> str:
-        text = await take(link, place, label)
+    async def slow(session: ChatSession, place: int, label: str) -> str:
+        text = await take(session, place, label)
         await answered.wait()
         return text
 
-    monkeypatch.setattr(Link, "take", slow)
+    monkeypatch.setattr(ChatSession, "take", slow)
     return answered
 
 

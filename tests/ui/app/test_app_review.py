@@ -110,7 +110,7 @@ async def test_a_queued_prompt_goes_on_behind_the_question(
 async def test_a_job_that_ends_otherwise_takes_its_question_along(served: Desk, session: str) -> None:
     async with shown(served.app(session)) as deck:
         screen = await asked(deck, "/compact --review")
-        deck.app.chat.session.link.cancel()
+        deck.app.chat.session.cancel()
         await deck.until(lambda: deck.app.screen is not screen, "the chat")
         await deck.says("Compaction cancelled. Nothing changed.")
 

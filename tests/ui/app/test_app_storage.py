@@ -23,7 +23,7 @@ async def test_full_disk(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.fallback = Text("Never asked.")
     async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.app.chat.session.link.ask(fill)
+        await deck.app.chat.session.ask(fill)
         await deck.send(LONG)
         await deck.until(lambda: deck.app.chat.session.state.notices, "a notice")
         await deck.idle()

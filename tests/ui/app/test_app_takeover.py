@@ -1,11 +1,13 @@
 """A second window of a session: read-only while the first one writes, and its writer once that is gone."""
 
+import asyncio
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Self
 
 import pytest
 
@@ -13,10 +15,9 @@ from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
-from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.work import Prompt
-from tui_app.events import PolicyChange, TurnEnd
+from tui_app.events import PolicyChange
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.chat import session as following
@@ -60,19 +61,21 @@ class Window:
 
     def __init__(self, desk: Desk, session: str) -> None:
         self._engine = Engine(desk.launch(session).opening(session), lambda record: None)
-        self._engine.start().result(LIMIT_S)
 
-    def say(self, text: str) -> None:
+    async def open(self) -> Self:
+        await self._engine.open()
+        self._engine.begin()
+        return self
+
+    async def say(self, text: str) -> None:
         """Have a whole turn."""
 
-        async def turn(opened: OpenSession) -> None:
-            watching = opened.conversation.watch()
-            opened.conversation.submit(Prompt(text))
-            async for record in watching:
-                if isinstance(record.data, TurnEnd):
-                    return
+        async def turn() -> None:
+            async for _ in opened.conversation.send(text):
+                pass
 
-        self._engine.ask(turn).result(LIMIT_S)
+        opened = await self._engine.session()
+        await asyncio.wrap_future(self._engine.call(turn))
 
     async def close(self) -> None:
         await self._engine.stop(LIMIT_S)
@@ -90,9 +93,9 @@ async def test_a_prompt_takes_over_from_a_window_that_was_closed_and_shows_what_
     served: Desk, fake_openai: FakeOpenAI, session: str
 ) -> None:
     fake_openai.add(Text("Low at nine."), Text("As I said."))
-    first = Window(served, session)
+    first = await Window(served, session).open()
     async with second(served, session) as deck:
-        first.say("and low tide?")
+        await first.say("and low tide?")
         await deck.send("sure?")
         assert deck.editor.text == "sure?"
         assert "shown read-only" in deck.status
@@ -167,7 +170,7 @@ async def test_compacting_in_a_second_window_waits_for_the_first_one_to_let_go(
         await deck.settle()
         assert "shown read-only" in deck.status
         assert (deck.queue, fake_openai.journal) == ([], [])
-        assert not deck.app.chat.session.link.ready
+        assert deck.app.chat.session.conversation is None
         lock.release()
         await deck.press("ctrl+g")
         await deck.says("Nothing to compact")
@@ -183,7 +186,7 @@ async def test_typing_is_enough_to_be_told_that_the_session_is_free(served: Desk
         await deck.press("question_mark")
         await deck.until(lambda: deck.status == FREE, FREE)
         assert deck.editor.text == "sure?"
-        assert not deck.app.chat.session.link.ready, "nothing was asked for"
+        assert deck.app.chat.session.conversation is None, "nothing was asked for"
 
 
 @pytest.mark.parametrize("command", ["/compact", "/undo", "/model offline:extractive", "/context"])
@@ -192,7 +195,7 @@ async def test_a_command_takes_over_too(served: Desk, session: str, command: str
     async with second(served, session) as deck:
         lock.release()
         await deck.send(command)
-        await deck.until(lambda: deck.app.chat.session.link.ready, "the agent side")
+        await deck.until(lambda: deck.app.chat.session.conversation, "the agent side")
         if command == "/context":
             await deck.says("esc close")
         assert not deck.app.chat.session.read_only
@@ -204,7 +207,7 @@ async def test_clearing_takes_over_once_it_is_confirmed(served: Desk, session: s
         lock.release()
         await deck.send("/clear")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
-        assert not deck.app.chat.session.link.ready
+        assert deck.app.chat.session.conversation is None
         await deck.press("y")
         await deck.says("Conversation cleared")
     assert served.agent_view(session) == []

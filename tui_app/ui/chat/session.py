@@ -16,8 +16,17 @@ from textual.worker import Worker, WorkerCancelled, get_current_worker
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.windows import LearntModels, resolve_window
+from tui_app.conversation.engine import Engine, Inbox
 from tui_app.conversation.work import Prompt, Work
-from tui_app.events import MemoryPressure, Record, SessionRestored, SessionRewind, TurnEnd, UserMessage
+from tui_app.events import (
+    MemoryPressure,
+    QueueChanged,
+    Record,
+    SessionRestored,
+    SessionRewind,
+    TurnEnd,
+    UserMessage,
+)
 from tui_app.paths import Paths
 from tui_app.session.drafts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
 from tui_app.session.event_heads import Head
@@ -28,8 +37,7 @@ from tui_app.session.port import SessionInfo, SessionNotFound
 from tui_app.session.preview import Preview, heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.stores import follow, open_store
-from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW, SettingsError
-from tui_app.ui.chat.link import Link
+from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW, ReviewMode, SettingsError
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import (
@@ -52,7 +60,9 @@ from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line
 from tui_app.usage import ContextWindow
 
 if TYPE_CHECKING:
+    from tui_app.conversation.approvals import Decision
     from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.conversation import Conversation
     from tui_app.session.port import Follower, SessionStore
 
 # What is said to the person on the chat screen: in the status row, and among the notices.
@@ -504,7 +514,10 @@ class ChatSession(Telling):
         presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy
         self.bodies = bodies
         bodies.announce(presenter.redraw)
-        self.link = Link(launch.opening(wanted))
+        self._inbox = Inbox()
+        self.engine = Engine(launch.opening(wanted), self._inbox.put)
+        self.engine.queue.report = self._show_early
+        self._review = launch.settings.review
         self._begun = ""
         """That the session goes on in another folder than its own; empty where it does not."""
         self.unsent = Unsent(launch.paths, launch.cwd)
@@ -523,6 +536,11 @@ class ChatSession(Telling):
     def is_leaving(self) -> bool:
         """Whether the person has asked for another session and may get it any moment."""
         return self.away is not None and not self.away.is_finished
+
+    @property
+    def conversation(self) -> "Conversation | None":
+        """What the engine's thread drives, to be called through it; None until the session is open."""
+        return self.engine.opened.conversation if self.engine.opened is not None else None
 
     @property
     def glyphs(self) -> Glyphs:
@@ -569,15 +587,14 @@ class ChatSession(Telling):
             self._refused = str(storage_error(error, self.launch.paths.database) or error)
             self.refuse(self._refused)
             # A turn may have begun: nobody would see what it does and costs.
-            await self.link.close()
+            await self.engine.stop()
             return
         self.presenter.update(self._with(model, policy))
         if self._begun:
             self.report(self._begun)
         worker = get_current_worker()
-        async for batch in self.link.records():
-            if worker.is_cancelled:
-                return
+        while not worker.is_cancelled:
+            batch = await self._inbox.take()
             self.bodies.note(batch)
             self.presenter.present(batch)
             for record in batch:
@@ -611,7 +628,10 @@ class ChatSession(Telling):
         taken_over = False
         while True:
             try:
-                self.id, model, policy = await self.link.open()
+                conversation = (await self.engine.open()).conversation
+                self.id, model, policy = conversation.session, conversation.model, conversation.policy
+                self.ask_about(self._review)
+                self.engine.begin()
             except SessionLocked as locked:
                 if not taken_over:
                     self.presenter.on_typing(self._look_again)
@@ -650,7 +670,7 @@ class ChatSession(Telling):
         self.refuse(WRITTEN_ELSEWHERE.format(who))
         looking_on.start()
         try:
-            await self.link.wanted()
+            await self.engine.wanted()
         finally:
             self._looking_on = None
             await looking_on.stop()
@@ -665,7 +685,7 @@ class ChatSession(Telling):
 
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
-        while text := self.link.take_back_early():
+        while text := self.engine.queue.take_last():
             self.presenter.give_back(text)
             self.unsent.given_back(text)
         locked: Locked = "elsewhere" if self._looking_on is not None else "unusable"
@@ -677,10 +697,39 @@ class ChatSession(Telling):
         if why := self.read_only:
             self.say(why)
             return False
-        self.link.submit(work)
-        if not self.state.turn and self.link.early:
-            self.presenter.update(loading(self.state, self.link.early))
+        self.engine.submit(work)
         return True
+
+    async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
+        """Have something looked up or done on the engine's thread, once the session is open.
+
+        Raises:
+            SessionLocked: if another process writes the session.
+            EngineStopped: if the session is closed first.
+        """
+        opened = await self.engine.session()
+        return await asyncio.wrap_future(self.engine.call(request, opened))
+
+    def ask_about(self, review: ReviewMode) -> None:
+        """Say which summaries wait for a decision: on a screen there is a user to decide."""
+        self._review = review
+        if self.conversation is not None:
+            self.engine.call(self.conversation.reviews.ask_about, review)
+
+    def cancel(self) -> None:
+        """Stop what is under way, one step at a time."""
+        if self.conversation is not None:
+            self.engine.call(self.conversation.cancel_step)
+
+    def steer(self) -> None:
+        """Let what waits go on after the step under way, or now if nothing is under way."""
+        if self.conversation is not None:
+            self.engine.call(self.conversation.steer)
+
+    def answer(self, id: str, decision: "Decision") -> None:
+        """Answer what a tool asks."""
+        if self.conversation is not None:
+            self.engine.call(self.conversation.tooling.approvals.decide, id, decision)
 
     def send(self, prompt: Prompt, pane: ChatPane) -> None:
         """Send a prompt; what cannot be sent stays in the editor."""
@@ -693,34 +742,30 @@ class ChatSession(Telling):
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back."""
-        if self.link.ready:
-            text = await self.link.take_back()
-        else:
-            text = self.link.take_back_early()
-            self._follow_early()
+        text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take_last))
         self.unsent.given_back(text)
         return text
 
     async def take(self, place: int, label: str) -> str:
         """Take what was shown at a place out of the queue; its text, empty when it has left since."""
-        text = await self.link.take(place, label)
+        text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take, place, label))
         self.unsent.given_back(text)
-        if not self.link.ready:
-            self._follow_early()
         return text
 
     def move(self, place: int, label: str, step: int) -> None:
         """Let what was shown at a place of the queue come earlier or later."""
-        self.link.move(place, label, step)
-        if not self.link.ready:
-            self._follow_early()
+        self.engine.call(self.engine.queue.move, place, label, step)
 
-    def _follow_early(self) -> None:
-        self.presenter.update(still_loading(self.state, self.link.early))
+    def _show_early(self, change: QueueChanged) -> None:
+        """Show what waits for the agent side."""
+        if len(change.prompts) <= len(self.state.queue):
+            self.presenter.update(still_loading(self.state, change.prompts))
+        elif not self.state.turn:
+            self.presenter.update(loading(self.state, change.prompts))
 
     async def close(self) -> None:
         """Leave the session."""
-        await self.link.close()
+        await self.engine.stop()
         self.bodies.close()
 
 
@@ -763,7 +808,7 @@ async def look_up(
     escape = f" {session.glyphs.separator} {way_out}"
     said = one_line(what, screen.app.size.width - len(escape)) + escape
     session.tell(said)
-    asked = asyncio.ensure_future(session.link.ask(request))
+    asked = asyncio.ensure_future(session.ask(request))
     # In a worker of its own: the person may give up waiting without ending the flow.
     waiting = screen.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
     try:

@@ -260,7 +260,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
 
 
 async def _view(session: ChatSession) -> ApprovalsView:
-    if not session.link.ready:
+    if session.conversation is None:
         settings = session.launch.settings
         known = rules_of(settings.approvals)
         return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
@@ -275,7 +275,7 @@ async def _view(session: ChatSession) -> ApprovalsView:
         ]
         return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, _misnamed(session, rules))
 
-    return await session.link.ask(read)
+    return await session.ask(read)
 
 
 def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[ApprovalRule, str]:
@@ -340,7 +340,9 @@ def _write(app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling
     value = json.dumps(unique, ensure_ascii=False) if unique else None
     if failed := desk.change(f"approvals.{ruling}", value):
         return failed
-    session.link.use_rules(rules_of(app.launch.settings.approvals))
+    if (conversation := session.conversation) is not None:
+        approvals = conversation.tooling.approvals
+        session.engine.call(approvals.use, rules_of(app.launch.settings.approvals))
     return ""
 
 
@@ -348,4 +350,4 @@ async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
     async def forget(opened: "OpenSession") -> None:
         opened.conversation.tooling.approvals.forget(rule)
 
-    await session.link.ask(forget)
+    await session.ask(forget)

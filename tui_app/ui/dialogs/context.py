@@ -636,7 +636,7 @@ class SessionContext:
         if self._session.read_only:
             return Outlook()
         try:
-            return await self._session.link.ask(look)
+            return await self._session.ask(look)
         except SessionLocked:
             return Outlook()
 
@@ -667,7 +667,8 @@ class SessionContext:
 
     def cancel_compaction(self) -> None:
         """Stop the compaction that is under way; a turn goes on."""
-        self._session.link.cancel_compaction()
+        if (conversation := self._session.conversation) is not None:
+            self._session.engine.call(conversation.cancel_compaction)
 
 
 def compacting_text(state: ChatState) -> str:

@@ -205,9 +205,9 @@ async def overview(session: ChatSession) -> Overview:
     async def look(opened: "OpenSession") -> Overview:
         return opened.extras.overview()
 
-    if session.read_only or not session.link.ready:
+    if session.read_only or session.conversation is None:
         return Overview()
-    return await session.link.ask(look)
+    return await session.ask(look)
 
 
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
@@ -228,7 +228,7 @@ async def _show_servers(app: "Host", session: ChatSession) -> None:
         return opened.extras.servers.statuses()
 
     async def read() -> Sequence[McpStatus]:
-        return await session.link.ask(servers)
+        return await session.ask(servers)
 
     async def reload(name: str) -> None:
         await _reload(session, [name])
@@ -252,7 +252,7 @@ async def _reload(session: ChatSession, names: list[str]) -> None:
     async def start(opened: "OpenSession") -> None:
         await opened.extras.servers.reload(names)
 
-    await session.link.ask(start)
+    await session.ask(start)
 
 
 async def show_skills(app: "Host", session: ChatSession) -> None:

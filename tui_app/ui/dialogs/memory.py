@@ -242,7 +242,7 @@ async def read_session_now(session: ChatSession) -> None:
         opened.remembering.run()
 
     session.say("Reading this session for the context board.")
-    await session.link.ask(run)
+    await session.ask(run)
 
 
 def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
@@ -296,7 +296,7 @@ async def _do(session: ChatSession, change: _Change) -> _Result:
             return _Result(told=f"Not kept: {refusal}.", refused=f"Not kept: {refusal}.")
 
     try:
-        return await session.link.ask(ask)
+        return await session.ask(ask)
     except (SessionNotFound, sqlite3.Error, OSError) as error:
         told = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
         return _Result(told=told, refused=told)

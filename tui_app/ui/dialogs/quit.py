@@ -36,7 +36,7 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
     if session.state.queue and editor.is_empty:
         editor.give_back(await session.take_back())
     elif session.state.busy:
-        session.link.cancel()
+        session.cancel()
     elif editor.has_focus and editor.is_empty and rewind_points(session.presenter.agent_view):
         _go_back(screen)
     else:
@@ -74,7 +74,7 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
     elif screen.pane.prompt.editor.clear_draft():
         screen.session.say(DRAFT_CLEARED)
     elif screen.session.state.busy:
-        screen.session.link.cancel()
+        screen.session.cancel()
     elif monotonic() - app.quit_asked < AGAIN_S:
         app.exit()
     else:

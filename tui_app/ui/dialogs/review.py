@@ -459,10 +459,11 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
             return
         write_on(app, wanted.typed)
         if wanted.focus is not None:
-            session.link.refocus(job, wanted.focus)
+            if session.conversation is not None:
+                session.engine.call(session.conversation.reviews.refocus, job, wanted.focus)
             screen = ReviewScreen(None, job=job, glyphs=session.glyphs)
-        elif not wanted.later:
-            session.link.decide(job, wanted.summary)
+        elif not wanted.later and session.conversation is not None:
+            session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
 
 
 def close_review(app: "Host", job: str) -> None:

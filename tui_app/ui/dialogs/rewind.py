@@ -310,13 +310,13 @@ async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
 
 
 async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
-    if session.read_only or not session.link.ready or not to:
+    if session.read_only or session.conversation is None or not to:
         return ()
 
     async def look(opened: "OpenSession") -> "Sequence[FileOutlook]":
         return await opened.conversation.tooling.files.outlook(to)
 
-    return await session.link.ask(look)
+    return await session.ask(look)
 
 
 # Compacting what was said, and taking back what was done to it: from a command, a key or a row.

@@ -240,7 +240,7 @@ class SettingsDesk:
         app.animation_level = "none" if still else "full"
         app.outside.bell_after_s = settings.bell_after_s
         if settings.review != before.review and app.chat.is_ready:
-            app.chat.session.link.ask_about(settings.review)
+            app.chat.session.ask_about(settings.review)
         pane = app.chat.pane
         if settings.timeline != before.timeline:
             pane.set_class(settings.timeline, "-timeline")
