@@ -12,15 +12,8 @@ from tests.servers.signals import Signal
 from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tool_results.stages import (
-    ARCHIVED,
-    IN_FILE,
-    NO_GAIN,
-    NO_RESULT,
-    UNREAD,
-    Relief,
-    Surroundings,
-)
+from tui_app.context.tool_results.scope import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
+from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits

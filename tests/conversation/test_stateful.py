@@ -26,7 +26,8 @@ from tui_app.context.counting.prices import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
-from tui_app.context.tool_results.stages import HandStage, Relief, Surroundings
+from tui_app.context.tool_results.scope import HandStage
+from tui_app.context.tool_results.stages import Relief, Surroundings
 from tui_app.context.view import safe_cuts, to_messages
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits

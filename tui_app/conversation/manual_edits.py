@@ -16,8 +16,10 @@ from tui_app.context.provenance.check import Utterance, mark_unconfirmed, uttera
 from tui_app.context.rewrite import Rewrite
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.transcript import message_text
+from tui_app.context.tool_results.archive import archive_by_hand
+from tui_app.context.tool_results.offload import offload_by_hand
 from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.tool_results.stages import NO_GAIN, HandStage, Refused, archive_by_hand, offload_by_hand
+from tui_app.context.tool_results.scope import NO_GAIN, HandStage, Refused
 from tui_app.context.view import Item, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook

@@ -1,6 +1,6 @@
 """Stage 3, archive: the oldest tool results become stubs, and one digest says what they held.
 
-The decision is in two steps, because a model may write the digest: :func:`to_archive` chooses, one of
+The decision is in two steps, because a model may write the digest: :func:`to_archive` chooses,
 :func:`heuristic_digest` or a model reading :func:`digest_input` writes, :func:`archived` builds the rewrite.
 """
 
@@ -24,7 +24,18 @@ from tui_app.context.tool_results.results import (
     rewrite_results,
     shorten,
 )
-from tui_app.context.tool_results.scope import call_of, newest_answers, paired, recalled, unsettled
+from tui_app.context.tool_results.scope import (
+    ARCHIVED,
+    NO_GAIN,
+    NO_RESULT,
+    UNREAD,
+    Refused,
+    call_of,
+    newest_answers,
+    paired,
+    recalled,
+    unsettled,
+)
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.context.view import Item, Pair
 from tui_app.tool_specs import SEARCH_HISTORY
@@ -46,16 +57,18 @@ _Leaving = tuple[Item, ResultPart, str]
 """A result that leaves: its message, the part, and its text."""
 
 
-def digest_lines(items: Sequence[Item], view: Sequence[Item], limit: int) -> str:
-    """One line a result: handle, tool, what it was about, what came of it, and how it begins and ends.
+def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+    """Say in one line a result what it held: handle, tool, what it was about, outcome, beginning and end.
 
     Secrets are masked: a digest outlives the results it speaks of.
 
     Args:
-        items: The messages whose results leave.
-        view: The whole view, in which the calls are found; without it the tools' names must do.
-        limit: Characters; of too many lines the first and the last ones stay.
+        items: What :func:`to_archive` has chosen.
+        settings: Its ``digest_chars`` is the limit; of too many lines the first and the last ones stay.
+        view: The view they were chosen from, in which their calls are found; without it only the tools' names
+            are known.
     """
+    limit = settings.digest_chars
     leaving, calls = _leaving(items), _calls(view)
     few, many = _LINE_CHARS[1], _LINE_CHARS[0]
     room = min(few, max(many, limit // max(1, len(leaving)) - 1))
@@ -70,21 +83,27 @@ def digest_lines(items: Sequence[Item], view: Sequence[Item], limit: int) -> str
     return shorten("\n".join([*lines[:first], _left_out(leaving[first:end]), *lines[end:]]), limit)
 
 
-def digest_material(items: Sequence[Item], view: Sequence[Item], limit: int) -> str:
-    """The results themselves for a model that writes the digest; secrets are masked.
+def digest_input(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+    """The chosen results as material for a model that writes the digest, with secrets masked.
 
     Args:
-        items: The messages whose results leave.
-        view: The whole view, in which the calls are found.
-        limit: Characters; results share them, and short ones leave room to long ones.
+        items: What :func:`to_archive` has chosen.
+        settings: Its ``llm_input_chars`` is the limit; short results leave room to long ones.
+        view: The view they were chosen from.
     """
+    limit = settings.llm_input_chars
     leaving, calls = _leaving(items), _calls(view)
     shown = _ends(len(leaving), limit // _SHORTEST_BLOCK // 2)
     chosen = [one for place, one in enumerate(leaving) if place in shown]
     headings = [f"{_heading(one, view, calls)}\n" for one in chosen]
     texts = [mask_secrets(shorten(text, _MASKED_CHARS)) for _, _, text in chosen]
     room = limit - sum(len(heading) + 2 for heading in headings) - _MARK_CHARS
-    shares = _shares([len(text) for text in texts], room)
+    # What a short text does not need of its share goes to the longer ones.
+    shares = [0] * len(texts)
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    for place, index in enumerate(order):
+        shares[index] = min(len(texts[index]), max(0, room) // (len(order) - place))
+        room -= shares[index]
     blocks = [
         heading + shorten(text, share) for heading, text, share in zip(headings, texts, shares, strict=True)
     ]
@@ -122,34 +141,23 @@ def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> 
     item, part, text = one
     pair, name = calls.get(id(part)), part.tool_name or ""
     title = _plain(name) if pair is None else call_title(name, call_of(view, pair).args_as_json_str())
-    return mask_secrets(f"#{item.key} {title} · {_note(part, text)}")
-
-
-def _note(part: ResultPart, text: str) -> str:
-    """What came of a call; of a result that another stage has cut, its real size and where it lies."""
     outcome = "error" if isinstance(part, RetryPromptPart) else _OUTCOMES.get(part.outcome, "error")
-    mark = mark_of(part)
-    if outcome != "success" or "length" not in mark:
-        return result_note(part.tool_name or "", text, outcome)
-    file = mark.get("file")
-    return f"{mark['length']:,} characters" + (f" in {file}" if file else "")
+    note, mark = result_note(part.tool_name or "", text, outcome), mark_of(part)
+    if outcome == "success" and "length" in mark:
+        # Of a result that another stage has cut, its real size and where it lies.
+        note = f"{mark['length']:,} characters" + (f" in {mark['file']}" if mark.get("file") else "")
+    return mask_secrets(f"#{item.key} {title} · {note}")
 
 
 def _line(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair], limit: int) -> str:
     text = one[2]
-    edges = list(dict.fromkeys(filter(None, (_first(text), _last(text)))))
+    first = mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0]
+    # More than is shown: half a secret is not recognised.
+    last = mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2]
+    edges = list(dict.fromkeys(filter(None, (_plain(first), _plain(last)))))
     said = _heading(one, view, calls)
     line = f"{said}: {' … '.join(edges)}" if edges else said
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
-
-
-def _first(text: str) -> str:
-    return _plain(mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0])
-
-
-def _last(text: str) -> str:
-    # More than is shown: half a secret is not recognised.
-    return _plain(mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2])
 
 
 def _plain(line: str) -> str:
@@ -165,16 +173,6 @@ def _fitting(lines: Sequence[str], room: int) -> int:
         if room < 0:
             return number
     return len(lines)
-
-
-def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """Divide room among texts evenly; what a short one does not need goes to the longer ones."""
-    shares = [0] * len(lengths)
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    for place, index in enumerate(order):
-        shares[index] = min(lengths[index], max(0, room) // (len(order) - place))
-        room -= shares[index]
-    return shares
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -257,29 +255,6 @@ def digest_message(digest: str) -> ModelRequest:
     )
 
 
-def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
-    """Say in one line a result what it held: handle, tool, what it was about, outcome, beginning and end.
-
-    Args:
-        items: What :func:`to_archive` has chosen.
-        settings: Its ``digest_chars`` is the limit; of too many lines the first and the last ones stay.
-        view: The view they were chosen from, in which their calls are found; without it only the tools' names
-            are known.
-    """
-    return digest_lines(items, view, settings.digest_chars)
-
-
-def digest_input(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
-    """The chosen results as material for a model that writes the digest, with secrets masked.
-
-    Args:
-        items: What :func:`to_archive` has chosen.
-        settings: Its ``llm_input_chars`` is the limit; short results leave room to long ones.
-        view: The view they were chosen from.
-    """
-    return digest_material(items, view, settings.llm_input_chars)
-
-
 def clip_digest(text: str, settings: Archive) -> str:
     """What a model wrote as the digest, at most ``llm_output_chars`` of it."""
     return shorten(text.strip(), settings.llm_output_chars)
@@ -307,9 +282,26 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
         results = sum(id(part) in known for part in parts)
         if results:
             free = all(id(part) in known and id(part) not in stays for part in parts)
-            yield _Visible(item, results, free and _would_shrink(item, parts))
+            stub = len(_stub(item, handles=True))
+            shrinks = any(text is not None and len(text) > stub for text in map(result_text, parts))
+            yield _Visible(item, results, free and shrinks)
 
 
-def _would_shrink(item: Item, parts: Sequence[ResultPart]) -> bool:
-    stub = len(_stub(item, handles=True))
-    return any(text is not None and len(text) > stub for text in map(result_text, parts))
+def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | Refused:
+    """Put stubs in place of the results of one message, with a digest written without a model.
+
+    Args:
+        items: The view.
+        item: The message in it.
+        settings: Sizes of the digest.
+    """
+    parts = [part for _, part in results_of(item)]
+    if not parts:
+        return Refused(NO_RESULT)
+    if all(map(is_archived, parts)):
+        return Refused(ARCHIVED)
+    newest = newest_answers(items, paired(items))
+    if any(id(part) in newest for part in parts):
+        return Refused(UNREAD)
+    rewrite = archived((item,), heuristic_digest((item,), settings, items))
+    return rewrite if rewrite.changes else Refused(NO_GAIN)

@@ -60,21 +60,19 @@ def normalise(
         if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
-            return _spilled(item, part, text, names, handles=handles)
+            file = SpillFile(
+                name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text)
+            )
+            notice = (
+                f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. "
+                f"Whole in {file.name} (sha256 {sha256_of(file.text)}); "
+                f"read it in parts with {READ_FILE.name} or {GREP.name}{recall(item.key, handles=handles)}]"
+            )
+            return Form(text=notice, note=file.name, file=file)
         cut = _cut(text, limits, item.key if handles else None)
         return Form(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
 
     return rewrite_results("normalise", items, decide)
-
-
-def _spilled(item: Item, part: ResultPart, text: str, names: SpillNames, *, handles: bool) -> Form:
-    file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
-    notice = (
-        f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. Whole in {file.name} "
-        f"(sha256 {sha256_of(file.text)}); read it in parts with {READ_FILE.name} or {GREP.name}"
-        f"{recall(item.key, handles=handles)}]"
-    )
-    return Form(text=notice, note=file.name, file=file)
 
 
 def _is_within(text: str, limits: NormaliseLimits) -> bool:
@@ -109,7 +107,8 @@ def _framed(text: str, kept: Kept, key: int | None, *, both: bool) -> str:
     # A line that is cut in the middle is in both pieces.
     kept_lines = min(lines, count_lines(head) + count_lines(tail))
     kept_chars = len(head) + len(tail)
-    way_back = "" if key is None else f"; {_rest(key, head)} reads what was left out"
+    on = "" if key is None else reads_on(key, head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
+    way_back = f"; {on} reads what was left out" if on else ""
     notice = (
         f"{_CUT}: kept {kept_lines:,} of {lines:,} lines, {kept_chars:,} of {chars:,} characters, "
         f"{byte_count(head) + byte_count(tail):,} of {size:,} bytes{way_back}]"
@@ -118,11 +117,6 @@ def _framed(text: str, kept: Kept, key: int | None, *, both: bool) -> str:
         return f"{_ended(head)}{notice}"
     mark = f"[… {max(0, lines - kept_lines):,} lines, {chars - kept_chars:,} characters left out here …]"
     return f"{_ended(head)}{mark}\n{_ended(tail)}{notice}"
-
-
-def _rest(key: int, head: str) -> str:
-    """The call that reads on where the kept beginning ends."""
-    return reads_on(key, head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
 
 
 def _ended(piece: str) -> str:
@@ -149,7 +143,11 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         return None
     keep = settings.keep_messages
     end = turn_start(items) if keep is None else last_messages(items, keep)
-    trimmed = _trimmed_form(settings.marker)
+    pieces = [
+        re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
+        for literal, name, _, _ in Formatter().parse(settings.marker)
+    ]
+    trimmed = re.compile("".join(pieces))  # what stands behind the head of a result that was trimmed before
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
         if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):
@@ -164,12 +162,3 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
     spared = unsettled(items)
     changes = tuple(change for change in rewrite.changes if change.key not in spared)
     return replace(rewrite, changes=changes) if changes else None
-
-
-def _trimmed_form(marker: str) -> re.Pattern[str]:
-    """What stands behind the head of a result that was trimmed before."""
-    pieces = [
-        re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
-        for literal, name, _, _ in Formatter().parse(marker)
-    ]
-    return re.compile("".join(pieces))

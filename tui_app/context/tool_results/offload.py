@@ -1,8 +1,8 @@
 """Stage 1, offload: a very large tool result goes to a file; its beginning and the way to the rest stay."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from tui_app.context.message_marks import mark_of
+from tui_app.context.message_marks import is_archived, mark_of
 from tui_app.context.policy import Offload
 from tui_app.context.rewrite import Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
@@ -16,7 +16,16 @@ from tui_app.context.tool_results.results import (
     results_of,
     rewrite_results,
 )
-from tui_app.context.tool_results.scope import newest_answers, paired, recalled
+from tui_app.context.tool_results.scope import (
+    ARCHIVED,
+    IN_FILE,
+    NO_GAIN,
+    NO_RESULT,
+    Refused,
+    newest_answers,
+    paired,
+    recalled,
+)
 from tui_app.context.view import Item
 from tui_app.tool_specs import GREP, READ_FILE
 
@@ -128,7 +137,18 @@ def _moved(
     size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
     way_back = recall(item.key, handles=handles)
     head = f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{way_back}]"
-    return Form(text=f"{head}\n{_preview(file.text, settings.preview_lines)}", note=file.name, file=file)
+    total, start = count_lines(file.text), 0
+    shown = min(settings.preview_lines, total)
+    preview = [f"First {shown:,} of {total:,} lines:"]
+    for _ in range(shown):
+        end = file.text.find("\n", start)
+        end = end if end >= 0 else len(file.text)
+        line, more = file.text[start : min(end, start + _LINE_CHARS)], end - start - _LINE_CHARS
+        preview.append(f"{line}… [{more:,} more characters in this line]" if more > 0 else line)
+        start = end + 1
+    if shown < total:
+        preview.append(f"[{total - shown:,} more lines]")
+    return Form(text="\n".join([head, *preview]), note=file.name, file=file)
 
 
 def _is_done(part: ResultPart) -> bool:
@@ -151,27 +171,22 @@ def _is_over(text: str, tokens: int, count: Callable[[str], int]) -> bool:
     return False
 
 
-def _preview(text: str, lines: int) -> str:
-    """The first lines, long ones clipped, and how many more there are."""
-    total = count_lines(text)
-    shown = [_clipped(line) for line in _first_lines(text, min(lines, total))]
-    left = total - len(shown)
-    heading = f"First {len(shown):,} of {total:,} lines:"
-    return "\n".join([heading, *shown, *([f"[{left:,} more lines]"] if left else [])])
+def offload_by_hand(
+    item: Item, original: Callable[[], Item], settings: Offload, names: SpillNames
+) -> Rewrite | Refused:
+    """Move the results of one message to files, as the tools returned them.
 
-
-def _first_lines(text: str, count: int) -> Iterator[tuple[str, int]]:
-    """The first lines, each no longer than can be shown, with its real length."""
-    start = 0
-    for _ in range(count):
-        end = text.find("\n", start)
-        end = end if end >= 0 else len(text)
-        yield text[start : min(end, start + _LINE_CHARS)], end - start
-        start = end + 1
-
-
-def _clipped(line: tuple[str, int]) -> str:
-    shown, length = line
-    return (
-        shown if len(shown) == length else f"{shown}… [{length - len(shown):,} more characters in this line]"
-    )
+    Args:
+        item: The message as it is shown.
+        original: Reads it as it was before any stage.
+        settings: How much of each result is shown.
+        names: Gives names to the files.
+    """
+    parts = [part for _, part in results_of(item)]
+    if not parts:
+        return Refused(NO_RESULT)
+    if all(map(is_archived, parts)):
+        return Refused(ARCHIVED)
+    if all("file" in mark_of(part) for part in parts):
+        return Refused(IN_FILE)
+    return offload_item(original(), settings, names) or Refused(NO_GAIN)

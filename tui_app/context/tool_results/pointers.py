@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter
 from posixpath import normpath
 from typing import Any, Literal
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_core import from_json, to_json
 
 from tui_app.context.facts.files import target_of
@@ -68,13 +69,16 @@ class FileCall:
 
 def file_call(part: ToolCallPart) -> FileCall | None:
     """Read a call; None when it writes to no file, or its arguments are broken."""
-    args = _arguments(part)
-    kind = "" if args is None else body_kind(part.tool_name, args.get("command"))
-    if args is None or not kind:
+    try:
+        args = from_json(part.args) if isinstance(part.args, str) else part.args
+    except ValueError:
+        return None
+    if not isinstance(args, dict) or not (kind := body_kind(part.tool_name, args.get("command"))):
         return None
     bodies = tuple(_bodies(kind, args))
     if kind == "patch":
-        paths = tuple(dict.fromkeys(path for body in bodies for path in _patched(body.text)))
+        found = (match for body in bodies for match in _PATCHED.finditer(body.text))
+        paths = tuple(dict.fromkeys((match[1] or match[2]).strip() for match in found))
     else:
         paths = tuple(filter(None, (target_of(args),)))
     return FileCall(args, paths, bodies) if paths else None
@@ -91,16 +95,6 @@ def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -
         return to_json(changed).decode()
     except ValueError:
         return None
-
-
-def _arguments(part: ToolCallPart) -> Mapping[str, Any] | None:
-    if not isinstance(part.args, str):
-        return part.args
-    try:
-        args = from_json(part.args)
-    except ValueError:
-        return None
-    return args if isinstance(args, dict) else None
 
 
 def _bodies(kind: BodyKind | Literal["patch"], args: Mapping[str, Any]) -> Iterator[Body]:
@@ -123,11 +117,6 @@ def _texts(args: Mapping[str, Any], names: tuple[str, ...], kind: BodyKind) -> I
         text = args.get(name)
         if isinstance(text, str):
             yield Body((name,), text, kind)
-
-
-def _patched(patch: str) -> Iterator[str]:
-    for match in _PATCHED.finditer(patch):
-        yield (match[1] or match[2]).strip()
 
 
 def _replaced(value: Any, place: Place, text: str) -> Any:
@@ -187,24 +176,21 @@ def pointers_to(
         new_name: Names a file for a body that is not there any more.
         preview_chars: Characters of its beginning that a pointer shows.
     """
-    found = (
-        _pointer(body, path, disk, new_name, preview_chars)
-        for body in bodies
-        if not _POINTER.fullmatch(body.text)
-    )
-    return [pointer for pointer in found if len(pointer.text) < len(pointer.body.text)]
-
-
-def _pointer(body: Body, path: str, disk: Disk, new_name: Callable[[], str], preview_chars: int) -> Pointer:
-    digest, file, where = sha256_of(body.text), None, f"in {path}"
-    if not disk.holds(path, body, digest):
-        file = SpillFile(name=new_name(), text=body.text)
-        where = f"written to {path} and kept in {file.name}"
-    text = (
-        f"{_OPENING}{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}, "
-        f"beginning with: {body.text[:preview_chars]}…]"
-    )
-    return Pointer(body, text, file)
+    found: list[Pointer] = []
+    for body in bodies:
+        if _POINTER.fullmatch(body.text):
+            continue
+        digest, file, where = sha256_of(body.text), None, f"in {path}"
+        if not disk.holds(path, body, digest):
+            file = SpillFile(name=new_name(), text=body.text)
+            where = f"written to {path} and kept in {file.name}"
+        text = (
+            f"{_OPENING}{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}, "
+            f"beginning with: {body.text[:preview_chars]}…]"
+        )
+        if len(text) < len(body.text):
+            found.append(Pointer(body, text, file))
+    return found
 
 
 _REPORT_OPENING = "[Report left out: "
@@ -246,35 +232,23 @@ def pointers(
     Returns:
         The smaller forms and files, or None when nothing can be pointed to.
     """
-    writes = _older_writes(items)
+    found: list[_Write] = []
+    for pair in paired(items):
+        result = pair.part
+        if isinstance(result, ToolReturnPart) and result.outcome == "success":
+            part = call_of(items, pair)
+            if call := file_call(part):
+                found.append(_Write(pair.call, part, call, result))
+    found.sort(key=attrgetter("index"))
+    start = turn_start(items)
+    newest = {target: write for write in found if write.index >= start for target in write.call.targets}
+    kept = {id(write.part) for write in newest.values()}
+    writes = [write for write in found if id(write.part) not in kept]
     calls, files = _point_calls(items, writes, settings, Disk(on_disk, contains), names)
     reports = _shorten_reports(items, writes, settings, handles=handles)
     by_key = {change.key: change for change in (*calls, *reports)}
     changes = tuple(by_key[item.key] for item in items if item.key in by_key)
     return Rewrite(stage="pointers", changes=changes, files=files) if changes else None
-
-
-def _older_writes(items: Sequence[Item]) -> list[_Write]:
-    """Successful writes, less the newest one of the present turn to each file."""
-    writes = sorted(_writes(items), key=_call_index)
-    start = turn_start(items)
-    newest = {target: write for write in writes if write.index >= start for target in write.call.targets}
-    kept = {id(write.part) for write in newest.values()}
-    return [write for write in writes if id(write.part) not in kept]
-
-
-def _writes(items: Sequence[Item]) -> Iterator[_Write]:
-    for pair in paired(items):
-        result = pair.part
-        if isinstance(result, ToolReturnPart) and result.outcome == "success":
-            part = call_of(items, pair)
-            call = file_call(part)
-            if call is not None:
-                yield _Write(pair.call, part, call, result)
-
-
-def _call_index(write: _Write) -> int:
-    return write.index
 
 
 def _point_calls(
@@ -295,21 +269,13 @@ def _point_calls(
             parts[id(write.part)] = replace(write.part, args=args)
             paths.setdefault(write.index, []).append(path)
             files += [pointer.file for pointer in found if pointer.file is not None]
-    changes = [
-        Change(
-            key=items[index].key,
-            message=_with_calls(items[index].message, parts),
-            note="; ".join(dict.fromkeys(named)),
-        )
-        for index, named in paths.items()
-    ]
+    changes: list[Change] = []
+    for index, named in paths.items():
+        message = items[index].message
+        if isinstance(message, ModelResponse):
+            message = replace(message, parts=[parts.get(id(part), part) for part in message.parts])
+        changes.append(Change(key=items[index].key, message=message, note="; ".join(dict.fromkeys(named))))
     return changes, tuple(files)
-
-
-def _with_calls(message: ModelMessage, calls: Mapping[int, ToolCallPart]) -> ModelMessage:
-    if not isinstance(message, ModelResponse):
-        return message
-    return replace(message, parts=[calls.get(id(part), part) for part in message.parts])
 
 
 def _shorten_reports(
@@ -319,7 +285,8 @@ def _shorten_reports(
     paths = {id(write.result): write.call.paths[0] for write in writes}
 
     def decide(item: Item, part: ResultPart, text: str) -> Form | None:
-        if id(part) not in paths or len(text) <= settings.result_chars or _is_done(part):
+        done = "pointers" in mark_of(part).get("stages", [])
+        if done or id(part) not in paths or len(text) <= settings.result_chars:
             return None
         size, back = length_of(part, text), recall(item.key, handles=handles)
         note = f"{_REPORT_OPENING}{part.tool_name} succeeded on {paths[id(part)]}; {size:,} characters{back}]"
@@ -327,7 +294,3 @@ def _shorten_reports(
 
     rewrite = rewrite_results("pointers", items, decide)
     return rewrite.changes if rewrite is not None else ()
-
-
-def _is_done(part: ResultPart) -> bool:
-    return "pointers" in mark_of(part).get("stages", [])

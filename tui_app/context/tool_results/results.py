@@ -49,7 +49,12 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
     changes: list[Change] = []
     files: list[SpillFile] = []
     for item in items:
-        forms = list(_forms(item, decide))
+        forms: list[tuple[int, ResultPart, str, Form]] = []
+        for place, part in results_of(item):
+            text = None if is_archived(part) else result_text(part)
+            form = decide(item, part, text) if text is not None else None
+            if form is not None and text is not None and len(form.text) < len(text):
+                forms.append((place, part, text, form))
         if not forms or not isinstance(item.message, ModelRequest):
             continue
         new = {place: _rewritten(part, text, form, stage) for place, part, text, form in forms}
@@ -59,15 +64,6 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
         message = replace(item.message, parts=parts)
         changes.append(Change(key=item.key, message=message, note="; ".join(notes)))
     return Rewrite(stage=stage, changes=tuple(changes), files=tuple(files)) if changes else None
-
-
-def _forms(item: Item, decide: Decide) -> Iterator[tuple[int, ResultPart, str, Form]]:
-    """Place, part, text and new form of each result that becomes smaller."""
-    for place, part in results_of(item):
-        text = None if is_archived(part) else result_text(part)
-        form = decide(item, part, text) if text is not None else None
-        if form is not None and text is not None and len(form.text) < len(text):
-            yield place, part, text, form
 
 
 def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
@@ -90,7 +86,16 @@ def result_text(part: ModelRequestPart) -> str | None:
         return None
     if isinstance(part.content, str):
         return part.content
-    return None if _holds_files(part.content) else _as_text(part.content)
+    if _holds_files(part.content):
+        return None
+    if part.content is None or part.content == []:
+        return ""
+    # As pydantic-ai sends it; what has no JSON form as Python writes it.
+    try:
+        text = _json(part.content)
+    except (ValueError, TypeError, RecursionError):
+        return to_json_text(part.content)
+    return str(from_json(text)) if text.startswith('"') else text
 
 
 def file_text(part: ResultPart, text: str) -> str:
@@ -155,17 +160,6 @@ def recall(key: int, *, handles: bool) -> str:
 def reads_on(key: int, line: int, offset: int) -> str:
     """The call that gives a message from there on."""
     return f'{SEARCH_HISTORY.name}(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
-
-
-def _as_text(content: Any) -> str:
-    """Content that is no text as pydantic-ai sends it; what has no JSON form as Python writes it."""
-    if content is None or content == []:
-        return ""
-    try:
-        text = _json(content)
-    except (ValueError, TypeError, RecursionError):
-        return to_json_text(content)
-    return str(from_json(text)) if text.startswith('"') else text
 
 
 def _json(content: Any, indent: int | None = None) -> str:

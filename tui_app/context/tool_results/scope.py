@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
@@ -73,11 +75,13 @@ def unsettled(items: Sequence[Item]) -> frozenset[int]:
     """
     runs = latest_runs(read_items(items)).values()
     failures = [run.action.key for run in runs if still_open(run)][-_FAILURES:]
-    return frozenset((*failures, *(item.key for item in items if _declined(item))))
-
-
-def _declined(item: Item) -> bool:
-    return any(isinstance(part, ToolReturnPart) and part.outcome == "denied" for part in item.message.parts)
+    declined = (
+        item.key
+        for item in items
+        for part in item.message.parts
+        if isinstance(part, ToolReturnPart) and part.outcome == "denied"
+    )
+    return frozenset((*failures, *declined))
 
 
 def _brings_back(call: ToolCallPart) -> bool:
@@ -88,3 +92,21 @@ def _brings_back(call: ToolCallPart) -> bool:
     if recalls == "by handle" and any(_HANDLE.fullmatch(text.strip()) for text in texts):
         return True
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)
+
+
+# What a person asks of one message: the stages' own decisions, or why they make no sense there.
+
+HandStage = Literal["archive", "offload"]
+"""Stages that a person can ask for."""
+NO_RESULT = "Only results of tools can be archived or put in a file."
+ARCHIVED = "This result is archived already."
+UNREAD = "The model has not read this result yet."
+IN_FILE = "This result is in a file already."
+NO_GAIN = "Nothing would be gained: what stands for it is as long."
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing is done, as a sentence for a person."""
+
+    reason: str

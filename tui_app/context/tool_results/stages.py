@@ -5,15 +5,13 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from tui_app.context.history import History
-from tui_app.context.message_marks import is_archived, mark_of
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.overflow.error_text import outline
-from tui_app.context.policy import Archive, Offload, Policy
+from tui_app.context.policy import Archive, Policy
 from tui_app.context.rewrite import Digest, Rewrite
 from tui_app.context.tool_results.archive import (
     archived,
@@ -23,10 +21,10 @@ from tui_app.context.tool_results.archive import (
     to_archive,
 )
 from tui_app.context.tool_results.normalise import normalise, trim
-from tui_app.context.tool_results.offload import offload, offload_item, offload_newest
+from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of
-from tui_app.context.tool_results.scope import newest_answers, paired, unread
+from tui_app.context.tool_results.results import ResultPart, SpillNames
+from tui_app.context.tool_results.scope import unread
 from tui_app.context.view import Item
 
 _LOG = logging.getLogger(__name__)
@@ -34,31 +32,19 @@ WORTH_IT = 0.05
 """Share of the window that a rewrite frees at least where it does not wait for more to change."""
 
 
-def _not_on_disk(_path: str) -> str | None:
-    return None
-
-
-def _holds_nothing(_path: str, _text: str) -> bool:
-    return False
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What the stages ask of the world around the conversation."""
 
-    checksum: Callable[[str], str | None] = _not_on_disk
+    checksum: Callable[[str], str | None] = lambda _path: None
     """SHA-256 of a file in the workspace as it is now; None when there is none."""
-    contains: Callable[[str, str], bool] = _holds_nothing
+    contains: Callable[[str, str], bool] = lambda _path, _text: False
     """Whether a file in the workspace holds a text."""
     digest: Callable[[str, int], Awaitable[Digest | None]] | None = None
     """Has a model write the digest of archived results, from that material in at most so many characters.
 
     Without it, and where it returns None or no text, the digest is written without a model."""
-    now: Callable[[], datetime] = _now
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     handles: bool = True
     """Whether the model has a tool that brings a message back by its handle."""
 
@@ -175,7 +161,15 @@ class Relief:
         oldest = to_archive(items, settings, batch_to=int(settings.cutoff * settings.batch))
         chosen = tuple(item for item in oldest if item.key not in exempt)
         if chosen:
-            written = await self._asked(chosen, settings, items)
+            written = Digest()
+            if settings.strategy == "llm" and self.around.digest is not None:
+                try:
+                    material = digest_input(chosen, settings, items)
+                    written = await self.around.digest(material, settings.llm_output_chars) or written
+                except Exception as error:
+                    # Whatever goes wrong there, the digest that needs no model will do.
+                    _LOG.warning("a digest was not written: %s", outline(error))
+                    _LOG.debug("a digest was not written", exc_info=error)
             if written.text.strip():
                 written = replace(written, text=clip_digest(written.text, settings))
             else:
@@ -183,19 +177,6 @@ class Relief:
                 written = replace(written, text=text, performed_by="heuristic")
             rewrite = archived(chosen, written.text, handles=self._handles)
             self._commit(replace(rewrite, written=written))
-
-    async def _asked(self, chosen: Sequence[Item], settings: Archive, view: Sequence[Item]) -> Digest:
-        """What a model wrote about all that leaves; no text where none did."""
-        if settings.strategy != "llm" or self.around.digest is None:
-            return Digest()
-        try:
-            material = digest_input(chosen, settings, view)
-            return await self.around.digest(material, settings.llm_output_chars) or Digest()
-        except Exception as error:
-            # Whatever goes wrong there, the digest that needs no model will do.
-            _LOG.warning("a digest was not written: %s", outline(error))
-            _LOG.debug("a digest was not written", exc_info=error)
-            return Digest()
 
     def _commit_batch(self, rewrite: Rewrite | None, batch: int | None) -> None:
         """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept.
@@ -213,22 +194,12 @@ class Relief:
         if batch is None or len(new) < batch:
             old = [item for item in self.history.items() if item.key in new]
             after = [replace(item, message=new[item.key]) for item in old]
-            freed = sum(map(self._tokens, old)) - sum(map(self._tokens, after))
-            if not self._spares(freed) and (batch is None or freed < self._worth_it):
+            freed = sum(map(self._weigh, old)) - sum(map(self._weigh, after))
+            usage, shares = self.history.usage(), self.policy.limit is None
+            spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
+            if not spares and (batch is None or freed < usage.window.limit * WORTH_IT):
                 return
         self._commit(rewrite)
-
-    def _spares(self, freed: int) -> bool:
-        """Whether so many tokens less keep a compaction from starting that would start else."""
-        usage, shares = self.history.usage(), self.policy.limit is None
-        return shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
-
-    @property
-    def _worth_it(self) -> float:
-        return self.history.usage().window.limit * WORTH_IT
-
-    def _tokens(self, item: Item) -> int:
-        return self.history.weigh(item).total
 
     def _commit(self, rewrite: Rewrite | None) -> None:
         """Apply a decision, less what a person has taken back; nothing where its files cannot be kept."""
@@ -242,62 +213,3 @@ class Relief:
             self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
         except OSError as error:
             _LOG.warning("the stage %s could not write its files: %s", rewrite.stage, error)
-
-
-# What a person asks of one message: the stages' own decisions, or why they make no sense there.
-
-HandStage = Literal["archive", "offload"]
-"""Stages that a person can ask for."""
-NO_RESULT = "Only results of tools can be archived or put in a file."
-ARCHIVED = "This result is archived already."
-UNREAD = "The model has not read this result yet."
-IN_FILE = "This result is in a file already."
-NO_GAIN = "Nothing would be gained: what stands for it is as long."
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why nothing is done, as a sentence for a person."""
-
-    reason: str
-
-
-def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | Refused:
-    """Put stubs in place of the results of one message, with a digest written without a model.
-
-    Args:
-        items: The view.
-        item: The message in it.
-        settings: Sizes of the digest.
-    """
-    parts = [part for _, part in results_of(item)]
-    if not parts:
-        return Refused(NO_RESULT)
-    if all(map(is_archived, parts)):
-        return Refused(ARCHIVED)
-    newest = newest_answers(items, paired(items))
-    if any(id(part) in newest for part in parts):
-        return Refused(UNREAD)
-    rewrite = archived((item,), heuristic_digest((item,), settings, items))
-    return rewrite if rewrite.changes else Refused(NO_GAIN)
-
-
-def offload_by_hand(
-    item: Item, original: Callable[[], Item], settings: Offload, names: SpillNames
-) -> Rewrite | Refused:
-    """Move the results of one message to files, as the tools returned them.
-
-    Args:
-        item: The message as it is shown.
-        original: Reads it as it was before any stage.
-        settings: How much of each result is shown.
-        names: Gives names to the files.
-    """
-    parts = [part for _, part in results_of(item)]
-    if not parts:
-        return Refused(NO_RESULT)
-    if all(map(is_archived, parts)):
-        return Refused(ARCHIVED)
-    if all("file" in mark_of(part) for part in parts):
-        return Refused(IN_FILE)
-    return offload_item(original(), settings, names) or Refused(NO_GAIN)
