@@ -25,7 +25,7 @@ from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
 from tui_app.context.rewrite import Digest
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser, Summariser, digest_request
+from tui_app.context.summaries.writer import ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, Spans, traced
 from tui_app.context.tool_results.stages import Surroundings
 from tui_app.context.window_limits import Limits
@@ -144,7 +144,7 @@ class _Writers(PlainHost):
     async def digest(self, material: str, chars: int) -> Digest | None:
         """Have the model write the digest of archived results; None where there is none yet."""
         writer = self._writer()
-        return None if writer is None else await digest_request(writer).ask(material, chars)
+        return None if writer is None else await writer.digest(material, chars)
 
     def _writer(self) -> ModelSummariser | None:
         model, limits, counter = self.asked(), self.limits, TokenCounter(self.text)

@@ -33,7 +33,7 @@ from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.rewrite import Digest
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser, Summariser, digest_request
+from tui_app.context.summaries.writer import ModelSummariser, Summariser
 from tui_app.context.view import Item, is_system
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
@@ -363,7 +363,7 @@ class SummaryWriters:
             What it wrote; None where there is no model to ask.
         """
         writer = self._of(self.automatic_model) or self._of(self.history.model)
-        return None if writer is None else await digest_request(writer, self.timeout_s).ask(material, chars)
+        return None if writer is None else await writer.digest(material, chars, self.timeout_s)
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""

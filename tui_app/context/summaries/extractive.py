@@ -7,6 +7,7 @@ else stands in the history word for word, so nothing can be invented. The same i
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from tui_app.context.facts.candidates import SHOWN, Candidate, Carried, Tier, bullets, candidates, take_apart
 from tui_app.context.facts.commands import FAILED
@@ -111,10 +112,14 @@ def choose(
     for order, candidate in enumerate(found):
         lowered = candidate.text.casefold()
         boost = _FOCUS_BOOST if any(word in lowered for word in focus) else 1.0
-        cost = _cost(candidate, folders[candidate.folder], count)
+        if candidate.folder and (neighbours := folders[candidate.folder]) > 1:
+            # Below its folder, with its part of the folder's line.
+            cost = count(candidate.below()) + 1 + -(-count(f"- {candidate.folder}\n") // neighbours)
+        else:
+            cost = count(candidate.line()) + 1
         waiting[candidate.tier].append((-candidate.weight * boost, order, candidate, cost))
     for ranked in waiting.values():
-        ranked.sort(key=_rank)
+        ranked.sort(key=itemgetter(0, 1))
     selection = _Selection(budget - sum(count(f"## {name}") + 2 for name in SHOWN), waiting)
     if budget < _LITTLE:
         selection.take(Tier.REQUEST, request_budget(budget))
@@ -124,29 +129,11 @@ def choose(
         selection.take(tier, int(budget * share))
     for tier in SHARES:
         selection.take(tier, selection.left)
-    return _without_told([candidate for _, candidate in sorted(selection.chosen, key=_order)])
-
-
-def _without_told(chosen: Sequence[Candidate]) -> list[Candidate]:
-    """The lines less those of commands told elsewhere: failed ones by their error, and the newest."""
+    chosen = [candidate for _, candidate in sorted(selection.chosen, key=itemgetter(0))]
+    # Commands are not told twice: failed ones by their error, and the newest.
     told = {one.text.partition(FAILED)[0] + _FAILED_COMMAND for one in chosen if one.tier is Tier.ERROR}
     told |= {one.text.removeprefix(LAST_DONE) for one in chosen if one.tier is Tier.STATE}
     return [one for one in chosen if one.tier is not Tier.COMMAND or one.text not in told]
-
-
-def _cost(candidate: Candidate, neighbours: int, count: Callable[[str], int]) -> int:
-    """Tokens of a line; of one that stands below its folder, with its part of the folder's line."""
-    if not candidate.folder or neighbours < 2:
-        return count(candidate.line()) + 1
-    return count(candidate.below()) + 1 + -(-count(f"- {candidate.folder}\n") // neighbours)
-
-
-def _rank(entry: _Ranked) -> tuple[float, int]:
-    return entry[0], entry[1]
-
-
-def _order(entry: tuple[int, Candidate]) -> int:
-    return entry[0]
 
 
 _BEGINNING = 400
@@ -188,7 +175,18 @@ def extractive_summary(
     found = candidates(reading, carried)
     found = [candidate.saying(mask_secrets(candidate.text)) for candidate in found]
     found = _fit_requests(found, request_budget(budget_tokens), count, words_beside)
-    return _within(choose(found, budget_tokens, count, _words(focus)), budget_tokens, count)
+    words = tuple(word for word in focus.casefold().split() if len(word) >= 3)
+    chosen = choose(found, budget_tokens, count, words)
+    priority = {tier: place for place, tier in enumerate(SHARES)}
+    # Token counts do not add up exactly, so the least important lines go until the whole fits.
+    while chosen:
+        text = _render(chosen)
+        if count(text) <= budget_tokens:
+            return text
+        by_value = sorted(chosen, key=lambda candidate: (priority[candidate.tier], -candidate.weight))
+        gone = {id(candidate) for candidate in by_value[len(by_value) * 9 // 10 :]}
+        chosen = [candidate for candidate in chosen if id(candidate) not in gone]
+    return ""
 
 
 def marker_summary(count_removed: int) -> str:
@@ -204,10 +202,6 @@ def marker_summary(count_removed: int) -> str:
     return f"[{count_removed} earlier {noun} removed to make room. No summary could be made.]"
 
 
-def _words(focus: str) -> tuple[str, ...]:
-    return tuple(word for word in focus.casefold().split() if len(word) >= 3)
-
-
 def _fit_requests(
     found: Sequence[Candidate], budget: int, count: Callable[[str], int], words_beside: int
 ) -> list[Candidate]:
@@ -215,7 +209,13 @@ def _fit_requests(
 
     Short ones leave what they do not need to the others.
     """
-    found = [_beginning(one, words_beside) if one.tier is Tier.REQUEST else one for one in found]
+    # One carried over may not stand whole beside the summary.
+    found = [
+        _quoted(one)
+        if one.tier is Tier.REQUEST and not one.carried and len(one.text) <= words_beside
+        else one
+        for one in found
+    ]
     costs = {place: count(c.line()) + 1 for place, c in enumerate(found) if c.tier is Tier.REQUEST}
     fitted = list(found)
     left = budget
@@ -226,11 +226,6 @@ def _fit_requests(
             fitted[place] = _clipped(short, count(short.line()) + 1, share, count)
         left -= min(costs[place], share)
     return fitted
-
-
-def _beginning(request: Candidate, words_beside: int) -> Candidate:
-    """A request as it is quoted when it stands whole beside the summary, as one carried over may not."""
-    return request if request.carried or len(request.text) > words_beside else _quoted(request)
 
 
 def _quoted(request: Candidate) -> Candidate:
@@ -249,19 +244,6 @@ def _clipped(candidate: Candidate, cost: int, share: int, count: Callable[[str],
         if cost <= share or characters < 40:
             return shorter
     return candidate
-
-
-def _within(chosen: list[Candidate], budget: int, count: Callable[[str], int]) -> str:
-    """Render; token counts do not add up exactly, so the least important lines go until the whole fits."""
-    priority = {tier: place for place, tier in enumerate(SHARES)}
-    while chosen:
-        text = _render(chosen)
-        if count(text) <= budget:
-            return text
-        by_value = sorted(chosen, key=lambda candidate: (priority[candidate.tier], -candidate.weight))
-        gone = {id(candidate) for candidate in by_value[len(by_value) * 9 // 10 :]}
-        chosen = [candidate for candidate in chosen if id(candidate) not in gone]
-    return ""
 
 
 def _render(chosen: Sequence[Candidate]) -> str:

@@ -39,18 +39,9 @@ class ExtractiveSummariser:
             SummaryFailed: if not even one line has room, and a marker would wipe an earlier summary out.
         """
         progress(1, 1, 0)
-        text = await asyncio.to_thread(self._write, task)
-        performed_by = "heuristic"
-        if not text.strip() and task.previous.strip():
-            raise SummaryFailed(NO_ROOM)
-        if not text.strip():
-            text, performed_by = marker_summary(len(task.items)), "marker"
-        progress(1, 1, self.count(text))
-        return Summary(text=text, performed_by=performed_by, model=self.model_name)
-
-    def _write(self, task: SummaryTask) -> str:
         whole = task.whole or Unabridged(items=task.items)
-        return extractive_summary(
+        text = await asyncio.to_thread(
+            extractive_summary,
             whole.items,
             in_sight=whole.in_sight,
             budget_tokens=task.budget_tokens,
@@ -61,3 +52,10 @@ class ExtractiveSummariser:
             # and three characters of those are taken for a token.
             words_beside=task.budget_tokens * 4 // 3,
         )
+        performed_by = "heuristic"
+        if not text.strip() and task.previous.strip():
+            raise SummaryFailed(NO_ROOM)
+        if not text.strip():
+            text, performed_by = marker_summary(len(task.items)), "marker"
+        progress(1, 1, self.count(text))
+        return Summary(text=text, performed_by=performed_by, model=self.model_name)

@@ -270,25 +270,24 @@ def transcript(items: Iterable[Item], mask: Callable[[str], str], limit: int = R
         mask: Takes the secrets out of a text.
         limit: Characters of a tool result that are shown.
     """
-    masked = (_masked(item, mask) for item in items)
+    masked: list[Item] = []
+    for item in items:
+        message = item.message
+        if isinstance(message, ModelRequest) and any(map(_is_long, message.parts)):
+            # Before they are clipped: half a key does not look like one.
+            parts = [_masked(part, mask) for part in message.parts]
+            masked.append(replace(item, message=replace(message, parts=parts)))
+        else:
+            masked.append(item)
     return [quoted_message(mask(line)) for line in transcript_lines(masked, limit)]
-
-
-def _masked(item: Item, mask: Callable[[str], str]) -> Item:
-    """The item with long results masked before they are clipped: half a key does not look like one."""
-    message = item.message
-    if not isinstance(message, ModelRequest) or not any(map(_is_long, message.parts)):
-        return item
-    parts = [_masked_result(part, mask) if _is_long(part) else part for part in message.parts]
-    return replace(item, message=replace(message, parts=parts))
 
 
 def _is_long(part: ModelRequestPart) -> bool:
     return isinstance(part, ToolReturnPart) and len(part.model_response_str()) > _SHORT
 
 
-def _masked_result(part: ModelRequestPart, mask: Callable[[str], str]) -> ModelRequestPart:
-    if not isinstance(part, ToolReturnPart):
+def _masked(part: ModelRequestPart, mask: Callable[[str], str]) -> ModelRequestPart:
+    if not isinstance(part, ToolReturnPart) or not _is_long(part):
         return part
     files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
     text = mask(part.model_response_str()) + files

@@ -29,12 +29,14 @@ def prompt_text(part: UserPromptPart) -> str:
     """What a person typed, with attachments named instead of shown."""
     if isinstance(part.content, str):
         return part.content
-    return "\n".join(piece if isinstance(piece, str) else _named(piece) for piece in part.content)
-
-
-def _named(piece: object) -> str:
-    path = file_name(piece)
-    return f"[attached file {path}]" if path else f"[{type(piece).__name__}]"
+    lines: list[str] = []
+    for piece in part.content:
+        if isinstance(piece, str):
+            lines.append(piece)
+        else:
+            path = file_name(piece)
+            lines.append(f"[attached file {path}]" if path else f"[{type(piece).__name__}]")
+    return "\n".join(lines)
 
 
 def clip(text: str, limit: int | None) -> str:
@@ -65,21 +67,6 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
         part: Any part of a request or response.
         limit: Characters of a tool result to show; None shows all.
     """
-    if (talk := _talk(part)) is not None:
-        return talk
-    match part:
-        case ToolCallPart():
-            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
-        case ToolReturnPart():
-            return f"Tool result {part.tool_name} ({part.outcome}): {clip(_result(part), limit)}"
-        case RetryPromptPart():
-            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
-        case _:
-            return f"[{part.part_kind}]"
-
-
-def _talk(part: ModelRequestPart | ModelResponsePart) -> str | None:
-    """Parts that are words; None for all others."""
     match part:
         case UserPromptPart():
             return f"User: {prompt_text(part)}"
@@ -91,14 +78,16 @@ def _talk(part: ModelRequestPart | ModelResponsePart) -> str | None:
             return f"Summary of what came before:\n{text}" if text else ""
         case ThinkingPart():
             return ""
+        case ToolCallPart():
+            return f"Tool call {part.tool_name}: {part.args_as_json_str()}"
+        case ToolReturnPart():
+            files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
+            text = clip(part.model_response_str() + files, limit)
+            return f"Tool result {part.tool_name} ({part.outcome}): {text}"
+        case RetryPromptPart():
+            return f"Tool error {part.tool_name or ''}: {clip(part.model_response(), limit)}"
         case _:
-            return None
-
-
-def _result(part: ToolReturnPart) -> str:
-    """What a tool answered, with files named instead of shown."""
-    files = "".join(f"\n[{type(file).__name__}]" for file in part.files)
-    return part.model_response_str() + files
+            return f"[{part.part_kind}]"
 
 
 def message_text(message: ModelMessage, limit: int | None = None) -> str:
