@@ -19,10 +19,7 @@ def why_not_whole(answer: ModelResponse) -> str:
     """
     if reason := _ENDINGS.get(answer.finish_reason):
         return reason
-    return CUT_OFF if answer.state != "complete" or _ended_unsaid(answer) else ""
-
-
-def _ended_unsaid(answer: ModelResponse) -> bool:
     taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
     said = (answer.provider_details or {}).get("finish_reason")
-    return taken_for_whole and not said and not answer.usage.has_values()
+    unsaid = taken_for_whole and not said and not answer.usage.has_values()
+    return CUT_OFF if answer.state != "complete" or unsaid else ""

@@ -53,13 +53,11 @@ _TOKEN_USER = re.compile(r"(?<=://)(?P<user>[A-Za-z0-9._~%+-]{20,255})(?=(?::[^\
 def mask_headers(text: str) -> str:
     """Mask what stands in headers and addresses; see ``mask_secrets``."""
     if "ookie" in text or "COOKIE" in text:
-        text = _COOKIES.sub(_masked_cookies, text)
+        text = _COOKIES.sub(
+            lambda found: found["name"] + ";".join(map(_masked_cookie, found["pairs"].split(";"))), text
+        )
     text = _SIGNATURE.sub(rf"\g<name>{MASK}", text)
-    return _TOKEN_USER.sub(_masked_user, text)
-
-
-def _masked_cookies(match: re.Match[str]) -> str:
-    return match["name"] + ";".join(map(_masked_cookie, match["pairs"].split(";")))
+    return _TOKEN_USER.sub(lambda user: MASK if looks_random(user["user"]) else user[0], text)
 
 
 def _masked_cookie(pair: str) -> str:
@@ -69,10 +67,6 @@ def _masked_cookie(pair: str) -> str:
     if len(value) < _SHORTEST_COOKIE or name.strip().casefold() in _ATTRIBUTES or PLACEHOLDER.match(value):
         return pair
     return f"{name}{equals}{MASK}{rest[len(value) :]}"
-
-
-def _masked_user(match: re.Match[str]) -> str:
-    return MASK if looks_random(match["user"]) else match[0]
 
 
 # Secrets that commands are given: by a short option, or as a word of their own.
@@ -201,7 +195,7 @@ _TYPE = re.compile(r"(?i)(?:xs:)?(?:string|text|str|password|secret)$")
 
 def mask_in_place(text: str) -> str:
     """Mask what stands where secrets stand; see ``mask_secrets``."""
-    text = _AUTHORISED.sub(_masked_header, text)
+    text = _AUTHORISED.sub(_masked, text)
     text = _WEBHOOK.sub(rf"\1{MASK}", text)
     text = _ACCOUNT_KEY.sub(rf"\1{MASK}", text)
     text = _OPTION.sub(_masked_option, text)
@@ -209,10 +203,6 @@ def mask_in_place(text: str) -> str:
     text = _NEXT_LINE.sub(_masked_line, text)
     text = _ELEMENT.sub(_masked_element, text)
     return _CONTINUED.sub(rf"\1{MASK}", text)
-
-
-def _masked_header(match: re.Match[str]) -> str:
-    return match[0] if PLACEHOLDER.match(match["value"]) else match["name"] + MASK
 
 
 def _masked_option(match: re.Match[str]) -> str:

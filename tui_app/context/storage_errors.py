@@ -49,21 +49,18 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
     Returns:
         The explanation, to be raised or shown; None for an error of another kind.
     """
-    return next((told for one in chain(error) if (told := _explained(one, database)) is not None), None)
-
-
-def _explained(error: BaseException, database: Path | None) -> StorageError | None:
-    match error:
-        case StorageError():
-            return error
-        case sqlite3.Error():
-            return _by_code(error, database)
-        case OSError() if error.errno in _FULL:
-            return _full(_named(error, database))
-        case OSError() if error.errno in _UNUSABLE:
-            return _unusable(_named(error, database), error.strerror or str(error))
-        case _:
-            return None
+    for one in chain(error):
+        match one:
+            case StorageError():
+                return one
+            case sqlite3.Error():
+                if (told := _by_code(one, database)) is not None:
+                    return told
+            case OSError() if one.errno in _FULL:
+                return _full(_named(one, database))
+            case OSError() if one.errno in _UNUSABLE:
+                return _unusable(_named(one, database), one.strerror or str(one))
+    return None
 
 
 def _named(error: OSError, database: Path | None) -> str:
@@ -82,7 +79,12 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     if code in _SQLITE_UNUSABLE:
         return _unusable(file, str(error))
     if code in _SQLITE_UNREADABLE or isinstance(error, ForeignDatabase):
-        return _unreadable(str(database or file), error)
+        saving = "To save what can be read: plimsoll doctor --repair. "
+        return StorageError(
+            f"Not a readable Plimsoll database: {database or file} ({error}).",
+            f"Nothing was deleted. {saving if code == sqlite3.SQLITE_CORRUPT else ''}"
+            "Move it away, with any -wal and -shm file beside it, and start again.",
+        )
     if str(error) == _NO_JSON:
         told = f"An event in {file} is damaged, and its session with it."
         return StorageError(told, "Nothing was deleted, and every other session can be used.")
@@ -110,15 +112,6 @@ def _unusable(what: str, reason: str) -> StorageError:
     return StorageError(
         f"{what[0].upper()}{what[1:]} cannot be used: {reason}.",
         "Everything saved before is kept. Check that the disk has room and lets you write, then try again.",
-    )
-
-
-def _unreadable(what: str, reason: BaseException) -> StorageError:
-    damaged = getattr(reason, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-    saving = "To save what can be read: plimsoll doctor --repair. " if damaged else ""
-    return StorageError(
-        f"Not a readable Plimsoll database: {what} ({reason}).",
-        f"Nothing was deleted. {saving}Move it away, with any -wal and -shm file beside it, and start again.",
     )
 
 

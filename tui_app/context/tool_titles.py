@@ -20,8 +20,11 @@ _FAILED_COMMAND = re.compile(r"Exit code (?!0\b)-?\d+|Timed out after |Ended by 
 
 def call_title(name: str, args_json: str) -> str:
     """Say what a call asks for: ``grep "sunday"``, ``read_file import.py 1-120``."""
-    args = _arguments(args_json)
-    detail = _detail(tool_spec(name).title, args) if args is not None else _plain(args_json)
+    try:
+        args = json.loads(args_json) if args_json.strip() else {}
+    except (ValueError, RecursionError):
+        args = None  # a call cut off while it was streamed
+    detail = _detail(tool_spec(name).title, args) if isinstance(args, dict) else _plain(args_json)
     return _cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
 
 
@@ -40,19 +43,12 @@ def command_failed(name: str, result_text: str) -> bool:
 _FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}
 
 
-def _arguments(args_json: str) -> dict[str, Any] | None:
-    if not args_json.strip():
-        return {}
-    try:
-        args = json.loads(args_json)
-    except (ValueError, RecursionError):
-        return None  # a call cut off while it was streamed
-    return args if isinstance(args, dict) else None
-
-
 def _detail(title: Title | None, args: dict[str, Any]) -> str:
     if title is None:
-        return " ".join(_plain(_short_path(value)) for value in _telling(args))
+        # What every agent's tools are known by, else all that are not switches.
+        known = [args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]]
+        others = (value for value in args.values() if not (value is None or isinstance(value, bool)))
+        return " ".join(_plain(_short_path(value)) for value in known[:2] or others)
     shown = _plain(args.get(title.argument, title.default))
     place = _plain(args.get(title.place, ".")) if title.place else ""
     return (
@@ -60,14 +56,6 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         + ("" if place in (".", "") else f" in {place}")
         + (_range(args) if title.paged else "")
     )
-
-
-def _telling(args: dict[str, Any]) -> list[Any]:
-    """The arguments worth a title: those every agent's tools are known by, else all that are not switches."""
-    known = [args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]]
-    return known[:2] or [
-        value for value in args.values() if value is not None and not isinstance(value, bool)
-    ]
 
 
 def _short_path(value: Any) -> Any:

@@ -332,7 +332,8 @@ def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], 
     if recent.tokens:
         return choose_boundary(items, recent.tokens, tokens)
     wanted = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
-    return _safe_at_or_before(items, wanted)
+    safe = safe_cuts(items)
+    return next(place for place in range(wanted, -1, -1) if safe[place])
 
 
 def _unanswered(items: Sequence[Item]) -> int:
@@ -345,11 +346,6 @@ def _unanswered(items: Sequence[Item]) -> int:
     return 0
 
 
-def _safe_at_or_before(items: Sequence[Item], index: int) -> int:
-    safe = safe_cuts(items)
-    return next(place for place in range(index, -1, -1) if safe[place])
-
-
 def first_run(items: Sequence[Item]) -> int:
     """Index behind the first answer with text and all that belongs to its calls; 0 without such an answer.
 
@@ -359,14 +355,11 @@ def first_run(items: Sequence[Item]) -> int:
     for index, item in enumerate(items):
         if is_summary(item.message):
             return 0
-        if isinstance(item.message, ModelResponse) and _has_text(item.message):
+        texts = (part for part in item.message.parts if isinstance(part, TextPart))
+        if any(text.content.strip() for text in texts):
             end = next(place for place in range(index + 1, len(safe)) if safe[place])
             return 0 if any(is_summary(each.message) for each in items[:end]) else end
     return 0
-
-
-def _has_text(message: ModelResponse) -> bool:
-    return any(isinstance(part, TextPart) and part.content.strip() for part in message.parts)
 
 
 def split_at(

@@ -80,19 +80,13 @@ class Limits:
         )
 
     def _announced(self, model: Model) -> ContextWindow:
-        return resolve_window(
-            setting=self.setting,
-            learnt=self._limit(self._learnt_key(model)),
-            server=self.server.get(self.model_key(model)),
-            model=model.context_window,
-        )
-
-    def _limit(self, key: str) -> int | None:
-        """The window that an error has named, as far as it is believed now."""
+        key = self._learnt_key(model)
         suspected = self._suspected.get(key)
-        known = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
+        named = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
         # A file may hold what was believed when smaller windows still were.
-        return known if known is not None and known >= SMALLEST_WINDOW else None
+        learnt = named if named is not None and named >= SMALLEST_WINDOW else None
+        server = self.server.get(self.model_key(model))
+        return resolve_window(setting=self.setting, learnt=learnt, server=server, model=model.context_window)
 
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
@@ -176,13 +170,10 @@ class Limits:
         if again and size <= limit and not told.requested:
             # The request kept to it and was refused all the same: that was not the reason.
             return
-        if again or (told.requested or 0) > limit or limit == self.learnt.limit(key):
-            self._learn_limit(key, limit)
-        else:
+        if not again and (told.requested or 0) <= limit and limit != self.learnt.limit(key):
             self._suspected[key] = Suspicion(limit)
-
-    def _learn_limit(self, key: str, limit: int) -> None:
-        """Believe a named limit; one that answers or an earlier one speak against when it is named again."""
+            return
+        # One that answers or an earlier one speak against is believed when it is named again.
         doubtful = max(self._answered.get(key, 0), (self.learnt.limit(key) or 0) // _LOWERED_AGAIN)
         if limit < doubtful and self._doubted.get(key) != limit:
             self._doubted[key] = limit
@@ -207,19 +198,17 @@ class Limits:
     def _refused(self, model: Model, told: ContextOverflow, counted: int) -> Ceiling | None:
         """The ceiling after a refusal; None where the window alone makes the next request smaller."""
         believed, announced = round(counted * self.factor(model)), self._announced(model).effective
-        target = self._next_size(model, told, believed)
-        if target >= self.window(model).effective:
+        window = self.window(model).effective
+        # The largest request, in tokens of our estimate, that is worth sending.
+        if told.limit and told.requested and told.requested > told.limit:
+            room = min(resolve_window(setting=told.limit).effective, announced)
+            target = int(believed * min(1.0, room / told.requested) * _MARGIN)
+        else:
+            target = int(min(believed, window) * _STEPS[self._failures.get(self.model_key(model), 0)])
+        if target >= window:
             return None
         # A limit that the request kept to by our count explains nothing: then the room must grow.
         return Ceiling.refused(target, announced, named=told.limit is not None and believed > announced)
-
-    def _next_size(self, model: Model, told: ContextOverflow, believed: int) -> int:
-        """Largest request, in tokens of our estimate, that is worth sending after a refusal."""
-        if told.limit and told.requested and told.requested > told.limit:
-            room = min(resolve_window(setting=told.limit).effective, self._announced(model).effective)
-            return int(believed * min(1.0, room / told.requested) * _MARGIN)
-        step = _STEPS[self._failures.get(self.model_key(model), 0)]
-        return int(min(believed, self.window(model).effective) * step)
 
 
 def most(window: ContextWindow) -> int:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from tui_app.context.counting.tally import SMALLEST_SHARE
 from tui_app.usage import ContextWindow
@@ -194,16 +193,16 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
     models = data.get("models") if isinstance(data, dict) else None
     if not isinstance(models, dict):
         return {}
-    return {name: _lesson(entry) for name, entry in models.items() if isinstance(entry, dict)}
-
-
-def _lesson(entry: dict[str, Any]) -> _Lesson:
-    factor, limit = _number(entry.get("factor")), _number(entry.get("limit"))
-    return _Lesson(
-        # Clamped first: a whole number in the file may be too large for a float.
-        factor=float(_clamp(factor)) if factor is not None else None,
-        limit=limit if isinstance(limit, int) and limit <= _LIMIT_MAX else None,
-    )
+    lessons: dict[str, _Lesson] = {}
+    for name, entry in models.items():
+        if isinstance(entry, dict):
+            factor, limit = _number(entry.get("factor")), _number(entry.get("limit"))
+            lessons[name] = _Lesson(
+                # Clamped first: a whole number in the file may be too large for a float.
+                factor=float(_clamp(factor)) if factor is not None else None,
+                limit=limit if isinstance(limit, int) and limit <= _LIMIT_MAX else None,
+            )
+    return lessons
 
 
 def _number(value: object) -> int | float | None:

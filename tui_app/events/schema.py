@@ -164,20 +164,12 @@ def _of_type(hint: Any) -> Schema:
         return {"anyOf": [_of_type(one) for one in inner]}
     if kind is dict and inner[0] is str:
         return {"type": "object", "additionalProperties": _of_type(inner[1])}
-    if kind is tuple:
-        return _array(inner)
-    raise TypeError(f"no JSON Schema for {hint}")
-
-
-def _array(inner: tuple[Any, ...]) -> Schema:
-    if inner[-1] is Ellipsis:
+    if kind is tuple and inner[-1] is Ellipsis:
         return {"type": "array", "items": _of_type(inner[0])}
-    return {
-        "type": "array",
-        "prefixItems": [_of_type(one) for one in inner],
-        "items": False,
-        "minItems": len(inner),
-    }
+    if kind is tuple:
+        items = [_of_type(one) for one in inner]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(inner)}
+    raise TypeError(f"no JSON Schema for {hint}")
 
 
 def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:

@@ -94,7 +94,11 @@ def attachment_tokens(item: MultiModalContent) -> int:
         case UploadedFile():
             return IMAGE_TOKENS if item.media_type.startswith("image/") else _by_type(item.media_type).unknown
         case BinaryContent():
-            return _binary_tokens(item)
+            if item.media_type.startswith("image/"):
+                return IMAGE_TOKENS
+            if item.media_type == "application/pdf" and (pages := len(_PDF_PAGE.findall(item.data))):
+                return pages * PAGE_TOKENS
+            return _by_type(item.media_type).tokens(len(item.data))
 
 
 def file_content(path: str, text: str) -> TextContent:
@@ -140,14 +144,6 @@ def text_of(item: MultiModalContent) -> str | None:
     if kind.startswith("text/") or kind in _TEXTUAL:
         return item.data.decode("utf-8", "replace")
     return None
-
-
-def _binary_tokens(item: BinaryContent) -> int:
-    if item.media_type.startswith("image/"):
-        return IMAGE_TOKENS
-    if item.media_type == "application/pdf" and (pages := len(_PDF_PAGE.findall(item.data))):
-        return pages * PAGE_TOKENS
-    return _by_type(item.media_type).tokens(len(item.data))
 
 
 def _by_type(media_type: str) -> _Rate:

@@ -191,20 +191,12 @@ def _build(name: str) -> "Encoding":
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
-    ranks = _ranks(raw)
+    # Lines ``base64 rank``, in rank order without gaps. In slices, because each is one call into C that lets
+    # no other thread run, and somebody may be typing.
+    encoded, ranks = raw.split()[::2], dict[bytes, int]()
+    for start in range(0, len(encoded), _SLICE):
+        ranks.update(zip(map(a2b_base64, encoded[start : start + _SLICE]), range(start, len(encoded))))  # noqa: B905
     encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=dict(spec.special))
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
     return encoding
-
-
-def _ranks(raw: bytes) -> dict[bytes, int]:
-    """Read the lines ``base64 rank``; the published files are in rank order without gaps.
-
-    In slices, because each is one call into C that lets no other thread run, and somebody may be typing.
-    """
-    encoded = raw.split()[::2]
-    ranks: dict[bytes, int] = {}
-    for start in range(0, len(encoded), _SLICE):
-        ranks.update(zip(map(a2b_base64, encoded[start : start + _SLICE]), range(start, len(encoded))))  # noqa: B905
-    return ranks

@@ -137,7 +137,10 @@ class Tally:
         parts, exact = self.parts + fixed, False
         if trusted and self._reported > 0:
             total = self._reported + round(self._after * factor)
-            parts, factor = _within(total, parts.scaled(factor), factor)
+            parts = parts.scaled(factor)
+            if parts.total > total:
+                share = total / parts.total
+                parts, factor = parts.scaled(share), factor * share
             exact, beyond = self._after == 0 or counter_exact, max(0, total - parts.total)
         else:
             factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
@@ -168,14 +171,6 @@ class Tally:
         # What no count explains goes with the messages it came with; more of it is not made up.
         share = min(1.0, self.parts.total / max(1, report.counted))
         return factor, round((report.reported - counted) * share)
-
-
-def _within(total: int, parts: Breakdown, factor: float) -> tuple[Breakdown, float]:
-    """Parts that are no more than a total together, and the factor they have then."""
-    if parts.total <= total:
-        return parts, factor
-    share = total / parts.total
-    return parts.scaled(share), factor * share
 
 
 def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:

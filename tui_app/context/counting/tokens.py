@@ -82,7 +82,11 @@ def to_json_text(value: object) -> str:
     try:
         return to_json(value, fallback=repr, inf_nan_mode="constants", bytes_mode="base64").decode()
     except (ValueError, TypeError, RecursionError):
-        return _repr(value)
+        pass
+    try:
+        return repr(value)
+    except Exception as error:  # A foreign object's own repr may raise anything at all.
+        return f"{type(value).__name__}: {type(error).__name__}"
 
 
 def _request_part(part: object, text: TextCounter) -> Costs | None:
@@ -93,23 +97,20 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
             return [("system", text.count(part.render()))]
         case UserPromptPart():
             costs = _user_content(part.content, text)
-            return [(_said_by(part), costs[0][1]), *costs[1:]]
+            # Notes of the program's own go out in the user's place, too.
+            by = "tool_results" if is_digest_part(part) else "memory" if is_inbox_part(part) else "user"
+            return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
             return _tool_return(part, text)
         case RetryPromptPart() | RetryFeedbackPart():
             # The program's own words on an answer are like those on a call that failed.
             return [("tool_results", text.count(part.model_response()))]
         case CompactionPart():
-            return [("summary", _summary(part, text))]
+            if part.content is not None:
+                return [("summary", text.count(part.content) + SUMMARY_OVERHEAD)]
+            return [("summary", _hidden_tokens(to_json_text(part.provider_details or {})))]
         case _:
             return None
-
-
-def _said_by(part: UserPromptPart) -> str:
-    """What a prompt counts as: notes of the program's own go out in the user's place, too."""
-    if is_digest_part(part):
-        return "tool_results"
-    return "memory" if is_inbox_part(part) else "user"
 
 
 def _response_part(part: object, text: TextCounter) -> Costs | None:
@@ -117,7 +118,8 @@ def _response_part(part: object, text: TextCounter) -> Costs | None:
         case TextPart():
             return [("assistant", text.count(part.content))]
         case ThinkingPart():
-            return [("thinking", _thinking(part, text))]
+            hidden = _hidden_tokens(part.signature or "")
+            return [("thinking", text.count(part.content) if part.content else hidden)]
         case BaseToolCallPart():
             args = part.args if isinstance(part.args, str) else to_json_text(part.args or {})
             return [("tool_calls", text.count(part.tool_name) + text.count(args) + CALL_OVERHEAD)]
@@ -128,18 +130,6 @@ def _response_part(part: object, text: TextCounter) -> Costs | None:
             return [(part.speaker, spoken)]
         case _:
             return None
-
-
-def _thinking(part: ThinkingPart, text: TextCounter) -> int:
-    if part.content:
-        return text.count(part.content)
-    return _hidden_tokens(part.signature or "")
-
-
-def _summary(part: CompactionPart, text: TextCounter) -> int:
-    if part.content is not None:
-        return text.count(part.content) + SUMMARY_OVERHEAD
-    return _hidden_tokens(to_json_text(part.provider_details or {}))
 
 
 def _hidden_tokens(encrypted: str) -> int:
@@ -192,13 +182,6 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
 def _file(item: MultiModalContent, text: TextCounter) -> int:
     content = text_of(item)
     return attachment_tokens(item) if content is None else text.count(content)
-
-
-def _repr(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception as error:  # A foreign object's own repr may raise anything at all.
-        return f"{type(value).__name__}: {type(error).__name__}"
 
 
 MESSAGE_OVERHEAD = 4
@@ -326,20 +309,8 @@ class TokenCounter:
 
     def _count(self, message: ModelMessage) -> _Counted:
         key = id(message)
-        plain = self._breakdown(message)
-        messages = self._messages
-        # When the message goes, so does its entry: its id may be given to another object.
-        reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
-        counted = _Counted(reference, len(message.parts), plain, self.factor, plain.scaled(self.factor))
-        messages[key] = counted
-        return counted
-
-    def _breakdown(self, message: ModelMessage) -> Breakdown:
-        """Count a message by category, unscaled.
-
-        Providers take each part of a request as a message of its own, and all parts of a response as one; the
-        framing goes to the category of the part it frames.
-        """
+        # Providers take each part of a request as a message of its own, and all parts of a response as one;
+        # the framing goes to the category of the part it frames.
         tokens: Counter[str] = Counter()
         request = isinstance(message, ModelRequest)
         for part in message.parts:
@@ -348,7 +319,13 @@ class TokenCounter:
                 tokens[costs[0][0]] += MESSAGE_OVERHEAD
             for category, cost in costs:
                 tokens[category] += cost
-        return Breakdown(**tokens)
+        plain = Breakdown(**tokens)
+        messages = self._messages
+        # When the message goes, so does its entry: its id may be given to another object.
+        reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
+        counted = _Counted(reference, len(message.parts), plain, self.factor, plain.scaled(self.factor))
+        messages[key] = counted
+        return counted
 
     def _costs(self, part: object, unknown: str) -> Costs:
         """Cost of one part; parts outlive the messages that are merged and cut for single requests."""

@@ -5,9 +5,8 @@ where no error comes at all, from how the answer ended.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -31,13 +30,6 @@ class Signal:
 
     name: str
     pattern: re.Pattern[str]
-
-
-def _signal(name: str, pattern: str) -> Signal:
-    numbered = pattern
-    for group in ("limit", "requested", "total", "answer"):
-        numbered = numbered.replace(f"<{group}>", f"(?P<{group}>{NUMBER})")
-    return Signal(name, re.compile(numbered, re.IGNORECASE | re.DOTALL))
 
 
 _NUMBERED: tuple[tuple[str, str], ...] = (
@@ -144,7 +136,11 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("code", r"context[_ ](?:length|window)[_ ]exceeded|exceed_context_size_error"),
 )
 
-SIGNALS: tuple[Signal, ...] = tuple(_signal(name, text) for name, text in (*_NUMBERED, *_WORDED))
+_NUMBER_OF = re.compile(r"<(limit|requested|total|answer)>")
+SIGNALS: tuple[Signal, ...] = tuple(
+    Signal(name, re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S))
+    for name, text in (*_NUMBERED, *_WORDED)
+)
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
 
 ANSWER_INCLUDED = re.compile(
@@ -202,7 +198,16 @@ _MORE = 8
 
 def said_in(messages: Sequence[ModelMessage]) -> str:
     """All text of a request, to be looked at for what an error repeats."""
-    return "\n".join(text for message in messages for part in message.parts for text in _texts(part))
+    texts: list[str] = []
+    for part in (part for message in messages for part in message.parts):
+        content = getattr(part, "content", None)
+        if isinstance(part, ToolCallPart):
+            texts.append(part.args_as_json_str())
+        elif isinstance(content, Sequence) and not isinstance(content, str):
+            texts.extend(piece for piece in content if isinstance(piece, str))
+        elif content is not None:
+            texts.append(str(content))
+    return "\n".join(texts)
 
 
 def is_repeated(text: str, start: int, end: int, said: str) -> bool:
@@ -220,19 +225,6 @@ def is_repeated(text: str, start: int, end: int, said: str) -> bool:
         return False
     before, after = text[max(0, start - _MORE) : end], text[start : end + _MORE]
     return any(len(wider) >= end - start + _MORE and wider in said for wider in (before, after))
-
-
-def _texts(part: object) -> Iterator[str]:
-    if isinstance(part, ToolCallPart):
-        yield part.args_as_json_str()
-        return
-    content = getattr(part, "content", None)
-    if isinstance(content, str):
-        yield content
-    elif isinstance(content, Sequence):
-        yield from (piece for piece in content if isinstance(piece, str))
-    elif content is not None:
-        yield str(content)
 
 
 _N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
@@ -278,7 +270,10 @@ def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) 
             group is judged by itself: one model's rate limit does not hide that another's window is full.
         request: What was sent, as far as it is known: words that an error repeats from there say nothing.
     """
-    return next((found for one in _judged(error) if (found := _detect(one, request)) is not None), None)
+    groups = [one for one in chain(error) if isinstance(one, BaseExceptionGroup)]
+    members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
+    judged = (_detect(one, request) for one in members or (error,))
+    return next((found for found in judged if found is not None), None)
 
 
 def overflow_finish_reason(reason: str | None) -> bool:
@@ -302,19 +297,15 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
     return None
 
 
-def _judged(error: BaseException) -> Iterator[BaseException]:
-    groups = [one for one in chain(error) if isinstance(one, BaseExceptionGroup)]
-    members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
-    yield from members or (error,)
-
-
 def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     status = status_of(error)
     if status in OTHER_STATUSES:
         return None
     spoken = own_words(error)
-    text = _ESCAPE.sub(_unescaped, spoken)
-    if _has_code(error):
+    # Characters that JSON inside of JSON has written as escapes.
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], spoken)
+    answers = [one for one in chain(error) if isinstance(one, ModelAPIError)]
+    if any(OVERFLOW_CODES & {one.provider_error_code, one.provider_error_type} for one in answers):
         return _from_wording(text, request) or ContextOverflow(None, None, "code")
     if RATE_LIMIT.search(text):
         return None
@@ -334,43 +325,36 @@ def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bo
         text: Its own words.
         echoes: Whether there was more, taken from the request: pydantic-ai goes by all of it.
     """
-    if not echoes and _named_by_pydantic_ai(error, text):
-        return ContextOverflow(None, None, "pydantic-ai")
-    if status == 413 and not ONE_FILE.search(text):
-        return ContextOverflow(None, None, "http-413")
-    if status == 400 and _is_bare_cerebras(error):
-        return ContextOverflow(None, None, "cerebras")
-    return None
-
-
-def _has_code(error: BaseException) -> bool:
-    return any(
-        one.provider_error_code in OVERFLOW_CODES or one.provider_error_type in OVERFLOW_CODES
-        for one in chain(error)
-        if isinstance(one, ModelAPIError)
-    )
-
-
-def _named_by_pydantic_ai(error: BaseException, text: str) -> bool:
-    """Whether pydantic-ai calls it so, unless it went by Mistral's code for any invalid request."""
-    return any(
+    # pydantic-ai also calls it so by Mistral's code for any invalid request.
+    named = any(
         isinstance(one, ModelContextWindowExceededError)
         and (one.provider_error_code != _MISTRAL_INVALID or SIZE_WORDS.search(text) is not None)
         for one in chain(error)
     )
-
-
-def _is_bare_cerebras(error: BaseException) -> bool:
-    """Cerebras refuses long requests with a 400 without any body."""
+    if named and not echoes:
+        return ContextOverflow(None, None, "pydantic-ai")
+    if status == 413 and not ONE_FILE.search(text):
+        return ContextOverflow(None, None, "http-413")
+    # Cerebras refuses long requests with a 400 without any body.
     body_less = all(one.body in (None, "", {}) for one in chain(error) if isinstance(one, ModelAPIError))
-    return body_less and "cerebras" in url_of(error)
+    if status == 400 and body_less and "cerebras" in url_of(error):
+        return ContextOverflow(None, None, "cerebras")
+    return None
 
 
 def _from_wording(text: str, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     matches = [(signal, match) for signal in SIGNALS if (match := signal.pattern.search(text))]
     if matches and request:
         said = said_in(request)
-        matches = [each for signal, _ in matches for each in _not_repeated(signal, text, said)]
+        # Of each signal the first place that is not taken from the request.
+        own = (
+            (
+                signal,
+                (one for one in signal.pattern.finditer(text) if not is_repeated(text, *one.span(), said)),
+            )
+            for signal, _ in matches
+        )
+        matches = [(signal, match) for signal, places in own if (match := next(places, None)) is not None]
     if not matches:
         return None
     name, limit = matches[0][0].name, _first(matches, "limit") or _field(_N_CTX, text)
@@ -378,20 +362,10 @@ def _from_wording(text: str, request: Sequence[ModelMessage]) -> ContextOverflow
         apart = _first(matches, "answer") or 0
         return ContextOverflow(limit, requested + apart, name, apart)
     if total := _first(matches, "total"):
-        return ContextOverflow(limit, total, name, _included(text))
+        # Room for the answer, where it is told beside a total; 0 is told too.
+        match = ANSWER_INCLUDED.search(text)
+        return ContextOverflow(limit, total, name, None if match is None else _tokens(match["answer"]) or 0)
     return ContextOverflow(limit, None, name)
-
-
-def _not_repeated(signal: Signal, text: str, said: str) -> list[tuple[Signal, re.Match[str]]]:
-    """The first place of a signal that is not taken from the request, if there is one."""
-    found = (match for match in signal.pattern.finditer(text) if not is_repeated(text, *match.span(), said))
-    return [(signal, match) for match in islice(found, 1)]
-
-
-def _included(text: str) -> int | None:
-    """Room for the answer where a provider tells it beside a total; 0 is told too."""
-    match = ANSWER_INCLUDED.search(text)
-    return None if match is None else _tokens(match["answer"]) or 0
 
 
 def _first(matches: Sequence[tuple[Signal, re.Match[str]]], group: str) -> int | None:
@@ -412,11 +386,6 @@ def _tokens(written: str) -> int | None:
         return None
     tokens = int(digits) * _UNITS.get(written[-1].lower(), 1)
     return tokens if 0 < tokens <= _MOST else None
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    """A character that JSON inside of JSON has written as an escape."""
-    return chr(int(match[1], 16)) if match[1] else match[2]
 
 
 # A window that a refusal has named without saying how long the request was: believed for a while only.

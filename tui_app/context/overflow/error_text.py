@@ -34,19 +34,11 @@ def without_echoes(text: str, *, sentences: bool) -> str:
     """
     pieces: list[str] = []
     end = 0
-    for start, stop in _values(text):
-        pieces += (text[end:start], _GONE)
-        end = stop
+    while (key := _KEY.search(text, end)) is not None:
+        pieces += (text[end : key.end()], _GONE)
+        end = _end_of_value(text, key.end())
     text = "".join([*pieces, text[end:]])
     return _unquoted(text) if sentences else text
-
-
-def _values(text: str) -> Iterator[tuple[int, int]]:
-    """Where the values of echoed keys stand in printed JSON or Python."""
-    place = 0
-    while (key := _KEY.search(text, place)) is not None:
-        place = _end_of_value(text, key.end())
-        yield key.end(), place
 
 
 def _end_of_value(text: str, start: int) -> int:
@@ -58,17 +50,13 @@ def _end_of_value(text: str, start: int) -> int:
         if sign in _CLOSERS:
             open_brackets.append(_CLOSERS[sign])
         elif sign[-1] in "\"'":
-            place = _end_of_string(text, place, sign)
+            closing = re.compile(rf"(?<!\\){re.escape(sign)}").search(text, place)
+            place = closing.end() if closing else len(text)
         elif open_brackets and sign == open_brackets[-1]:
             open_brackets.pop()
         if not open_brackets:
             return place
     return len(text)
-
-
-def _end_of_string(text: str, start: int, quote: str) -> int:
-    closing = re.compile(rf"(?<!\\){re.escape(quote)}").search(text, start)
-    return closing.end() if closing else len(text)
 
 
 def _unquoted(text: str) -> str:
@@ -168,7 +156,13 @@ def full_text(error: BaseException) -> str:
 
 def own_words(error: BaseException) -> str:
     """The text of the exception and its causes without what is quoted of the request in it."""
-    return "\n".join(dict.fromkeys(text for one in chain(error) if (text := _own_words(one))))
+    texts: dict[str, None] = {}
+    for one in chain(error):
+        body = one.body if isinstance(one, HasBody) else None
+        lines = () if body is None else _lines(body, "", _DEPTH)
+        text = "\n".join(without_echoes(line, sentences=True) for line in lines).strip()
+        texts[text or without_echoes(str(one), sentences=False)] = None
+    return "\n".join(filter(None, texts))
 
 
 def outline(error: BaseException) -> str:
@@ -184,13 +178,6 @@ def provider_message(error: BaseException) -> str:
         if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
             return message
     return ""
-
-
-def _own_words(error: BaseException) -> str:
-    body = error.body if isinstance(error, HasBody) else None
-    lines = () if body is None else _lines(body, "", _DEPTH)
-    text = "\n".join(without_echoes(line, sentences=True) for line in lines).strip()
-    return text or without_echoes(str(error), sentences=False)
 
 
 def _message(body: object, depth: int) -> str:

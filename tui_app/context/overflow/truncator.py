@@ -6,7 +6,7 @@ even that is not enough, results that came together with the latest prompt go, a
 System prompts and the latest prompt never go, nor does the newest message.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -77,9 +77,24 @@ def truncate(
         if total <= budget:
             break
         total -= _without(left, unit, weights)
-    if total > most:
-        spared = frozenset(index for unit in last if _has_pin(items, unit, pinned) for index in unit)
-        left, total = _last_resort(left, weights, last, spared, (budget, most), weigh)
+    if total <= most:
+        return Truncated(items=tuple(left.values()), tokens=total, fits=True)
+    # What even the shortest results leave no room for goes too; pinned messages are never cut.
+    spared = {index for unit in last if _has_pin(items, unit, pinned) for index in unit}
+    shortest = {
+        index: _shorten(item.message, _SMALLEST_RESULT)
+        for index, item in left.items()
+        if index not in spared and _longest(item.message)
+    }
+    short = {index: weigh(shortest.get(index, item.message)) for index, item in left.items()}
+    smallest = sum(short.values())
+    for unit in last:
+        if smallest <= most:
+            break
+        _without(left, unit, weights)
+        smallest -= sum(short[index] for index in unit)
+    total = sum(weights[index] for index in left)
+    left, total = _cut_results(left, total, budget, weigh, spared)
     return Truncated(items=tuple(left.values()), tokens=total, fits=total <= most)
 
 
@@ -88,37 +103,6 @@ def _without(items: dict[int, Item], unit: Sequence[int], weights: Sequence[int]
     for index in unit:
         del items[index]
     return sum(weights[index] for index in unit)
-
-
-def _last_resort(
-    items: dict[int, Item],
-    weights: Sequence[int],
-    last: Sequence[Sequence[int]],
-    spared: frozenset[int],
-    sizes: tuple[int, int],
-    weigh: Weigh,
-) -> tuple[dict[int, Item], int]:
-    """Cut results, and take out of the last units what even the shortest results leave no room for.
-
-    Args:
-        items: What is left, by index.
-        weights: Tokens of the uncut items, by index.
-        last: Units that go now, the least needed first.
-        spared: Indices of what is never cut.
-        sizes: The budget that cutting aims at, and the most that may be left.
-        weigh: Tokens of a message.
-    """
-    budget, most = sizes
-    left = dict(items)
-    short = {index: weigh(item.message) for index, item in _all_cut(items, spared).items()}
-    smallest = sum(short.values())
-    for unit in last:
-        if smallest <= most:
-            break
-        _without(left, unit, weights)
-        smallest -= sum(short[index] for index in unit)
-    total = sum(weights[index] for index in left)
-    return _cut_results(left, total, budget, weigh, spared)
 
 
 def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list[int]], list[list[int]]]:
@@ -133,10 +117,15 @@ def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list
             continue
         if pinned and _has_pin(items, unit, pinned):
             pins.append(unit)
-        elif newest is not None and any(_is_fresh(item, newest) for item in whole):
+        elif newest is not None and any(each.whole is newest and answers_of(each.message) for each in whole):
+            # Results that the newest message brings together with something else.
             fresh.append(unit)
+        elif any(is_summary(item.message) for item in whole):
+            ranked.append((3, unit))
+        elif latest is not None and unit[0] > latest:
+            ranked.append((2, unit))
         else:
-            ranked.append((_rank(whole, running=latest is not None and unit[0] > latest), unit))
+            ranked.append((int(any(is_prompt(item.message) for item in whole)), unit))
     return [unit for _, unit in sorted(ranked)], [*fresh, *pins]
 
 
@@ -144,32 +133,8 @@ def _has_pin(items: Sequence[Item], unit: Sequence[int], pinned: frozenset[int])
     return any(items[index].key in pinned for index in unit)
 
 
-def _is_fresh(item: Item, newest: ModelMessage) -> bool:
-    """Whether it is a result that the newest message brings together with something else."""
-    return item.whole is newest and bool(answers_of(item.message))
-
-
-def _rank(unit: Sequence[Item], *, running: bool) -> int:
-    """Place in the order of what goes first; units of equal rank go oldest first."""
-    if any(is_summary(item.message) for item in unit):
-        return 3
-    if running:
-        return 2
-    return 1 if any(is_prompt(item.message) for item in unit) else 0
-
-
-def _all_cut(items: Mapping[int, Item], spared: frozenset[int]) -> dict[int, Item]:
-    """The items with every result as short as it may become."""
-    return {
-        index: replace(item, message=_shorten(item.message, _SMALLEST_RESULT))
-        if index not in spared and _longest(item.message)
-        else item
-        for index, item in items.items()
-    }
-
-
 def _cut_results(
-    items: Mapping[int, Item], total: int, budget: int, weigh: Weigh, spared: frozenset[int]
+    items: Mapping[int, Item], total: int, budget: int, weigh: Weigh, spared: Set[int]
 ) -> tuple[dict[int, Item], int]:
     """Halve the longest tool results until the request fits or all of them are short."""
     cut = dict(items)
