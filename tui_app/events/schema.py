@@ -13,7 +13,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, Record, UsageInfo
+from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, UsageInfo
+from tui_app.events.record import Record
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # What the source says of a class: docstrings of fields are not kept at run time, so they are read there.
