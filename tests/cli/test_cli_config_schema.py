@@ -9,10 +9,9 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.paths import Paths
-from tui_app.settings.approvals import ApprovalTable
 from tui_app.settings.policies import OwnPolicy
-from tui_app.settings.rules import Choice, Flag, Group, Number, Rule, Table
-from tui_app.settings.spec import OLD_NAMES, RULES
+from tui_app.settings.rules import Choice, FileOnly, Flag, Group, Number, Rule, Table
+from tui_app.settings.spec import OLD_NAMES, SETTINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE_ONLY = ("hooks", "mcp")
@@ -64,8 +63,8 @@ def example(key: str, rule: Rule) -> str:
 
 def examples() -> Iterator[tuple[str, str]]:
     """Every key with a value: settings, keys of their tables, and keys of tables in them."""
-    for key, each in RULES.items():
-        rule = each.group if isinstance(each, ApprovalTable) else each
+    for key, each in SETTINGS.items():
+        rule = each.rule.rule if isinstance(each.rule, FileOnly) else each.rule
         if key in FILE_ONLY:
             continue
         if isinstance(rule, Table):

@@ -35,7 +35,7 @@ from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
 from tui_app.providers import LOCAL_PORTS
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
-from tui_app.settings.spec import PROTOCOLS, RULES
+from tui_app.settings.spec import PROTOCOLS, SETTINGS
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
 from tui_app.usage import CATEGORIES, ContextWindow
@@ -148,7 +148,7 @@ def test_every_setting_is_described_with_its_default() -> None:
             r"^\| `(\w+)` \| (.+?) \|", section(page("docs/settings.md"), "All settings"), re.MULTILINE
         )
     )
-    assert set(rows) == set(RULES)
+    assert set(rows) == set(SETTINGS)
     for key, built_in in rows.items():
         value = getattr(Settings(), key)
         expected = "not set" if value in ("", None) else f"`{toml(value)}`"

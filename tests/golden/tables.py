@@ -29,11 +29,10 @@ def _generated(name: str) -> str:
 def _settings() -> str:
     rows = []
     for entry in (*entries(Settings(), ()), *key_entries(Settings(), ())):
-        about = entry.about
         rows += [
             f"{entry.key} = {entry.value}",
-            f"  {about.text or '-'}",
-            f"  {entry.allowed} · {about.effect.value}",
+            f"  {entry.help or '-'}",
+            f"  {entry.allowed} · {entry.takes_effect.value}",
         ]
     return "\n".join(rows)
 

@@ -27,10 +27,9 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
-from tui_app.settings.keys import ACTION_KEYS, THEMES
+from tui_app.settings.keys import ACTION_KEYS, COLOURS, THEMES
 from tui_app.settings.policies import POLICIES, POLICY_SHARES, policy_keys
-from tui_app.settings.spec import COLOURS, RULES
-from tui_app.settings.values import ABOUT
+from tui_app.settings.spec import SETTINGS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 
@@ -156,10 +155,10 @@ class TestPrecedence:
         assert (settings.summary_timeout_s, settings.blocking_threshold) == (30.0, 1.0)
 
     def test_every_setting_has_a_rule_that_accepts_its_default(self) -> None:
-        assert set(RULES) == {field.name for field in dataclasses.fields(Settings)}
+        assert set(SETTINGS) == {field.name for field in dataclasses.fields(Settings)}
         for name, value in dataclasses.asdict(Settings()).items():
             if value is not None:
-                assert RULES[name].check(value) == value
+                assert SETTINGS[name].rule.check(value) == value
 
     def test_policies_are_those_of_the_governor(self) -> None:
         assert list(POLICIES) == list(PRESETS)
@@ -376,7 +375,9 @@ class TestRefusals:
             load_settings(paths, {})
 
     @given(
-        st.dictionaries(st.sampled_from(sorted(RULES)), st.text() | st.integers() | st.booleans() | st.none())
+        st.dictionaries(
+            st.sampled_from(sorted(SETTINGS)), st.text() | st.integers() | st.booleans() | st.none()
+        )
     )
     def test_whatever_flags_say_the_result_is_settings_or_a_sentence(self, flags: dict[str, object]) -> None:
         nowhere = Paths.from_env({"PLIMSOLL_HOME": "/nonexistent"})
@@ -518,4 +519,4 @@ class TestOwnThemes:
 
 
 def test_every_setting_is_explained() -> None:
-    assert list(ABOUT) == list(RULES)
+    assert [name for name, each in SETTINGS.items() if not each.help] == []

@@ -7,7 +7,7 @@ import pytest
 from tui_app.paths import Paths
 from tui_app.settings import Settings, SettingsError, WrongFile, load_settings
 from tui_app.settings.edit import SettingsFile
-from tui_app.settings.spec import RULES
+from tui_app.settings.spec import SETTINGS
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_all_that_is_wrong_is_known(paths: Paths) -> None:
     ("text", "tokens"), [("24k", 24_000), ("1.5M", 1_500_000), ("32_000", 32_000), ("128 K", 128_000)]
 )
 def test_tokens_may_be_written_as_people_say_them(paths: Paths, text: str, tokens: int) -> None:
-    assert RULES["window"].read(text) == tokens
+    assert SETTINGS["window"].rule.read(text) == tokens
     assert SettingsFile(paths, {}).set("window", text).window == tokens
 
 

@@ -22,7 +22,7 @@ from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.policies import POLICIES
 from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
-from tui_app.settings.spec import RULES
+from tui_app.settings.spec import SETTINGS
 
 if TYPE_CHECKING:
     from tui_app.session.port import SessionStore
@@ -164,7 +164,7 @@ def setting(key: str) -> Callable[[str], object]:
 
     def read(text: str) -> object:
         try:
-            return RULES[key].read(text)
+            return SETTINGS[key].rule.read(text)
         except Refused as refused:
             raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
 

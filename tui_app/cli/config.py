@@ -10,10 +10,10 @@ from tui_app.api_keys import held_names
 from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
-from tui_app.settings.approvals import rules_of
+from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
 from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
-from tui_app.settings.spec import RULES, UNLESS_YOURS, misnamed, shown_store
+from tui_app.settings.spec import SETTINGS, shown_store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +71,7 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         why = str(refused).removeprefix(f"{where}: ")
         raise WrongUsage(f"{why} Nothing was written to {where}.") from None
     setting = key.split(".", 1)[0]
-    source = file.origin(key) if setting in RULES else Origin()
+    source = file.origin(key) if setting in SETTINGS else Origin()
     if as_json:
         told = {"key": key, "file": str(program.paths.config_file), "from": source.kind}
         print_json({**told, "in_force": settings_json(settings).get(setting)})

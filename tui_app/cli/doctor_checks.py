@@ -26,8 +26,7 @@ from tui_app.session.migrations import MIGRATIONS
 from tui_app.session.repair import index_trouble
 from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
-from tui_app.settings.approvals import rules_of
-from tui_app.settings.spec import UNLESS_YOURS, misnamed
+from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
 from tui_app.ui.terminal_input import tmux_option
 from tui_app.ui.text import count
 from tui_app.version import __version__

@@ -5,12 +5,14 @@ rules stand in the person's own settings file and nowhere else: a project must n
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from tui_app.settings.rules import Group, Refused, parse_toml, show
-from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WRITE_FILE
+from tui_app.settings.rules import FileOnly, Group, Refused, parse_toml, show
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "session", "command line"]
@@ -69,7 +71,6 @@ class _Rules(NamedTuple):
     ruling: Ruling
 
     def check(self, value: object) -> tuple[str, ...]:
-        """See ``Rule``."""
         if not isinstance(value, list | tuple):
             raise Refused(show(value), f"a list such as [{_EXAMPLE}]")
         for each in value:
@@ -84,22 +85,10 @@ class _Rules(NamedTuple):
             raise Refused(show(text), f"a list such as [{_EXAMPLE}]") from None
 
 
-class ApprovalTable(NamedTuple):
-    """A table that the environment cannot give."""
-
-    group: Group
-
-    def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
-        return self.group.check(value)
-
-    def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``."""
-        raise Refused(show(text), "only in the settings file, because rules let tools write and run")
-
-
-APPROVALS = ApprovalTable(
-    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}, called="ruling")
+APPROVALS = FileOnly(
+    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}, called="ruling"),
+    "rules let tools write and run",
+    by_command=True,
 )
 
 
@@ -108,3 +97,32 @@ def rules_of(
 ) -> tuple[ApprovalRule, ...]:
     """The rules of a checked table, those that win first."""
     return tuple(parse_rule(ruling, text, source) for ruling in RULINGS for text in table.get(ruling, ()))
+
+
+UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
+_WILD = "*?["
+
+
+def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
+    """What is wrong with the tool that a rule names.
+
+    Tools of servers are known only once they run, those of a person's own agent only with that agent: this is
+    a hint and no error. Rules about what looks are only about such tools.
+
+    Args:
+        rule: The rule.
+        servers: Names of the servers in the settings; a tool of theirs begins with one.
+
+    Returns:
+        A sentence; empty where the name may be one.
+    """
+    if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in TOOLS):
+        return ""
+    fixed = rule.tool[: min((rule.tool.find(sign) for sign in _WILD if sign in rule.tool), default=None)]
+    wild = fixed != rule.tool
+    for server in servers:
+        prefix = f"{server}_"
+        if fixed.startswith(prefix) or (wild and prefix.startswith(fixed)):
+            return ""
+    near = get_close_matches(rule.tool.lower(), sorted(TOOLS), 1)
+    return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"

@@ -12,9 +12,8 @@ from typing import Any
 
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
-from tui_app.settings.approvals import ApprovalTable
 from tui_app.settings.policies import OwnPolicy
-from tui_app.settings.rules import Group, Refused, Rule, Table
+from tui_app.settings.rules import FileOnly, Group, Refused, Rule, Table
 from tui_app.settings.sources import (
     Origin,
     SettingsError,
@@ -28,8 +27,8 @@ from tui_app.settings.sources import (
 from tui_app.settings.sources import (
     unknown as unknown_setting,
 )
-from tui_app.settings.spec import RULES
-from tui_app.settings.values import Settings, build_settings
+from tui_app.settings.spec import SETTINGS, Settings
+from tui_app.settings.values import build_settings
 
 # Changing one value in the text of a TOML file; comments, order and spacing of all else stay.
 
@@ -338,10 +337,10 @@ def locate(file: Path, key: str) -> Spot:
         RefusedChange: if there is no such setting, or its table has no such key.
     """
     setting, _, rest = key.partition(".")
-    if setting not in RULES:
-        raise RefusedChange(str(unknown_setting(str(file), key, list(RULES))))
-    rule, path = RULES[setting], tuple[str, ...]((rest,))
-    rule = rule.group if isinstance(rule, ApprovalTable) else rule
+    if setting not in SETTINGS:
+        raise RefusedChange(str(unknown_setting(str(file), key)))
+    rule, path = SETTINGS[setting].rule, tuple[str, ...]((rest,))
+    rule = rule.rule if isinstance(rule, FileOnly) and rule.by_command else rule
     if not rest:
         return Spot((setting,), rule)
     match rule:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tui_app.settings.rules import Flag, Group, Number, Refused, Rule, show
+from tui_app.settings.rules import FileOnly, Flag, Group, Number, Refused, Rule, show
 from tui_app.tool_specs import WRITE_FILE
 
 TRIGGERS = (
@@ -62,7 +62,6 @@ class _Command(NamedTuple):
     allowed: str = 'a list such as ["notify-send", "compacted"], or with shell = true a string'
 
     def check(self, value: object) -> object:
-        """See ``Rule``."""
         words = value if isinstance(value, list) else [value]
         # No program can be called with a zero byte in a word.
         right = all(isinstance(word, str) and "\0" not in word for word in words)
@@ -71,7 +70,6 @@ class _Command(NamedTuple):
         return tuple(words) if isinstance(value, list) else value
 
     def read(self, text: str) -> object:
-        """See ``Rule``."""
         return self.check(text)
 
 
@@ -81,7 +79,6 @@ class _Match(NamedTuple):
     words: tuple[str, ...] | None
 
     def check(self, value: object) -> tuple[str, ...]:
-        """See ``Rule``."""
         patterns = value if isinstance(value, list) else [value]
         for pattern in patterns:
             if not isinstance(pattern, str) or not pattern.strip() or not self._known(pattern):
@@ -97,7 +94,6 @@ class _Match(NamedTuple):
         return f"{', '.join(self.words)}, one or a list" if self.words else "nothing: leave it out"
 
     def read(self, text: str) -> tuple[str, ...]:
-        """See ``Rule``."""
         return self.check(text)
 
 
@@ -107,7 +103,6 @@ class _HookRule(NamedTuple):
     keys: Group
 
     def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
         checked = self.keys.check(value)
         command, shell = checked["command"], checked.pop("shell", False)
         if isinstance(command, str) and not shell:
@@ -119,7 +114,6 @@ class _HookRule(NamedTuple):
         return checked
 
     def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``."""
         return self.check(self.keys.read(text))
 
 
@@ -129,7 +123,6 @@ class _Hooks(NamedTuple):
     rule: Rule
 
     def check(self, value: object) -> list[object]:
-        """See ``Rule``."""
         if not isinstance(value, list):
             raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
         return [self._one(number, item) for number, item in enumerate(value, 1)]
@@ -142,22 +135,7 @@ class _Hooks(NamedTuple):
             raise Refused(refused.shown, refused.allowed, path, missing=refused.missing) from None
 
     def read(self, text: str) -> list[object]:
-        """See ``Rule``."""
         return self.check(text)
-
-
-class _FileOnly(NamedTuple):
-    """A setting that the environment cannot give."""
-
-    rule: Rule
-
-    def check(self, value: object) -> object:
-        """See ``Rule``."""
-        return self.rule.check(value)
-
-    def read(self, text: str) -> object:
-        """See ``Rule``."""
-        raise Refused(show(text), "only in the settings file, because hooks are commands that run")
 
 
 def _rule(words: tuple[str, ...] | None) -> _HookRule:
@@ -170,11 +148,10 @@ def _rule(words: tuple[str, ...] | None) -> _HookRule:
     return _HookRule(Group(keys, required=("command",)))
 
 
-HOOKS = _FileOnly(
-    Group({event: _Hooks(_rule(words)) for event, words in HOOK_EVENTS.items()}, called="event")
+HOOKS = FileOnly(
+    Group({event: _Hooks(_rule(words)) for event, words in HOOK_EVENTS.items()}, called="event"),
+    "hooks are commands that run",
 )
-FILE_ONLY = ("hooks", "approvals", "mcp")
-"""Settings that neither the environment nor a flag can give."""
 
 
 def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tuple[Hook, ...]]:

@@ -5,43 +5,26 @@ that run, and a project must not be able to name any.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from tui_app.settings.rules import Address, Flag, Group, Number, Refused, Table, Text, show
+from tui_app.settings.rules import (
+    Address,
+    FileOnly,
+    Flag,
+    Group,
+    Number,
+    Refused,
+    Table,
+    Text,
+    group_of,
+    setting,
+    show,
+)
 
 NAME = Text(r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores")
-
-
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
-    """One server: a program that is spoken to over its pipes, or an address."""
-
-    name: str
-    command: str = ""
-    """Program to run; empty where the server has an address."""
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
-    cwd: str = ""
-    """Folder it runs in; empty is the session's."""
-    url: str = ""
-    """Address of a streamable HTTP server."""
-    headers_env: Mapping[str, str] = field(default_factory=dict)
-    """Headers of its requests, each with the environment variable that holds its value."""
-    enabled: bool = True
-    tools: tuple[str, ...] | None = None
-    """Names of its tools that may be used; None allows all."""
-    timeout: float = 30.0
-    """Seconds it may take to start, and for each call."""
-
-    @property
-    def where(self) -> str:
-        """The program or the address, as a person wrote it."""
-        return self.url or " ".join((self.command, *self.args))
 
 
 class _Words(NamedTuple):
@@ -50,14 +33,55 @@ class _Words(NamedTuple):
     allowed: str
 
     def check(self, value: object) -> tuple[str, ...]:
-        """See ``Rule``."""
         if isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
             return tuple(value)
         raise Refused(show(value), self.allowed)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """See ``Rule``."""
         return self.check(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """One server: a program that is spoken to over its pipes, or an address."""
+
+    name: str
+    command: str = setting("", Text(r"[^\0]*\S[^\0]*", "a program, such as npx or /usr/bin/python3"))
+    args: tuple[str, ...] = setting((), _Words('a list such as ["-y", "some-server"]'))
+    env: Mapping[str, str] = setting(
+        {},
+        Table(
+            Text(r"[^\0]*", "a text, or $NAME for the value of a variable", secret_prone=True),
+            Text(_VARIABLE, "the name of a variable"),
+        ),
+    )
+    """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
+    cwd: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
+    """Empty is the folder of the session."""
+    url: str = setting("", Address())
+    """Address of a streamable HTTP server."""
+    headers_env: Mapping[str, str] = setting(
+        {},
+        Table(
+            Text(
+                _VARIABLE,
+                "the name of the environment variable that holds the value, not the value",
+                secret_prone=True,
+            ),
+            Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
+        ),
+    )
+    """Headers of its requests, each with the environment variable that holds its value."""
+    enabled: bool = setting(True, Flag())
+    tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
+    """Names of its tools that may be used; None allows all."""
+    timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))
+    """Seconds it may take to start, and for each call."""
+
+    @property
+    def where(self) -> str:
+        """The program or the address, as a person wrote it."""
+        return self.url or " ".join((self.command, *self.args))
 
 
 class _Server(NamedTuple):
@@ -66,7 +90,6 @@ class _Server(NamedTuple):
     keys: Group
 
     def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
         checked = self.keys.check(value)
         if ("command" in checked) == ("url" in checked):
             shown = "given beside url" if "url" in checked else "missing"
@@ -78,52 +101,10 @@ class _Server(NamedTuple):
         return checked
 
     def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``."""
         return self.check(self.keys.read(text))
 
 
-_VARIABLE = Text(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a variable")
-_SERVER = _Server(
-    Group(
-        {
-            "command": Text(r"[^\0]*\S[^\0]*", "a program, such as npx or /usr/bin/python3"),
-            "args": _Words('a list such as ["-y", "some-server"]'),
-            "env": Table(
-                Text(r"[^\0]*", "a text, or $NAME for the value of a variable", secret_prone=True), _VARIABLE
-            ),
-            "cwd": Text(r"[^\0]*\S[^\0]*", "a folder"),
-            "url": Address(),
-            "headers_env": Table(
-                Text(
-                    r"[A-Za-z_][A-Za-z0-9_]*",
-                    "the name of the environment variable that holds the value, not the value",
-                    secret_prone=True,
-                ),
-                Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
-            ),
-            "enabled": Flag(),
-            "tools": _Words('a list of names such as ["search", "fetch"]'),
-            "timeout": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
-        }
-    )
-)
-
-
-class _FileOnly(NamedTuple):
-    """A setting that the environment cannot give."""
-
-    rule: Table
-
-    def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
-        return self.rule.check(value)
-
-    def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``."""
-        raise Refused(show(text), "only in the settings file, because servers are commands that run")
-
-
-MCP = _FileOnly(Table(_SERVER, NAME))
+MCP = FileOnly(Table(_Server(group_of(McpServer)), NAME), "servers are commands that run")
 
 
 def build_servers(checked: Mapping[str, dict[str, object]]) -> dict[str, McpServer]:

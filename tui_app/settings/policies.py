@@ -47,7 +47,6 @@ class OwnPolicy:
         return policy_keys()
 
     def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
         checked = self.keys.check(value)
         background, blocking = thresholds(checked)
         if background > blocking:
@@ -58,7 +57,6 @@ class OwnPolicy:
         return checked
 
     def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``."""
         return self.check(self.keys.read(text))
 
 

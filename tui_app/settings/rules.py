@@ -1,14 +1,19 @@
-"""What a value of a setting may be: rules shared by the file, the environment and the flags.
+"""How a setting is declared, and the rules for its value that file, environment and flags share.
 
+A setting is a field of a dataclass: ``theme: str = setting("plimsoll-dark", THEME, "Colours.", Effect.NOW)``.
 A rule turns a value into the one the program uses, or refuses it with a sentence that says what is allowed.
 Rules are needed before the first paint: named tuples, whose classes are made sooner than dataclasses are.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
-from typing import Any, NamedTuple, Protocol
+from enum import Enum
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
+
+T = TypeVar("T")
 
 HIDDEN = "(not shown)"
 
@@ -58,13 +63,11 @@ class Text(NamedTuple):
     """Whether people paste keys here by mistake; then a bad value is not repeated."""
 
     def check(self, value: object) -> str:
-        """See ``Rule``."""
         if isinstance(value, str) and re.fullmatch(self.pattern, value):
             return value
         raise Refused(HIDDEN if self.secret_prone else show(value), self.allowed)
 
     def read(self, text: str) -> str:
-        """See ``Rule``."""
         return self.check(text)
 
 
@@ -74,13 +77,11 @@ class Choice(NamedTuple):
     words: tuple[str, ...]
 
     def check(self, value: object) -> str:
-        """See ``Rule``."""
         if isinstance(value, str) and value in self.words:
             return value
         raise Refused(show(value), f"one of {', '.join(self.words)}")
 
     def read(self, text: str) -> str:
-        """See ``Rule``."""
         return self.check(text)
 
 
@@ -88,13 +89,11 @@ class Flag:
     """Yes or no."""
 
     def check(self, value: object) -> bool:
-        """See ``Rule``."""
         if isinstance(value, bool):
             return value
         raise Refused(show(value), "true or false")
 
     def read(self, text: str) -> bool:
-        """See ``Rule``."""
         word = text.strip().lower()
         if word in _TRUE or word in _FALSE:
             return word in _TRUE
@@ -119,7 +118,6 @@ class Number(NamedTuple):
         return value if self.whole else float(value)
 
     def read(self, text: str) -> int | float:
-        """See ``Rule``."""
         try:
             value = _whole(text) if self.whole else float(text)
         except ValueError:
@@ -152,7 +150,6 @@ class Address(NamedTuple):
         return " or ".join([", ".join(self.words), address]) if self.words else address
 
     def check(self, value: object) -> str:
-        """See ``Rule``."""
         if isinstance(value, str) and value in self.words:
             return value
         if not isinstance(value, str):
@@ -168,7 +165,6 @@ class Address(NamedTuple):
         return value.rstrip("/")
 
     def read(self, text: str) -> str:
-        """See ``Rule``."""
         return self.check(text)
 
 
@@ -179,7 +175,6 @@ class Table(NamedTuple):
     names: Text
 
     def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
         if not isinstance(value, Mapping):
             raise Refused(show(value), "a table")
         checked: dict[str, object] = {}
@@ -205,7 +200,6 @@ class Group(NamedTuple):
     """What a key of it is called when one is unknown."""
 
     def check(self, value: object) -> dict[str, object]:
-        """See ``Rule``."""
         allowed = f"a table with {', '.join(self.keys)}"
         if not isinstance(value, Mapping):
             raise Refused(show(value), allowed)
@@ -228,6 +222,90 @@ class Group(NamedTuple):
     def read(self, text: str) -> dict[str, object]:
         """See ``Rule``. The text is an inline table of TOML, for example ``{"chat.compact" = "ctrl+k"}``."""
         return self.check(_inline_table(text))
+
+
+class FileOnly(NamedTuple):
+    """A setting that neither the environment nor a flag can give."""
+
+    rule: Rule
+    why: str
+    by_command: bool = False
+    """Whether ``plimsoll config set`` may write it into the file."""
+
+    def check(self, value: object) -> object:
+        return self.rule.check(value)
+
+    def read(self, text: str) -> object:
+        raise Refused(show(text), f"only in the settings file, because {self.why}")
+
+
+class Effect(Enum):
+    """When a changed setting counts."""
+
+    NOW = "at once"
+    NEXT_SESSION = "from the next session"
+    NEXT_START = "from the next start"
+
+
+class Setting(NamedTuple):
+    """The declaration of a setting; its name, type and default are those of its field."""
+
+    rule: Rule
+    help: str
+    """What it is for, in a sentence on the settings screen."""
+    takes_effect: Effect
+    allowed: str
+    """What it may be, where its rule has no words for it."""
+
+
+REQUIRED: Any = MISSING
+"""Default of a key that a table has to have."""
+
+
+def setting(
+    default: T,
+    rule: Rule,
+    help: str = "",
+    takes_effect: Effect = Effect.NEXT_SESSION,
+    *,
+    allowed: str = "",
+    is_shown: bool = True,
+) -> T:
+    """Declare a setting as the default of a dataclass field.
+
+    Args:
+        default: The built-in value; `REQUIRED` for none.
+        rule: What it may be.
+        help: What it is for.
+        takes_effect: When a change counts.
+        allowed: What it may be, where the rule has no words for it.
+        is_shown: Whether the value appears in the dataclass's ``repr``.
+    """
+    built_in: dict[str, Any] = (
+        {"default_factory": dict} if isinstance(default, dict) else {"default": default}
+    )
+    made: T = field(
+        **built_in, repr=is_shown, metadata={"setting": Setting(rule, help, takes_effect, allowed)}
+    )
+    return made
+
+
+def declared(cls: type) -> dict[str, Setting]:
+    """The settings that a dataclass declares, by name, in order."""
+    return {each.name: each.metadata["setting"] for each in fields(cls) if "setting" in each.metadata}
+
+
+def group_of(cls: type) -> Group:
+    """The rule of a table whose keys a dataclass declares."""
+    keys = {name: each.rule for name, each in declared(cls).items()}
+    return Group(
+        keys,
+        required=tuple(
+            each.name
+            for each in fields(cls)
+            if each.name in keys and each.default is MISSING and each.default_factory is MISSING
+        ),
+    )
 
 
 def parse_toml(text: str) -> dict[str, Any]:

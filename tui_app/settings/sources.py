@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
-from tui_app.settings.hooks import FILE_ONLY
-from tui_app.settings.rules import Choice, Refused, Rule, parse_toml, show
-from tui_app.settings.spec import OLD_NAMES, RULES, STORE, STORE_VARIABLE
+from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, parse_toml, show
+from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
 """Variables with the prefix that say where the settings are and how the program was called."""
 SWITCHES = {"NO_COLOR": "color", "NO_ANIMATION": "animations"}
 """Conventions that many terminal programs share; any non-empty value switches the setting off."""
-_ANYWHERE = tuple(key for key in RULES if key not in FILE_ONLY)
+_ANYWHERE = tuple(key for key, each in SETTINGS.items() if not isinstance(each.rule, FileOnly))
 """Settings that the file, the environment and flags may give."""
 
 Kind = Literal["default", "file", "environment", "flag"]
@@ -47,7 +46,7 @@ class WrongFile(SettingsError):
 
     @property
     def next_step(self) -> str:
-        """What a person can do about it, as a sentence."""
+        """What the user can do about it, as a sentence."""
         if not self.key:
             return "Mend it with an editor, or move the file away: every setting then has its default."
         from shlex import quote
@@ -176,7 +175,9 @@ def from_file(path: Path, text: str) -> Source:
 def _entry(place: str, key: str, value: object) -> tuple[str, Any]:
     """One line of the file: the setting by its present name, with its checked value."""
     if key not in OLD_NAMES:
-        return key, _checked(place, key, _rule(place, key), value)
+        if key not in SETTINGS:
+            raise unknown(place, key)
+        return key, _checked(place, key, SETTINGS[key].rule, value)
     name, rule, meaning = OLD_NAMES[key]
     return name, meaning[_checked(place, key, rule, value)]
 
@@ -191,9 +192,9 @@ def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
         if key in OLD_NAMES and name == name.upper():
             old.append(name)
             continue
-        if key not in RULES or name != name.upper():
+        if key not in SETTINGS or name != name.upper():
             raise unknown(place, name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
-        values[key] = _read(RULES[key], place, name, env[name])
+        values[key] = _read(SETTINGS[key].rule, place, name, env[name])
         names[key] = name
     for name in old:
         key, rule, meaning = OLD_NAMES[name.removeprefix(ENV_PREFIX).lower()]
@@ -211,7 +212,7 @@ def _from_flags(overrides: Mapping[str, object]) -> Source:
         if key not in _ANYWHERE:
             raise unknown(place, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
         if value is not None:
-            values[key], names[key] = _checked(place, flag, RULES[key], value), flag
+            values[key], names[key] = _checked(place, flag, SETTINGS[key].rule, value), flag
     return Source("flag", place, values, names)
 
 
@@ -244,11 +245,11 @@ def origin(sources: Sequence[Source], key: str, inner: str = "") -> Origin:
     return Origin(source.kind, source.names.get(key, "")) if source else Origin()
 
 
-def unknown(source: str, key: str, known: list[str]) -> SettingsError:
+def unknown(source: str, key: str, known: Sequence[str] = tuple(SETTINGS)) -> SettingsError:
     """The error for a key that does not exist, with what it is called now, or the closest one that does."""
     if key in OLD_NAMES:
         name = OLD_NAMES[key][0]
-        rule = RULES[name]
+        rule = SETTINGS[name].rule
         words = f": {', '.join(rule.words)}" if isinstance(rule, Choice) else ""
         return SettingsError(f"{source}: {show(key)} is called {name} now{words}.")
     close = get_close_matches(key, known, n=1)
@@ -269,12 +270,6 @@ def _read(rule: Rule, place: str, name: str, text: str) -> Any:
         return rule.read(text)
     except Refused as refused:
         raise refusal(place, name, refused) from None
-
-
-def _rule(source: str, key: str) -> Rule:
-    if key not in RULES:
-        raise unknown(source, key, list(RULES))
-    return RULES[key]
 
 
 def _checked(source: str, key: str, rule: Rule, value: object) -> Any:

@@ -1,23 +1,35 @@
-"""Which settings there are, and what each may be: one rule for each key."""
+"""Every setting, declared once: type, default, what it may be, what it is for and when a change counts."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROTOCOLS, PROVIDERS
-from tui_app.settings.approvals import APPROVALS, WEB_FETCH, ApprovalRule
-from tui_app.settings.hooks import HOOKS
-from tui_app.settings.keys import ACTION_KEYS, THEMES, key_pattern
-from tui_app.settings.mcp import MCP
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
+from tui_app.settings.approvals import APPROVALS, WEB_FETCH
+from tui_app.settings.hooks import HOOKS, Hook
+from tui_app.settings.keys import ACTION_KEYS, OWN_THEMES, THEME, key_pattern
+from tui_app.settings.mcp import MCP, McpServer
 from tui_app.settings.policies import OWN_POLICIES, POLICY, SHARE
-from tui_app.settings.rules import Address, Choice, Flag, Group, Number, Rule, Table, Text
-from tui_app.tool_specs import TOOLS
+from tui_app.settings.rules import (
+    REQUIRED,
+    Address,
+    Choice,
+    Effect,
+    Flag,
+    Group,
+    Number,
+    Rule,
+    Setting,
+    Table,
+    Text,
+    declared,
+    group_of,
+    setting,
+)
 
-# Where sessions are kept, as a person sets it: the address of a server, which may hold a password.
+# Where sessions are kept: the address of a server, which may hold a password.
 
 STORE = Text(
     r"(postgres(ql)?://\S+)?",
@@ -49,66 +61,61 @@ def store_secrets(address: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for raw in found if raw for each in (raw, unquote(raw))))
 
 
-# What settings may say of colour themes: names, and the colours of a theme of one's own.
-
-BASES = ("plimsoll-dark", "plimsoll-light")
-"""Themes that one of one's own can be made from."""
-_NAME = r"[A-Za-z][\w.-]*"
-_COLOUR = Text(r"#(?:[0-9A-Fa-f]{3}){1,2}", "a colour such as #4fb3d9")
-THEME = Text(_NAME, "the name of a theme: a letter, then letters, digits, dot, dash or underscore")
-COLOURS: Mapping[str, str] = {
-    "accent": "what can be acted on: keys, borders with focus, links",
-    "warning": "near: a context that fills up",
-    "error": "full, and what failed",
-    "success": "what went well",
-    "foreground": "text",
-    "muted": "text that matters less",
-    "background": "behind the chat",
-    "surface": "behind dialogs and lists",
-    "panel": "behind inputs",
-    "selection": "behind the marked row",
-    "border": "lines without focus, scroll bars",
-}
-"""Colours of ``[themes.NAME]`` and what each is for."""
-
-_KEYS: dict[str, Rule] = {"base": Choice(BASES), **dict.fromkeys(COLOURS, _COLOUR)}
-OWN_THEMES = Table(
-    Group(_KEYS, required=("base",), called="colour"),
-    Text(
-        rf"(?!(?:{'|'.join(map(re.escape, THEMES))})$){_NAME}",
-        "a letter, then letters, digits, dot, dash or underscore, but no name of a theme that is built in",
-    ),
+_MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
+_WINDOW = Number(
+    256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256", whole=True
 )
+_PRICE = Number(0.0, 1_000_000.0, "US dollars for a million tokens")
+_KEYS = Text(rf"{key_pattern()}(,{key_pattern()})*", "keys such as ctrl+k, or several as ctrl+k,f5")
+_MEGABYTES = Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True)
+_TABLE = "a table; edit it in the file"
+TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
+"""Prefixes of model names that have a meaning already."""
+ReviewMode = Literal["always", "manual", "never"]
+"""Which summaries the user sees before they are applied."""
 
 
-# What a person may set about the memory of repositories.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A model server that the user named; its models are called ``NAME:model``."""
+
+    name: str
+    protocol: str = setting(OPENAI_CHAT, Choice(PROTOCOLS))
+    base_url: str = setting(REQUIRED, Address())
+    """Address that the protocol's own paths are appended to, without a trailing slash."""
+    key_env: str = setting(
+        "",
+        Text(
+            r"([A-Za-z_][A-Za-z0-9_]*)?",
+            "the name of the environment variable that holds the key, not the key",
+            secret_prone=True,
+        ),
+    )
+    """Empty when the server wants no key."""
+    window: int | None = setting(None, _WINDOW)
+    """Context window of its models in tokens; None asks the server."""
+    price_in: float | None = setting(None, _PRICE)
+    """US dollars for a million tokens sent; counts together with ``price_out``."""
+    price_out: float | None = setting(None, _PRICE)
+    """US dollars for a million tokens written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySettings:
-    """The table ``[memory]``, with what is built in."""
+    """The table ``[memory]``: what is remembered of repositories."""
 
-    enabled: bool = True
+    enabled: bool = setting(True, Flag())
     """Whether anything is remembered by itself and given to new sessions."""
-    budget_tokens: int = 1_000
+    budget_tokens: int = setting(
+        1_000, Number(0, 100_000, "a whole number of tokens; 0 for none", whole=True)
+    )
     """Tokens that the board may take of a session's context; 0 gives it to none."""
-    min_turns: int = 3
+    min_turns: int = setting(3, Number(1, 10_000, "a whole number of prompts, at least 1", whole=True))
     """Answered prompts from which on a session is worth reading."""
-    max_entries: int = 100
+    max_entries: int = setting(100, Number(1, 10_000, "a whole number, at least 1", whole=True))
     """Entries that may stand on a board."""
-    model: str = ""
+    model: str = setting("", _MODEL)
     """Model that keeps the board; empty is the session's own."""
-
-
-MEMORY = Group(
-    {
-        "enabled": Flag(),
-        "budget_tokens": Number(0, 100_000, "a whole number of tokens; 0 for none", whole=True),
-        "min_turns": Number(1, 10_000, "a whole number of prompts, at least 1", whole=True),
-        "max_entries": Number(1, 10_000, "a whole number, at least 1", whole=True),
-        "model": Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}"),
-    }
-)
 
 
 def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
@@ -116,31 +123,20 @@ def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
     return MemorySettings(**values)
 
 
-# What a person may set about sub-agents.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreSettings:
-    """The table ``[explore]``, with what is built in."""
+    """The table ``[explore]``: what sub-agents may do."""
 
-    enabled: bool = True
+    enabled: bool = setting(True, Flag())
     """Whether the model may send sub-agents out."""
-    model: str = ""
+    model: str = setting("", _MODEL)
     """Model of sub-agents; empty is the session's own."""
-    max_steps: int = 20
+    max_steps: int = setting(20, Number(1, 1_000, "a whole number of requests, at least 1", whole=True))
     """Model requests that one of them may make."""
-    max_tokens: int = 500_000
+    max_tokens: int = setting(
+        500_000, Number(1_000, 1_000_000_000, "a whole number of tokens, at least 1000", whole=True)
+    )
     """Tokens that one of them may read and write, over all its requests."""
-
-
-EXPLORE = Group(
-    {
-        "enabled": Flag(),
-        "model": Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}"),
-        "max_steps": Number(1, 1_000, "a whole number of requests, at least 1", whole=True),
-        "max_tokens": Number(1_000, 1_000_000_000, "a whole number of tokens, at least 1000", whole=True),
-    }
-)
 
 
 def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
@@ -148,123 +144,212 @@ def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
     return ExploreSettings(**values)
 
 
-TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
-"""Prefixes of model names that have a meaning already."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything the user can set, in the order of the documentation."""
 
-_MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
-_WINDOW = Number(
-    256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256", whole=True
-)
-_PRICE = Number(0.0, 1_000_000.0, "US dollars for a million tokens")
-_KEY = key_pattern()
-_SCHEMA_KEYS = Text(rf"{_KEY}(,{_KEY})*", "keys such as ctrl+k, or several as ctrl+k,f5")
-_ENDPOINT = Group(
-    {
-        "protocol": Choice(PROTOCOLS),
-        "base_url": Address(),
-        "key_env": Text(
-            r"([A-Za-z_][A-Za-z0-9_]*)?",
-            "the name of the environment variable that holds the key, not the key",
-            secret_prone=True,
+    model: str = setting("", _MODEL, "Model of new sessions. Not set: chosen by the keys in the environment.")
+    summarization_model: str = setting(
+        "", _MODEL, "Model that writes automatic summaries. Not set: the session's own."
+    )
+    window: int | None = setting(
+        None, _WINDOW, "Context window in tokens, over anything known about the model."
+    )
+    """None finds it out."""
+    background_threshold: float | None = setting(
+        None, SHARE, "Share of the window at which a compaction starts in the background."
+    )
+    """None is the policy's own."""
+    blocking_threshold: float | None = setting(
+        None, SHARE, "Share of the window at which a request waits for a compaction."
+    )
+    """None is the policy's own."""
+    policy: str = setting(
+        "plimsoll", POLICY, "What governs the context of new sessions. /policy changes it for this one."
+    )
+    policies: Mapping[str, Mapping[str, object]] = setting(
+        {}, OWN_POLICIES, "Policies of your own, each made from a built-in one.", allowed=_TABLE
+    )
+    """The name to ``base``, a built-in one, and what is different (flat keys)."""
+    theme: str = setting(
+        "plimsoll-dark", THEME, "Colours. /theme shows each as you go through them.", Effect.NOW
+    )
+    themes: Mapping[str, Mapping[str, str]] = setting(
+        {}, OWN_THEMES, "Colour themes of your own, each made from one of ours.", allowed=_TABLE
+    )
+    """The name to ``base``, one of our two, and the colours that differ."""
+    plain: bool = setting(
+        False, Flag(), "Signs and frames in ASCII, nothing that moves: for screen readers and poor fonts."
+    )
+    animations: bool = setting(True, Flag(), "Smooth scrolling and anything else that moves.", Effect.NOW)
+    color: bool = setting(
+        True, Flag(), "Colours. Everything they say is also said in words.", Effect.NEXT_START
+    )
+    mouse: bool = setting(True, Flag(), "Whether the mouse is taken from the terminal.", Effect.NEXT_START)
+    terminal_title: bool = setting(
+        True, Flag(), "Name the terminal's window after the session.", Effect.NEXT_START
+    )
+    bell_after_s: float = setting(
+        0.0,
+        Number(0.0, 86_400.0, "seconds; 0 never"),
+        "Ring the bell when a turn that took so long ends.",
+        Effect.NOW,
+    )
+    timeline: bool = setting(
+        True, Flag(), "Whether the timeline is open, where there is room for it.", Effect.NOW
+    )
+    keymap: Mapping[str, str] = setting(
+        {},
+        Group(dict.fromkeys(ACTION_KEYS, _KEYS), called="action"),
+        "Other keys for actions.",
+        Effect.NOW,
+        allowed="keys for each action; enter lists them",
+    )
+    """The action's name to its keys, comma-separated."""
+    endpoints: Mapping[str, Endpoint] = setting(
+        {},
+        Table(
+            group_of(Endpoint),
+            Text(
+                rf"(?!(?:{'|'.join(map(re.escape, TAKEN_NAMES))})$)[A-Za-z][\w.-]*",
+                "a letter, then letters, digits, dot, dash or underscore, but none of "
+                + ", ".join(TAKEN_NAMES),
+            ),
         ),
-        "window": _WINDOW,
-        "price_in": _PRICE,
-        "price_out": _PRICE,
-    },
-    required=("base_url",),
-)
-REVIEW_MODES = ("always", "manual", "never")
-
-RULES: Mapping[str, Rule] = {
-    "model": _MODEL,
-    "summarization_model": _MODEL,
-    "window": _WINDOW,
-    "background_threshold": SHARE,
-    "blocking_threshold": SHARE,
-    "policy": POLICY,
-    "policies": OWN_POLICIES,
-    "theme": THEME,
-    "themes": OWN_THEMES,
-    "plain": Flag(),
-    "animations": Flag(),
-    "color": Flag(),
-    "mouse": Flag(),
-    "terminal_title": Flag(),
-    "bell_after_s": Number(0.0, 86_400.0, "seconds; 0 never"),
-    "timeline": Flag(),
-    "keymap": Group(dict.fromkeys(ACTION_KEYS, _SCHEMA_KEYS), called="action"),
-    "endpoints": Table(
-        _ENDPOINT,
+        "Model servers of your own.",
+        allowed=_TABLE,
+    )
+    """By name."""
+    hooks: Mapping[str, tuple[Hook, ...]] = setting(
+        {}, HOOKS, "Commands of your own that run when something happens.", allowed=_TABLE
+    )
+    """The event to its hooks, in order."""
+    mcp: Mapping[str, McpServer] = setting(
+        {}, MCP, "Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE
+    )
+    """By name."""
+    project_instructions: bool = setting(
+        True, Flag(), "Whether AGENTS.md and CLAUDE.md of the repository are followed."
+    )
+    thinking: str = setting(
+        "default",
+        Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
+        "How much models that can think do so before they answer.",
+    )
+    """``default`` leaves it to the models."""
+    max_steps: int = setting(
+        200,
+        Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
+        "Model requests that one turn may take before it is stopped.",
+    )
+    retries: int = setting(
+        4,
+        Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
+        "How often a request is sent again by itself while a provider cannot answer.",
+    )
+    """0 never."""
+    fallback_models: str = setting(
+        "",
         Text(
-            rf"(?!(?:{'|'.join(map(re.escape, TAKEN_NAMES))})$)[A-Za-z][\w.-]*",
-            f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(TAKEN_NAMES)}",
+            r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
+            "models as provider:name, separated by commas",
         ),
-    ),
-    "hooks": HOOKS,
-    "mcp": MCP,
-    "project_instructions": Flag(),
-    "thinking": Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
-    "max_steps": Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
-    "retries": Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
-    "fallback_models": Text(
-        r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
-        "models as provider:name, separated by commas",
-    ),
-    "review": Choice(REVIEW_MODES),
-    "approvals": APPROVALS,
-    "read_only": Flag(),
-    "command_timeout_s": Number(1.0, 3_600.0, "seconds from 1 to 3600"),
-    "web_fetch": Choice(WEB_FETCH),
-    "summary_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
-    "memory_limit_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
-    "provider_compaction": Flag(),
-    "budget": Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
-    "memory": MEMORY,
-    "store": STORE,
-    "retention": Group(
-        {
-            "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
-            "max_sessions": Number(0, 10**9, "a whole number of sessions, or 0 for no limit", whole=True),
-            "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
-        }
-    ),
-    "session_files_mb": Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True),
-    "explore": EXPLORE,
-    "answer_timeout_s": Number(1.0, 86_400.0, "seconds, at least 1"),
-    "telemetry": Group({"otlp_endpoint": Address(words=("off", "on"))}),
-}
+        "Models that go on, in this order, when the session's own cannot answer.",
+    )
+    """Comma-separated."""
+    review: ReviewMode = setting(
+        "never",
+        Choice(get_args(ReviewMode)),
+        "Which summaries you see, and may edit, before they count; manual: your own.",
+        Effect.NOW,
+    )
+    approvals: Mapping[str, tuple[str, ...]] = setting(
+        {}, APPROVALS, "What tools may do without being asked about. /approvals shows it.", allowed=_TABLE
+    )
+    """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
+    read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
+    command_timeout_s: float = setting(
+        120.0,
+        Number(1.0, 3_600.0, "seconds from 1 to 3600"),
+        "Seconds a command of the model may take when it names none itself.",
+    )
+    web_fetch: str = setting(
+        "off", Choice(WEB_FETCH), "Whether the model may fetch web pages: never, public ones, or any address."
+    )
+    summary_timeout_s: float = setting(
+        120.0,
+        Number(1.0, 86_400.0, "seconds, at least 1"),
+        "Seconds a model may take for each part of a summary it writes.",
+    )
+    memory_limit_mb: int = setting(
+        1024, _MEGABYTES, "Megabytes the process may hold before memory is made; 0 is no limit."
+    )
+    provider_compaction: bool = setting(
+        False, Flag(), "Whether a provider that can compacts conversations instead of Plimsoll."
+    )
+    budget: Mapping[str, float] = setting(
+        {},
+        Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
+        "What a session may cost before it asks ahead of each prompt.",
+        allowed=_TABLE,
+    )
+    """``session_usd``; 0 is no limit."""
+    memory: Mapping[str, object] = setting(
+        {},
+        group_of(MemorySettings),
+        "What is remembered of repositories, and given to new sessions.",
+        allowed=_TABLE,
+    )
+    """See ``MemorySettings``."""
+    store: str = setting(
+        "",
+        STORE,
+        "PostgreSQL database that keeps the sessions. Not set: a file of this machine.",
+        Effect.NEXT_START,
+        is_shown=False,
+    )
+    """Perhaps with a password."""
+    retention: Mapping[str, float] = setting(
+        {},
+        Group(
+            {
+                "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
+                "max_sessions": Number(0, 10**9, "a whole number of sessions, or 0 for no limit", whole=True),
+                "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
+            }
+        ),
+        "What plimsoll sessions prune keeps. Nothing goes by itself.",
+        Effect.NOW,
+        allowed=_TABLE,
+    )
+    """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
+    session_files_mb: int = setting(
+        512, _MEGABYTES, "Megabytes of files a session keeps of what its log holds too; 0 is no limit."
+    )
+    explore: Mapping[str, object] = setting(
+        {},
+        group_of(ExploreSettings),
+        "Sub-agents that look around for the model in a context of their own.",
+        allowed=_TABLE,
+    )
+    """See ``ExploreSettings``."""
+    answer_timeout_s: float = setting(
+        600.0,
+        Number(1.0, 86_400.0, "seconds, at least 1"),
+        "Seconds a model may be silent, before or in an answer, until it is given up.",
+    )
+    telemetry: Mapping[str, str] = setting(
+        {},
+        Group({"otlp_endpoint": Address(words=("off", "on"))}),
+        "Where spans of compactions are sent.",
+        allowed=_TABLE,
+    )
+    """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
+
+
+SETTINGS: Mapping[str, Setting] = declared(Settings)
+"""The declaration of each setting."""
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
     "review_compactions": ("review", Flag(), {True: "manual", False: "never"}),
 }
-"""Names that still count: today's name, what the setting could be, and what that means now."""
-
-
-# Names of tools in rules: which of them can be no tool's, because they are misspelt.
-
-UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
-_WILD = "*?["
-
-
-def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
-    """What is wrong with the tool that a rule names.
-
-    Tools of servers are known only once they run, those of a person's own agent only with that agent: this is
-    a hint and no error. Rules about what looks are only about such tools.
-
-    Args:
-        rule: The rule.
-        servers: Names of the servers in the settings; a tool of theirs begins with one.
-
-    Returns:
-        A sentence; empty where the name may be one.
-    """
-    if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in TOOLS):
-        return ""
-    fixed = rule.tool[: min((rule.tool.find(sign) for sign in _WILD if sign in rule.tool), default=None)]
-    wild = fixed != rule.tool
-    for server in servers:
-        prefix = f"{server}_"
-        if fixed.startswith(prefix) or (wild and prefix.startswith(fixed)):
-            return ""
-    near = get_close_matches(rule.tool.lower(), sorted(TOOLS), 1)
-    return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"
+"""Earlier names that still count: today's name, what the setting could be, and what that means now."""

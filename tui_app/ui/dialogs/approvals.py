@@ -15,9 +15,16 @@ from textual.widgets.option_list import Option
 from tui_app.events import ApprovalDecided
 from tui_app.session.event_heads import approval_title
 from tui_app.settings import SettingsError
-from tui_app.settings.approvals import RULINGS, ApprovalRule, Ruling, parse_rule, rules_of
+from tui_app.settings.approvals import (
+    RULINGS,
+    UNLESS_YOURS,
+    ApprovalRule,
+    Ruling,
+    misnamed,
+    parse_rule,
+    rules_of,
+)
 from tui_app.settings.rules import Refused
-from tui_app.settings.spec import UNLESS_YOURS, misnamed
 from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession

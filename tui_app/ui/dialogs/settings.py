@@ -16,9 +16,9 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.work import ChangePolicy
 from tui_app.settings import Settings, SettingsError
 from tui_app.settings.edit import SettingsFile
-from tui_app.settings.rules import Table
-from tui_app.settings.spec import RULES, shown_store
-from tui_app.settings.values import Effect, Entry, entries, key_entries, table_lines
+from tui_app.settings.rules import Effect, Table
+from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.settings.values import Entry, entries, key_entries, table_lines
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
@@ -59,11 +59,11 @@ def entry_line(entry: Entry, width: int) -> Content:
 
 def entry_note(entry: Entry) -> str:
     """What the marked setting is for, what it may be, and when a change counts."""
-    first = one_line(entry.about.text, 200)
+    first = one_line(entry.help, 200)
     if entry.origin.is_forced:
         second = f"{entry.origin.name} gives it and ranks above the file: change it there."
     else:
-        second = f"A change counts {entry.about.effect.value}."
+        second = f"A change counts {entry.takes_effect.value}."
     return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
 
 
@@ -166,7 +166,7 @@ class SettingsScreen(FilterDialog[None]):
 
 
 def _searched_in(entry: Entry) -> str:
-    return f"{entry.key} {entry.value} {entry.source} {entry.about.text}".lower()
+    return f"{entry.key} {entry.value} {entry.source} {entry.help}".lower()
 
 
 # The settings as the running program has them: shown, changed in the file, and put into effect at once.
@@ -203,7 +203,7 @@ class SettingsDesk:
 
     def table(self, key: str) -> list[str]:
         """A table in full, as lines. Raises ``SettingsError``."""
-        assert key in RULES
+        assert key in SETTINGS
         return table_lines(getattr(self._file.settings(), key))
 
     def change(self, key: str, text: str | None) -> str:
@@ -370,11 +370,11 @@ async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
         await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
         return
     lines = desk.table(entry.key) or ["None yet."]
-    named = isinstance(RULES[entry.key], Table)
+    named = isinstance(SETTINGS[entry.key].rule, Table)
     how = f"Written in {desk.place}, below [{entry.key}{'.NAME' if named else ''}]."
     if entry.key == "hooks":
         how = f"Written in {desk.place} and nowhere else, below [[hooks.EVENT]]."
-    text = "\n".join([entry.about.text, how, "docs/settings.md has all keys.", "", *lines])
+    text = "\n".join([entry.help, how, "docs/settings.md has all keys.", "", *lines])
     await app.push_screen_wait(DetailsScreen(entry.key, text))
 
 
@@ -387,7 +387,7 @@ def _built_in(desk: SettingsDesk, entry: Entry) -> str:
 
 
 def _when(entry: Entry) -> str:
-    return "" if entry.about.effect is Effect.NOW else f", {entry.about.effect.value}"
+    return "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
 
 
 # Showing the governance policies, and changing to one of them.
