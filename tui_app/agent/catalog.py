@@ -14,7 +14,6 @@ from tui_app.agent import models as discovery
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import (
     NO_KEY,
-    LocalModel,
     LocalServer,
     ModelNotReady,
     NoAnswer,
@@ -109,15 +108,12 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
             httpx2.AsyncClient(trust_env=not is_loopback(url)) as client,
             client.stream("GET", url, headers=headers) as response,
         ):
-            return _judged(response.status_code, google="googleapis" in url)
+            status = response.status_code
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return KeyCheck("refused", "it has characters that no key has")
     except (httpx2.HTTPError, OSError, TimeoutError):
         return KeyCheck("unknown", "the provider did not answer")
-
-
-def _judged(status: int, *, google: bool) -> KeyCheck:
-    if status in (401, 403) or (google and status == 400):
+    if status in (401, 403) or ("googleapis" in url and status == 400):
         return KeyCheck("refused", f"HTTP {status}")
     if status == 200:
         return KeyCheck("accepted")
@@ -180,28 +176,34 @@ async def list_models(
     own: list[ModelChoice] = []
     servers: list[LocalServer] = []
     if discover:
-        own, servers = await _ask_servers(env, endpoints, ports)
+        moved = _moved_openai(env, endpoints)
+        asked = asyncio.gather(*(_endpoint_choices(each, env) for each in (*endpoints.values(), *moved)))
+        servers, listed = await asyncio.gather(discovery.discover(ports=ports), asked)
+        if moved and any(discovery.same_server(each.base_url, moved[0].base_url) for each in servers):
+            listed.pop()
+        own = [choice for choices in listed for choice in choices]
     names = [name for name in known_model_names() if ":" in name] if everything else SHORTLIST
     vendors = [_vendor_choice(name, env) for name in names]
     return [
         *own,
-        *(_local_choice(server, model) for server in servers for model in server.models),
+        *(
+            ModelChoice(
+                name=f"{server.name}:{model.id}",
+                label=f"{model.id} · {server.name}, this machine",
+                window=model.window,
+                window_source=_source(model.window, "server"),
+                available=True,
+                local=True,
+                price="free",
+                price_in=0.0,
+                price_out=0.0,
+            )
+            for server in servers
+            for model in server.models
+        ),
         _OFFLINE_CHOICE,
         *sorted(vendors, key=lambda choice: not choice.available),
     ]
-
-
-async def _ask_servers(
-    env: Mapping[str, str], endpoints: Mapping[str, Endpoint], ports: Mapping[str, int]
-) -> tuple[list[ModelChoice], list[LocalServer]]:
-    """Ask every server at once: what the user's own list, and what was found on this machine."""
-    moved = _moved_openai(env, endpoints)
-    all_own = (*endpoints.values(), *moved)
-    asked = asyncio.gather(*(_endpoint_choices(endpoint, env) for endpoint in all_own))
-    servers, own = await asyncio.gather(discovery.discover(ports=ports), asked)
-    if moved and any(discovery.same_server(server.base_url, moved[0].base_url) for server in servers):
-        own.pop()
-    return [choice for choices in own for choice in choices], servers
 
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:
@@ -241,32 +243,28 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     except discovery.NoAnswer:
         return [_closed(endpoint, f"does not answer: {endpoint.base_url}")]
     except discovery.AccessRefused as error:
-        return [_closed(endpoint, f"{error}: {_key_place(endpoint) or endpoint.base_url}")]
+        where = f"name its key in endpoints.{endpoint.name}.key_env"
+        if endpoint.key_env:
+            where = endpoint.base_url
+        elif endpoint.name == OPENAI_CHAT:
+            where = f"set {PROVIDERS[OPENAI_CHAT].keys[0]}"
+        return [_closed(endpoint, f"{error}: {where}")]
     except discovery.NoListing as error:
         return [_closed(endpoint, f"{error}: {endpoint.base_url}")]
-    return [_endpoint_choice(endpoint, model) for model in models]
-
-
-def _key_place(endpoint: Endpoint) -> str:
-    """Where a key goes that nobody has named; empty where one was sent."""
-    if endpoint.key_env:
-        return ""
-    own = f"name its key in endpoints.{endpoint.name}.key_env"
-    return f"set {PROVIDERS[OPENAI_CHAT].keys[0]}" if endpoint.name == OPENAI_CHAT else own
-
-
-def _endpoint_choice(endpoint: Endpoint, model: LocalModel) -> ModelChoice:
-    return ModelChoice(
-        name=f"{endpoint.name}:{model.id}",
-        label=f"{model.id} · {endpoint.name}",
-        window=endpoint.window or model.window,
-        window_source="setting" if endpoint.window else _source(model.window, "server"),
-        available=True,
-        local=discovery.is_loopback(endpoint.base_url),
-        price=price_words(endpoint.price_in, endpoint.price_out),
-        price_in=endpoint.price_in,
-        price_out=endpoint.price_out,
-    )
+    return [
+        ModelChoice(
+            name=f"{endpoint.name}:{model.id}",
+            label=f"{model.id} · {endpoint.name}",
+            window=endpoint.window or model.window,
+            window_source="setting" if endpoint.window else _source(model.window, "server"),
+            available=True,
+            local=discovery.is_loopback(endpoint.base_url),
+            price=price_words(endpoint.price_in, endpoint.price_out),
+            price_in=endpoint.price_in,
+            price_out=endpoint.price_out,
+        )
+        for model in models
+    ]
 
 
 def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelChoice:
@@ -279,20 +277,6 @@ def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelCho
         why_not=reason,
         needs_key=needs_key,
         local=discovery.is_loopback(endpoint.base_url),
-    )
-
-
-def _local_choice(server: LocalServer, model: LocalModel) -> ModelChoice:
-    return ModelChoice(
-        name=f"{server.name}:{model.id}",
-        label=f"{model.id} · {server.name}, this machine",
-        window=model.window,
-        window_source=_source(model.window, "server"),
-        available=True,
-        local=True,
-        price="free",
-        price_in=0.0,
-        price_out=0.0,
     )
 
 
@@ -410,17 +394,14 @@ class ModelShelf:
 
     async def _learn_window(self, name: str, model: Model) -> None:
         try:
-            window = self._configured(name) or await ask_window(model)
+            endpoint = self.endpoints.get(name.partition(":")[0])
+            window = (endpoint.window if endpoint else None) or await ask_window(model)
         except NoAnswer:
             self._unanswered.add(name)
             return
         self._unanswered.discard(name)
         if window:
             self.limits.server[self.limits.model_key(model)] = window
-
-    def _configured(self, name: str) -> int | None:
-        endpoint = self.endpoints.get(name.partition(":")[0])
-        return endpoint.window if endpoint else None
 
 
 def why_unavailable(error: Exception, *, model: str) -> Error:

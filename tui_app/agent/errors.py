@@ -57,13 +57,7 @@ def describe_error(error: BaseException, *, model: str) -> Error:
         The event to record: the sentence names no class of any library, and keys are masked throughout.
     """
     model = say.plain(model) or "the model"
-    described = (
-        _by_tool(error)
-        or _by_disk(error)
-        or _too_long(error, model)
-        or _by_type(error, model)
-        or _by_status(error, model)
-    )
+    described = _by_kind(error, model) or _by_status(error, model)
     if described is None and came_damaged(error):
         described = _garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):
@@ -77,36 +71,24 @@ def describe_error(error: BaseException, *, model: str) -> Error:
     return replace(described, detail=say.raw_detail(error))
 
 
-def _by_tool(error: BaseException) -> Error | None:
-    """What a tool has raised says nothing about the model or the program, whatever its type."""
-    broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None)
-    if broke is None:
-        return None
-    return Error(
-        kind="tool",
-        message=f"{str(broke).rstrip('.')}.",
-        hint="Nothing is lost. plimsoll.log has more (plimsoll config path says where): "
-        "correct the agent, then start again.",
-    )
-
-
-def _by_disk(error: BaseException) -> Error | None:
-    told = storage_error(error)
-    return None if told is None else say.disk_trouble(told)
-
-
-def _too_long(error: BaseException, model: str) -> Error | None:
-    for one in chain(error):
-        if isinstance(one, ContextTooLarge):
-            return say.too_long(model, one.limit, one.requested)
-    overflow = detect_overflow(error)
-    if overflow is None:
-        return None
-    named = overflow.limit if overflow.limit and overflow.limit >= SMALLEST_WINDOW else None
-    return say.too_long(model, named, overflow.requested)
-
-
-def _by_type(error: BaseException, model: str) -> Error | None:
+def _by_kind(error: BaseException, model: str) -> Error | None:
+    """Find what is known of an exception or its causes."""
+    # What a tool has raised says nothing about the model or the program, whatever its type.
+    if (broke := next((one for one in chain(error) if isinstance(one, ToolBroke)), None)) is not None:
+        return Error(
+            kind="tool",
+            message=f"{str(broke).rstrip('.')}.",
+            hint="Nothing is lost. plimsoll.log has more (plimsoll config path says where): "
+            "correct the agent, then start again.",
+        )
+    if (told := storage_error(error)) is not None:
+        return say.disk_trouble(told)
+    large = next((one for one in chain(error) if isinstance(one, ContextTooLarge)), None)
+    if large is not None:
+        return say.too_long(model, large.limit, large.requested)
+    if (overflow := detect_overflow(error)) is not None:
+        named = overflow.limit if overflow.limit and overflow.limit >= SMALLEST_WINDOW else None
+        return say.too_long(model, named, overflow.requested)
     for one in chain(error):
         for kinds, wording in _TYPES:
             if isinstance(one, kinds):

@@ -108,21 +108,17 @@ def read_instructions(folder: Path) -> tuple[InstructionFile, ...]:
     found: list[InstructionFile] = []
     for place in folders:
         for name in NAMES:
-            file = _read(place / name, folders[0])
-            if file is not None and not (file.text and any(file.text == each.text for each in found)):
-                found.append(file)
+            path = (place / name).relative_to(folders[0]).as_posix()
+            try:
+                read = read_inside(place / name, folders[0], FILE_CHARS)
+            except Refused as refused:
+                found.append(InstructionFile(path, note=f"not read: {refused}"))
+                continue
+            text = read.text.strip() if read is not None else ""
+            if read is not None and text and all(text != each.text for each in found):
+                note = f"cut to {FILE_CHARS:,} characters" if read.cut else ""
+                found.append(InstructionFile(path, text, note))
     return _fitted(found)
-
-
-def _read(path: Path, root: Path) -> InstructionFile | None:
-    name = path.relative_to(root).as_posix()
-    try:
-        read = read_inside(path, root, FILE_CHARS)
-    except Refused as refused:
-        return InstructionFile(name, note=f"not read: {refused}")
-    if read is None or not read.text.strip():
-        return None
-    return InstructionFile(name, read.text.strip(), f"cut to {FILE_CHARS:,} characters" if read.cut else "")
 
 
 def _fitted(files: Sequence[InstructionFile]) -> tuple[InstructionFile, ...]:
@@ -143,17 +139,12 @@ def instructions_text(files: Sequence[InstructionFile]) -> str:
     said = [file for file in files if file.text]
     if not said:
         return ""
-    blocks = [f"{_heading(file)}\n{_inside(file.text)}" for file in said]
+    blocks: list[str] = []
+    for file in said:
+        heading = f"## {file.path} ({file.note})" if file.note else f"## {file.path}"
+        # The text must not end the block that it is in.
+        blocks.append(f"{heading}\n{file.text.replace(f'</{TAG}', f'< /{TAG}')}")
     return f"<{TAG}>\n{_INTRO}\n\n" + "\n\n".join(blocks) + f"\n</{TAG}>"
-
-
-def _heading(file: InstructionFile) -> str:
-    return f"## {file.path} ({file.note})" if file.note else f"## {file.path}"
-
-
-def _inside(text: str) -> str:
-    """A text that cannot end the block it stands in."""
-    return text.replace(f"</{TAG}", f"< /{TAG}")
 
 
 # Skills: folders with a ``SKILL.md``; the model knows name and description, and can load the text.

@@ -1,9 +1,11 @@
 """An agent of the person's own, named ``module:attribute``: its tools and instructions, our governor."""
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +72,12 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
         raise UnusableAgent(
             f"{plain(name)} names no agent. Write module:attribute, such as my_app.agents:helper."
         )
-    found = _attribute(_module(module_name, folder), attribute, name)
+    found = _module(module_name, folder)
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise UnusableAgent(f"There is no {plain(attribute)} in {plain(module_name)}.") from None
     if not isinstance(found, AbstractAgent | tuple) and callable(found):
         found = _called(found, name)
     agent, deps = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
@@ -85,7 +92,17 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
 def _module(name: str, folder: Path) -> Any:
     try:
         if name.endswith(".py"):
-            return _from_file((folder / from_home(name)).resolve())
+            path = (folder / from_home(name)).resolve()
+            if not path.is_file():
+                raise UnusableAgent(f"There is no file {path}.")
+            spec = importlib.util.spec_from_file_location(f"plimsoll_agent_{path.stem}", path)
+            if spec is None or spec.loader is None:
+                raise UnusableAgent(f"{path} is no Python module.")
+            module = importlib.util.module_from_spec(spec)
+            # Before it runs: dataclasses and pydantic look their own module up.
+            sys.modules[module.__name__] = module
+            spec.loader.exec_module(module)
+            return module
         if str(folder) not in sys.path:
             # As when Python itself runs a program in that folder.
             sys.path.insert(0, str(folder))
@@ -102,29 +119,6 @@ def _module(name: str, folder: Path) -> Any:
         raise UnusableAgent(_failed(f"{plain(name)} cannot be imported", error)) from error
 
 
-def _from_file(path: Path) -> Any:
-    if not path.is_file():
-        raise UnusableAgent(f"There is no file {path}.")
-    spec = importlib.util.spec_from_file_location(f"plimsoll_agent_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UnusableAgent(f"{path} is no Python module.")
-    module = importlib.util.module_from_spec(spec)
-    # Before it runs: dataclasses and pydantic look their own module up.
-    sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _attribute(module: Any, dotted: str, name: str) -> Any:
-    found = module
-    for part in dotted.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise UnusableAgent(f"There is no {plain(dotted)} in {plain(name.rpartition(':')[0])}.") from None
-    return found
-
-
 def _called(factory: Any, name: str) -> Any:
     """What a factory returns.
 
@@ -132,7 +126,12 @@ def _called(factory: Any, name: str) -> Any:
         UnusableAgent: if it wants arguments, fails, or is to be awaited: nothing is while a session opens,
             and what is made on another loop cannot be used on the session's.
     """
-    if wanted := _wanted(factory):
+    parameters: Iterable[inspect.Parameter] = ()
+    with contextlib.suppress(TypeError, ValueError):  # of some callables it is not known
+        parameters = inspect.signature(factory).parameters.values()
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    required = (each for each in parameters if each.default is each.empty and each.kind not in optional)
+    if wanted := ", ".join(each.name for each in required):
         raise UnusableAgent(f"{plain(name)} needs arguments ({wanted}), and is called with none.")
     try:
         made = factory()
@@ -145,18 +144,6 @@ def _called(factory: Any, name: str) -> Any:
     raise UnusableAgent(
         f"{plain(name)} is an async function, which nothing here can wait for. "
         "Make the agent in a plain function, or while its module is imported."
-    )
-
-
-def _wanted(factory: Any) -> str:
-    """Names of the arguments without which a function cannot be called; empty where it is not known."""
-    try:
-        parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):
-        return ""
-    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return ", ".join(
-        each.name for each in parameters if each.default is each.empty and each.kind not in optional
     )
 
 

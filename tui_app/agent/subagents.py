@@ -13,10 +13,8 @@ from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolResultEvent,
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
-    ToolReturnPart,
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResultEvent
@@ -114,9 +112,14 @@ class SubAgentWatch(AbstractCapability[Any]):
         if not isinstance(event, FunctionToolResultEvent) or self._step is None:
             return
         part = event.part
-        if isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_call_id in self._step.calls:
-            made = self._step.calls[part.tool_call_id]
-            self._step.calls[part.tool_call_id] = _answered(made, part)
+        if (made := self._step.calls.get(part.tool_call_id)) is not None:
+            text = part.model_response_str()
+            self._step.calls[part.tool_call_id] = replace(
+                made,
+                outcome=part.outcome if part.outcome in ("success", "denied", "interrupted") else "error",
+                text=text[:RESULT_CHARS],
+                chars=len(text),
+            )
 
     def compacted(self, payload: Payload) -> None:
         """Count what the sub-agent's own governor does; it is no event of the session's context."""
@@ -156,15 +159,6 @@ class SubAgentWatch(AbstractCapability[Any]):
             cost_usd=sum(known) if known else None,
         )
         self._report(step)
-
-
-def _answered(made: SubAgentCall, part: ToolReturnPart | RetryPromptPart) -> SubAgentCall:
-    if isinstance(part, RetryPromptPart):
-        text, outcome = part.model_response(), "error"
-    else:
-        text, outcome = part.model_response_str(), part.outcome
-    shown = {"success": "success", "denied": "denied", "interrupted": "interrupted"}.get(outcome, "error")
-    return replace(made, outcome=shown, text=text[:RESULT_CHARS], chars=len(text))  # type: ignore[arg-type]
 
 
 AT_ONCE = 2
@@ -230,26 +224,25 @@ class SubAgents:
             steps = self.bounds.max_steps
             self.report(SubAgentStart(tool_call_id=call, task=task, model=name, max_steps=steps))
             watch = SubAgentWatch(call, name, self.report)
-            return await self._followed(watch, task, name, chosen)
-
-    async def _followed(self, watch: SubAgentWatch, task: str, name: str, model: Model) -> str:
-        try:
-            answer = await self._run(watch, task, model)
-        except asyncio.CancelledError:
-            watch.end("cancelled")
-            raise
-        except UsageLimitExceeded:
-            reason = f"It used up its {self.bounds.max_steps} steps or {self.bounds.max_tokens:,} tokens."
-            watch.end("stopped", reason)
-            return _unfinished(watch, reason)
-        except Exception as error:  # whatever a provider raises: the model that asked can go on without it
-            told = describe_error(error, model=name).message
-            watch.end("failed", told)
-            raise ModelRetry(f"The sub-agent failed: {told}") from error
-        watch.end("done")
-        return (
-            answer if len(answer) <= ANSWER_CHARS else f"{answer[:ANSWER_CHARS]}\n[the answer was cut here]"
-        )
+            try:
+                answer = await self._run(watch, task, chosen)
+            except asyncio.CancelledError:
+                watch.end("cancelled")
+                raise
+            except UsageLimitExceeded:
+                reason = f"It used up its {steps} steps or {self.bounds.max_tokens:,} tokens."
+                watch.end("stopped", reason)
+                looked = "\n".join(f"- {call_title(tool, args)}" for tool, args in watch.titles[-40:])
+                said = f"\n\nIts last words: {watch.said}" if watch.said else ""
+                why = f"The sub-agent was stopped before it had an answer. {reason}"
+                return f"{why} It looked at:\n{looked}{said}"[:ANSWER_CHARS]
+            except Exception as error:  # whatever a provider raises: the model that asked goes on without it
+                told = describe_error(error, model=name).message
+                watch.end("failed", told)
+                raise ModelRetry(f"The sub-agent failed: {told}") from error
+            watch.end("done")
+        cut = "\n[the answer was cut here]" if len(answer) > ANSWER_CHARS else ""
+        return f"{answer[:ANSWER_CHARS]}{cut}"
 
     async def _run(self, watch: SubAgentWatch, task: str, model: Model) -> str:
         steps, governor = (
@@ -292,12 +285,3 @@ def explore_toolset(agents: SubAgents | None) -> FunctionToolset[Any]:
 
     tool = Tool(explore, name=EXPLORE.name, description=_ABOUT, docstring_format="google")
     return FunctionToolset([tool], max_retries=2)
-
-
-def _unfinished(watch: SubAgentWatch, reason: str) -> str:
-    """What can be said of a sub-agent that was stopped."""
-    looked = "\n".join(f"- {call_title(name, args)}" for name, args in watch.titles[-40:])
-    said = f"\n\nIts last words: {watch.said}" if watch.said else ""
-    return f"The sub-agent was stopped before it had an answer. {reason} It looked at:\n{looked}{said}"[
-        :ANSWER_CHARS
-    ]

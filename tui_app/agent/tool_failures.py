@@ -4,8 +4,8 @@ import logging
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Collection, Mapping
+from traceback import walk_tb
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -92,20 +92,15 @@ def raw_detail(error: BaseException) -> str:
     """What the exception and its causes say, for whoever asks for details; masked and bounded."""
     causes = list(chain(error))
     lines = dict.fromkeys(f"{type(one).__name__}: {one}" for one in causes)
-    text = masked("\n".join([*lines, *_limits(causes)]))
-    text = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C")
-    return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
-
-
-def _limits(causes: Sequence[BaseException]) -> list[str]:
-    """What a provider said in its headers about its limits: how many requests and tokens, and until when."""
-    found: dict[str, str] = {}
+    # What a provider says in its headers about its limits: how many requests and tokens, and until when.
+    headers: dict[str, str] = {}
     for one in causes:
         if isinstance(one, ModelHTTPError):
-            found.update({name.lower(): value for name, value in (one.headers or {}).items()})
-    return [
-        f"{name}: {value}" for name, value in found.items() if "ratelimit" in name or name == "retry-after"
-    ]
+            headers.update({name.lower(): value for name, value in (one.headers or {}).items()})
+    limits = (name for name in headers if "ratelimit" in name or name == "retry-after")
+    text = masked("\n".join([*lines, *(f"{name}: {headers[name]}" for name in limits)]))
+    text = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C")
+    return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
@@ -133,7 +128,11 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
 
 def wrong_key(error: BaseException, model: str) -> Error:
     """The provider does not accept the key, or does not let it use the model."""
-    where = key_variable(model) or _endpoint_key(model)
+    where = key_variable(model)
+    if where is None:
+        endpoint, named, _ = model.partition(":")
+        own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
+        where = own if named else "the key of this endpoint"
     if isinstance(error, ModelHTTPError) and error.status_code == 403:
         message = f"The provider does not allow this key to use {model}."
         hint = f"Check what the account behind {where} may use, or {OTHER_MODEL}."
@@ -141,12 +140,6 @@ def wrong_key(error: BaseException, model: str) -> Error:
         message = f"The provider did not accept the API key for {model}."
         hint = f"Check {where}, or {OTHER_MODEL}."
     return Error(kind="auth", message=message, hint=hint)
-
-
-def _endpoint_key(model: str) -> str:
-    endpoint, named, _ = model.partition(":")
-    own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
-    return own if named else "the key of this endpoint"
 
 
 def missing_key(variable: str, model: str) -> Error:
@@ -174,7 +167,10 @@ def unknown_model(error: BaseException, model: str) -> Error:
 def rate_limited(error: BaseException, model: str) -> Error:
     """Too much at once; the same request may pass a little later."""
     waits = (one.retry_after for one in chain(error) if isinstance(one, ModelAPIError))
-    wait = next((_duration(seconds) for seconds in waits if seconds), None)
+    wait = ""
+    if seconds := next(filter(None, waits), None):
+        whole = max(1, math.ceil(seconds))
+        wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
     return Error(
         kind="rate_limit",
         message=f"The provider is limiting requests to {model}"
@@ -265,11 +261,6 @@ def _server(error: BaseException, model: str) -> str:
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
 
 
-def _duration(seconds: float) -> str:
-    whole = max(1, math.ceil(seconds))
-    return f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
-
-
 _log = logging.getLogger(__name__)
 _MOST_TOLD = 2_000
 """Characters of an exception's message that the model is told."""
@@ -322,7 +313,11 @@ class ToolFailures(AbstractCapability[Any]):
         Raises:
             Exception: always what the tool has raised.
         """
-        if not self._passes(ctx, call, error):
+        # The turn is to end, or the session's log cannot be written.
+        ends = _is_cancelling(error) or (call.tool_name in self._ours and storage_error(error) is not None)
+        # The last of the retries that the tool may ask for; not the tool has raised this.
+        used_up = isinstance(error, UnexpectedModelBehavior) and isinstance(error.__cause__, ModelRetry)
+        if not ends and not (used_up and ctx.retry >= ctx.max_retries):
             self._raised[call.tool_call_id] = error
         raise error
 
@@ -367,14 +362,6 @@ class ToolFailures(AbstractCapability[Any]):
         name = call.tool_name if call is not None else "that takes the answer"
         _log.error("the output function %s failed", name, exc_info=error)
         raise ToolBroke(name, call.tool_call_id if call is not None else "", error) from error
-
-    def _passes(self, ctx: RunContext[Any], call: ToolCallPart, error: Exception) -> bool:
-        """Whether it is not for the model: the turn is to end, or the session's log cannot be written."""
-        if _is_cancelling(error) or (call.tool_name in self._ours and storage_error(error) is not None):
-            return True
-        # The last of the retries that the tool may ask for; not the tool has raised this.
-        used_up = isinstance(error, UnexpectedModelBehavior) and isinstance(error.__cause__, ModelRetry)
-        return used_up and ctx.retry >= ctx.max_retries
 
 
 def _is_cancelling(error: Exception) -> bool:
@@ -455,8 +442,9 @@ class StepWatch(AbstractCapability[Any]):
         self._note(call.tool_name, args, result)
         if self._same < SAME_WARNS:
             return result
+        ordinal = {1: "first", 2: "second", 3: "third"}.get(self._same, f"{self._same}th")
         raise ModelRetry(
-            f"This is the same call with the same result for the {_ordinal(self._same)} time in a row. "
+            f"This is the same call with the same result for the {ordinal} time in a row. "
             "Use what you have, or do something else."
         )
 
@@ -466,10 +454,6 @@ class StepWatch(AbstractCapability[Any]):
         self._last = seen
         if self._same >= SAME_STOPS:
             raise GoesInCircles(tool)
-
-
-def _ordinal(number: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
 
 
 # Telling a damaged answer of a provider from a mistake of our own.
@@ -485,13 +469,9 @@ def came_damaged(error: BaseException) -> bool:
 
     A server may send ``null`` where an object belongs; each library that reads it stumbles in its own way.
     """
-    return any(isinstance(one, _STUMBLES) and _while_reading(one.__traceback__) for one in chain(error))
-
-
-def _while_reading(trace: TracebackType | None) -> bool:
-    while trace is not None:
-        code, name = trace.tb_frame.f_code, str(trace.tb_frame.f_globals.get("__name__", ""))
-        if code.co_name in _READERS and name.startswith("pydantic_ai.models"):
-            return True
-        trace = trace.tb_next
+    for one in chain(error):
+        for frame, _ in walk_tb(one.__traceback__ if isinstance(one, _STUMBLES) else None):
+            module = str(frame.f_globals.get("__name__", ""))
+            if frame.f_code.co_name in _READERS and module.startswith("pydantic_ai.models"):
+                return True
     return False

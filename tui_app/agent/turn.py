@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from time import monotonic
 from typing import Any, Literal, Protocol, cast
 
@@ -22,7 +23,6 @@ from pydantic_ai.messages import (
     OutputToolResultEvent,
     PartDeltaEvent,
     PartStartEvent,
-    RetryPromptPart,
     TextPart,
     TextPartDelta,
     ThinkingPart,
@@ -67,20 +67,13 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
     for part in response.parts:
         own = part
         if isinstance(own, ToolCallPart):
-            if own.tool_call_id in seen:
-                own = replace(own, tool_call_id=_free(own.tool_call_id, taken))
+            if (wanted := own.tool_call_id) in seen:
+                numbered = (f"{wanted}_{number}" for number in count(2))
+                own = replace(own, tool_call_id=next(id for id in numbered if id not in taken))
             seen.add(own.tool_call_id)
             taken.add(own.tool_call_id)
         parts.append(own)
     return replace(response, parts=parts)
-
-
-def _free(wanted: str, taken: set[str]) -> str:
-    """An id like the wanted one that no call has."""
-    number = 2
-    while f"{wanted}_{number}" in taken:
-        number += 1
-    return f"{wanted}_{number}"
 
 
 # Writes what happens during a turn into the session's log, before anyone is shown it.
@@ -153,9 +146,7 @@ class Recorder(AbstractCapability[Any]):
                         tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str()
                     )
                 )
-            case FunctionToolResultEvent(part=part) | OutputToolResultEvent(part=part) if isinstance(
-                part, ToolReturnPart | RetryPromptPart
-            ):
+            case FunctionToolResultEvent(part=part) | OutputToolResultEvent(part=part):
                 self.result(part)
 
     def answer(self, response: ModelResponse) -> None:
@@ -188,8 +179,12 @@ class Recorder(AbstractCapability[Any]):
         """Write down what an agent returned that no text of its model says."""
         if isinstance(output, str):
             self.journal.append(AgentOutput(text=output, structured=False))
-        else:
-            self.journal.append(AgentOutput(text=_as_json(output)))
+            return
+        try:
+            text = to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null")
+        except Exception:  # a serialiser of the user's own code may raise anything
+            text = to_json(repr(output))
+        self.journal.append(AgentOutput(text=text.decode()))
 
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""
@@ -197,6 +192,14 @@ class Recorder(AbstractCapability[Any]):
         if text.strip():
             before = [ThinkingPart(thinking)] if thinking else []
             self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
+
+    def cut_off(self, messages: Sequence[ModelMessage]) -> None:
+        """Write down the answer under way at the end of a run, less its calls, which never ran."""
+        last = messages[-1] if messages else None
+        if isinstance(last, ModelResponse) and last.state != "complete":
+            said = [part for part in last.parts if not isinstance(part, ToolCallPart)]
+            if said:
+                self.answer(replace(last, parts=said))
 
     def _streamed(self, delta: AssistantDelta) -> None:
         self._text.append(delta.text)
@@ -207,10 +210,16 @@ class Recorder(AbstractCapability[Any]):
         self._text.clear()
         self._thinking.clear()
 
-    def result(self, part: ToolReturnPart | RetryPromptPart) -> None:
+    def result(self, part: ToolReturnPart) -> None:
         """Write a tool's answer down, success and failure alike."""
         request = ModelRequest(parts=[part], timestamp=part.timestamp)
-        text, outcome = _outcome(part)
+        # Without the wrapping in which some providers are sent an error.
+        text = part.model_response_str(wrap_if_error=False)
+        outcome: Literal["success", "error", "denied", "interrupted"] = "error"
+        if part.outcome in ("denied", "interrupted"):
+            outcome = part.outcome
+        elif part.outcome == "success" and part.retry is None:
+            outcome = "success"
         started = self._called.pop(part.tool_call_id, monotonic())
         self.journal.append(
             ToolResult(
@@ -223,25 +232,6 @@ class Recorder(AbstractCapability[Any]):
             ),
             request,
         )
-
-
-def _as_json(output: Any) -> str:
-    """One line of JSON of whatever it is; what cannot be told as JSON is told in Python's own words."""
-    try:
-        return to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null").decode()
-    except Exception:  # a serialiser of the person's own code may raise anything
-        return to_json(repr(output)).decode()
-
-
-def _outcome(part: ToolReturnPart | RetryPromptPart) -> tuple[str, Any]:
-    if isinstance(part, RetryPromptPart):
-        return part.model_response(), "error"
-    # Without the wrapping in which some providers are sent an error.
-    text = part.model_response_str(wrap_if_error=False)
-    if part.outcome in ("denied", "interrupted"):
-        return text, part.outcome
-    failed = part.outcome != "success" or part.retry is not None
-    return text, "error" if failed else "success"
 
 
 NO_RESULT = "No result: an error stopped the turn before there was one."
@@ -326,6 +316,12 @@ class TurnRunner:
         """
         token = self._token = CancellationToken()
         self.steps.begin()
+        level = self.manner.thinking
+        settings = ModelSettings()
+        if level != "default":
+            settings["thinking"] = False if level == "off" else cast("ThinkingLevel", level)
+        if model.provider is not None and "timeout" not in model.unsupported_settings:
+            settings["timeout"] = self.manner.silence_s
         try:
             events = self.agent.run_stream_events(
                 None,
@@ -334,7 +330,7 @@ class TurnRunner:
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=self.manner.max_steps),
-                model_settings=self._settings(model),
+                model_settings=settings,
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
@@ -342,9 +338,14 @@ class TurnRunner:
             )
             async with events as stream:
                 async for event in stream:
-                    self._returned(event)
+                    if not isinstance(event, AgentRunResultEvent):
+                        continue
+                    messages = event.result.all_messages()
+                    if messages and isinstance(messages[-1], ModelRequest):
+                        # It ended with the call of an output tool, and not with a text of its model.
+                        self.recorder.returned(event.result.output)
         except RunCancelled as cancelled:
-            self._keep_partial(cancelled.all_messages())
+            self.recorder.cut_off(cancelled.all_messages())
             return TurnResult(cancelled=True)
         except Steered:
             return TurnResult()
@@ -355,27 +356,6 @@ class TurnRunner:
             self._token = None
         return TurnResult()
 
-    def _returned(self, event: AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
-        """Write down what the agent returned, where the last text of its model does not say it."""
-        if isinstance(event, AgentRunResultEvent) and _by_tool(event.result.all_messages()):
-            self.recorder.returned(event.result.output)
-
-    def _settings(self, model: Model) -> ModelSettings:
-        """What each request of the turn asks of the model and of its client."""
-        settings = _thinking(self.manner.thinking)
-        if model.provider is not None and "timeout" not in model.unsupported_settings:
-            settings["timeout"] = self.manner.silence_s
-        return settings
-
-    def _keep_partial(self, messages: Sequence[ModelMessage]) -> None:
-        """Write down the answer that was cut off; its unfinished tool calls never ran and are left out."""
-        last = messages[-1] if messages else None
-        if not isinstance(last, ModelResponse) or last.state == "complete":
-            return
-        said = [part for part in last.parts if not isinstance(part, ToolCallPart)]
-        if said:
-            self.recorder.answer(replace(last, parts=said))
-
     def close_calls(self, calls: Sequence[ToolCallPart], error: Exception | None = None) -> None:
         """Answer calls whose tool never finished, so that the history stays valid.
 
@@ -383,39 +363,21 @@ class TurnRunner:
             calls: Those without a result.
             error: What ended the turn, where no person did.
         """
+        content = INTERRUPTED
+        if error is not None:
+            content = ENDED if isinstance(error, ProgramEnded) else NO_RESULT
+        broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None) if error else None
         for call in calls:
-            self.recorder.result(_closing(call, error, self.cut_short.pop(call.tool_call_id, "").strip()))
-
-
-def _by_tool(messages: Sequence[ModelMessage]) -> bool:
-    """Whether a run ended with the call of an output tool, and not with a text of its model."""
-    return bool(messages) and isinstance(messages[-1], ModelRequest)
-
-
-def _closing(call: ToolCallPart, error: Exception | None, printed: str) -> ToolReturnPart:
-    """The result of a call that has none: why not, and what had come of it."""
-    match error:
-        case None:
-            content = INTERRUPTED
-        case ProgramEnded():
-            content = ENDED
-        case _:
-            content = NO_RESULT
-    if printed:
-        content = f"{content} Printed until then:\n{printed}"
-    outcome: Literal["interrupted", "failed"] = "interrupted"
-    broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None) if error else None
-    if broke is not None and broke.call == call.tool_call_id:
-        content, outcome = str(broke), "failed"
-    return ToolReturnPart(
-        tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id, outcome=outcome
-    )
-
-
-def _thinking(level: str) -> ModelSettings:
-    if level == "default":
-        return ModelSettings()
-    return ModelSettings(thinking=False if level == "off" else cast("ThinkingLevel", level))
+            printed = self.cut_short.pop(call.tool_call_id, "").strip()
+            text = f"{content} Printed until then:\n{printed}" if printed else content
+            outcome: Literal["interrupted", "failed"] = "interrupted"
+            if broke is not None and broke.call == call.tool_call_id:
+                text, outcome = str(broke), "failed"
+            self.recorder.result(
+                ToolReturnPart(
+                    tool_name=call.tool_name, content=text, tool_call_id=call.tool_call_id, outcome=outcome
+                )
+            )
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
