@@ -216,11 +216,11 @@ def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
 
 def _only_returns(message: dict[str, Any]) -> bool:
     parts = message.get("parts")
-    return message.get("kind") == "request" and bool(parts) and all(_is_return(part) for part in parts or ())
-
-
-def _is_return(part: dict[str, Any]) -> bool:
-    return part.get("part_kind") == "tool-return"
+    return (
+        message.get("kind") == "request"
+        and bool(parts)
+        and all(part.get("part_kind") == "tool-return" for part in parts or ())
+    )
 
 
 # Conversations as the messages of OpenAI's chat completions.

@@ -51,26 +51,20 @@ class _Reader(Reader):
                 self.time = seconds(line.removeprefix(_START).strip(), self.time)
                 self.out.leave(number, "lines that say when a chat began were left out")
             elif line.startswith(_PROMPT.rstrip() + " ") and line.endswith(strict):
-                self._line_of_prompt(number, line)
+                if self._said:
+                    self._flush()
+                self._begun = self._begun if self._prompt else number
+                self._prompt.append(line.removeprefix(_PROMPT).removesuffix(_BREAK))
+                self.out.places.add(number)
             elif line.startswith(">") and (line.endswith(strict) or line == ">"):
-                self._printed(number, line)
+                if match := _MODEL.match(line):
+                    self.model = match["name"].rstrip(",")
+                self._flush_prompt()
+                self.out.leave(number, "lines that the program printed were left out")
             else:
                 self._line_of_answer(number, line)
         self._flush()
         return self.finish(number for number, line in enumerate(lines, 1) if line.strip(_BLANK))
-
-    def _line_of_prompt(self, number: int, line: str) -> None:
-        if self._said:
-            self._flush()
-        self._begun = self._begun if self._prompt else number
-        self._prompt.append(line.removeprefix(_PROMPT).removesuffix(_BREAK))
-        self.out.places.add(number)
-
-    def _printed(self, number: int, line: str) -> None:
-        if match := _MODEL.match(line):
-            self.model = match["name"].rstrip(",")
-        self._flush_prompt()
-        self.out.leave(number, "lines that the program printed were left out")
 
     def _line_of_answer(self, number: int, line: str) -> None:
         if not line.strip(_BLANK) and not self._said:

@@ -74,7 +74,9 @@ class Tree:
 
     def _parent(self, line: Line) -> Line | None:
         parent = record_text(line.data, "parentUuid") or record_text(line.data, "logicalParentUuid")
-        if not parent and not _continues(line.data):
+        if not parent and not (
+            line.data.get("subtype") == "compact_boundary" or bool(line.data.get("isCompactSummary"))
+        ):
             return None
         if parent in self.by_id:
             return self.by_id[parent]
@@ -135,10 +137,6 @@ def _problem(record: Json, *, linear: bool) -> str:
     if not linear and not record_text(record, "uuid"):
         return f"{record['type']} record without an id"
     return ""
-
-
-def _continues(record: Json) -> bool:
-    return record.get("subtype") == "compact_boundary" or bool(record.get("isCompactSummary"))
 
 
 def _rescued(chain: list[Line], off: list[Line]) -> list[Line]:
@@ -244,7 +242,17 @@ def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline
         case "redacted_thinking":
             return _thinking(block, "", "data", real)
         case "tool_use":
-            return _call(block, line, seen, report)
+            call_id, name, args = record_text(block, "id"), record_text(block, "name"), block.get("input")
+            if not name:
+                report.skip(line, "tool call without a tool's name")
+                return None
+            if call_id and call_id in seen:
+                report.skip(line, f"tool call id {shown(call_id)} stands twice in one response")
+                return None
+            seen.add(call_id)
+            if not isinstance(args, dict):
+                args = {"input": args} if args else {}
+            return messages.call_part(call_id, name, args)
         case kind:
             report.skip(line, f"content block of unknown type {shown(kind)}, kept as text")
             return {"part_kind": "text", "content": json.dumps(block, ensure_ascii=False)}
@@ -269,20 +277,6 @@ def _thinking(block: Json, text: str, signed_in: str, real: bool) -> Json | None
     if signature:
         part |= {"signature": signature, "provider_name": PROVIDER}
     return part
-
-
-def _call(block: Json, line: int, seen: set[str], report: Timeline) -> Json | None:
-    call_id, name, args = record_text(block, "id"), record_text(block, "name"), block.get("input")
-    if not name:
-        report.skip(line, "tool call without a tool's name")
-        return None
-    if call_id and call_id in seen:
-        report.skip(line, f"tool call id {shown(call_id)} stands twice in one response")
-        return None
-    seen.add(call_id)
-    if not isinstance(args, dict):
-        args = {"input": args} if args else {}
-    return messages.call_part(call_id, name, args)
 
 
 FORMAT = "claude-code"
@@ -328,7 +322,22 @@ class _Reader:
         for line in path:
             self._time = seconds(line.data.get("timestamp"), self._time)
             self._cwd = self._cwd or record_text(line.data, "cwd")
-            self._record(line)
+            record = line.data
+            match record["type"]:
+                case "assistant":
+                    self._assistant(line)
+                case "user":
+                    self._user(line)
+                case "attachment":
+                    # What the person typed while the model was busy is stored as an attachment of that turn.
+                    attachment = line.data.get("attachment")
+                    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+                        self._out.user(
+                            self._reader(line).read(attachment.get("prompt")), self._time, line.number
+                        )
+                case "system" if record.get("subtype") == "compact_boundary":
+                    self._end_boundary()
+                    self._boundary = line
         self._end_boundary()
         self._count_branches(tree, path)
         return self._out.finish(
@@ -348,19 +357,6 @@ class _Reader:
             if line.data["type"] == "assistant":
                 groups.setdefault(_answer_key(line, part), []).append(line)
         self._answers = {lines[0].number: lines for lines in groups.values()}
-
-    def _record(self, line: Line) -> None:
-        record = line.data
-        match record["type"]:
-            case "assistant":
-                self._assistant(line)
-            case "user":
-                self._user(line)
-            case "attachment":
-                self._attachment(line)
-            case "system" if record.get("subtype") == "compact_boundary":
-                self._end_boundary()
-                self._boundary = line
 
     def _assistant(self, line: Line) -> None:
         record = line.data
@@ -392,12 +388,6 @@ class _Reader:
         if rest or not results:
             self._out.user(self._reader(line).read(rest), self._time, line.number)
         return None
-
-    def _attachment(self, line: Line) -> None:
-        # What the person typed while the model was busy is stored as an attachment of that turn.
-        attachment = line.data.get("attachment")
-        if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-            self._out.user(self._reader(line).read(attachment.get("prompt")), self._time, line.number)
 
     def _result(self, line: Line, block: Json) -> None:
         target = record_text(block, "tool_use_id")

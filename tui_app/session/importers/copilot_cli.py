@@ -69,13 +69,20 @@ class _Reader(LineReader):
     def _event(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         match kind:
             case ("user", "message"):
-                self._user(line, data)
+                if record_text(data, "source") not in ("", "user"):
+                    self.out.leave(line.number, "notes the program wrote into the conversation were left out")
+                else:
+                    self.say(data.get("content"), line.number)
             case ("assistant", "message"):
                 self._assistant(line, data)
             case ("tool", "execution_start"):
                 self._start(line, data)
             case ("tool", "execution_complete"):
-                self._complete(line, data)
+                result, error = data.get("result"), data.get("error")
+                content = result.get("content") if isinstance(result, dict) else result
+                if content is None and error is not None:
+                    content = record_text(error, "message") if isinstance(error, dict) else error
+                self.result(record_text(data, "toolCallId"), content, _outcome(data, error), line.number)
             case ("session", "compaction_complete"):
                 self._compacted(line, data)
             case ("session", "error"):
@@ -96,12 +103,6 @@ class _Reader(LineReader):
             self.out.leave(line.number, "events that are no messages were left out")
         else:
             self.out.skip(line.number, f"unknown event type {shown(line.data.get('type'))}")
-
-    def _user(self, line: Line, data: Json) -> None:
-        if record_text(data, "source") not in ("", "user"):
-            self.out.leave(line.number, "notes the program wrote into the conversation were left out")
-        else:
-            self.say(data.get("content"), line.number)
 
     def _assistant(self, line: Line, data: Json) -> None:
         self.end_answer()
@@ -132,13 +133,6 @@ class _Reader(LineReader):
             self.out.leave(line.number, "events that repeat a tool call were left out")
         else:
             self._call(line, data, "start")
-
-    def _complete(self, line: Line, data: Json) -> None:
-        result, error = data.get("result"), data.get("error")
-        content = result.get("content") if isinstance(result, dict) else result
-        if content is None and error is not None:
-            content = record_text(error, "message") if isinstance(error, dict) else error
-        self.result(record_text(data, "toolCallId"), content, _outcome(data, error), line.number)
 
     def _compacted(self, line: Line, data: Json) -> None:
         self.end_answer()

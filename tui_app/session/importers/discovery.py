@@ -146,24 +146,21 @@ def glance(path: Path) -> Glance:
     for size in _BYTES:
         with open_regular(path) as file:
             raw = file.read(size)
-        seen = _looked_at(raw.decode("utf-8", "replace"))
+        text = raw.decode("utf-8", "replace")
+        title = prompt = cwd = ""
+        is_part = False
+        for record in _records(text):
+            cwd = cwd or _first(record, ("cwd", "directory"))
+            title = title or _first(record, ("title", "customTitle", "name"))
+            prompt = prompt or _prompt(record)
+            is_part = is_part or bool(record_text(record, "parentID"))
+            if cwd and (title or prompt):
+                break
+        said = title or prompt or _markdown_prompt(text)
+        seen = Glance(one_line(said, _MAX_TITLE), cwd, is_part)
         if seen.title or seen.is_part or len(raw) < size:
             break
     return seen
-
-
-def _looked_at(text: str) -> Glance:
-    title = prompt = cwd = ""
-    is_part = False
-    for record in _records(text):
-        cwd = cwd or _first(record, ("cwd", "directory"))
-        title = title or _first(record, ("title", "customTitle", "name"))
-        prompt = prompt or _prompt(record)
-        is_part = is_part or bool(record_text(record, "parentID"))
-        if cwd and (title or prompt):
-            break
-    said = title or prompt or _markdown_prompt(text)
-    return Glance(one_line(said, _MAX_TITLE), cwd, is_part)
 
 
 def _records(text: str) -> Iterator[Json]:

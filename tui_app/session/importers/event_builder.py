@@ -101,7 +101,14 @@ def plain_text(content: Any) -> str:
         return ""
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and content and all(_is_content(item) for item in content):
+    if (
+        isinstance(content, list)
+        and content
+        and all(
+            (isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("kind"), str)))
+            for item in content
+        )
+    ):
         return "\n\n".join(_item_text(item) for item in content)
     return json.dumps(content, ensure_ascii=False)
 
@@ -119,10 +126,6 @@ def attachment_name(item: Json) -> str:
 def iso(time: float) -> str:
     """Seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _is_content(item: Any) -> bool:
-    return isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("kind"), str))
 
 
 def _item_text(item: str | Json) -> str:

@@ -61,10 +61,7 @@ def _rewind(chat: Chat, places: dict[str, int], target: str, line: Line, report:
     if target not in places:
         report.skip(line.number, f"rewind to a message that is not in the file: {shown(target)}")
         return
-    _drop(chat, places, places[target], report)
-
-
-def _drop(chat: Chat, places: dict[str, int], start: int, report: Timeline) -> None:
+    start = places[target]
     for dropped in chat.messages[start:]:
         report.leave(dropped.number, "messages that were taken back (rewinds) were left out")
         places.pop(record_text(dropped.data, "id"), None)

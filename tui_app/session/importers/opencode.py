@@ -32,7 +32,16 @@ def stored_document(source: Source) -> Json | None:
         return _from_database(source.path, source.part)
     if len(source.raw) > 1_000_000 or not record_text(_object(source.document), "projectID"):
         return None
-    return _from_folder(source.path, _object(source.document))
+    info = _object(source.document)
+    root, session = source.path.parents[2], record_text(info, "id")
+    # The id becomes part of a path: it must be one name.
+    if not session or Path(session).name != session or not (root / "message" / session).is_dir():
+        return None
+    listed = []
+    for file in sorted((root / "message" / session).glob("*.json")):
+        parts = [_read(part) for part in sorted((root / "part" / file.stem).glob("*.json"))]
+        listed.append({"info": _read(file), "parts": parts})
+    return {"info": info, "messages": listed}
 
 
 def database_sessions(path: Path) -> list[tuple[str, Json]]:
@@ -73,18 +82,6 @@ def _from_database(path: Path, session: str) -> Json | None:
         by_message.setdefault(message, []).append(_parsed(data))
     listed = [{"info": _parsed(data), "parts": by_message.get(number, [])} for number, data in messages]
     return {"info": sessions.get(session, {}), "messages": listed}
-
-
-def _from_folder(path: Path, info: Json) -> Json | None:
-    root, session = path.parents[2], record_text(info, "id")
-    # The id becomes part of a path: it must be one name.
-    if not session or Path(session).name != session or not (root / "message" / session).is_dir():
-        return None
-    listed = []
-    for file in sorted((root / "message" / session).glob("*.json")):
-        parts = [_read(part) for part in sorted((root / "part" / file.stem).glob("*.json"))]
-        listed.append({"info": _read(file), "parts": parts})
-    return {"info": info, "messages": listed}
 
 
 def _read(path: Path) -> Any:
@@ -167,7 +164,24 @@ class _Reader(Reader):
         elif info.get("summary") is True:
             self._compacted(number, known)
         else:
-            self._assistant(number, info, known)
+            tokens = _object(info.get("tokens"))
+            cache = _object(tokens.get("cache"))
+            used = usage(tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"))
+            steps = _steps(known)
+            for place, step in enumerate(steps, 1):
+                answer = self.answer(number)
+                answer.model = record_text(info, "modelID")
+                cost = info.get("cost")
+                if place == len(steps):
+                    answer.usage, answer.finish = used, _FINISH.get(record_text(info, "finish"), "")
+                    answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
+                self._step(number, answer, step)
+            error = _object(info.get("error"))
+            if error:
+                text = record_text(_object(error.get("data")), "message") or record_text(error, "name")
+                self.out.add(
+                    Error(kind="provider", message=text or "The answer failed."), None, self.time, number
+                )
         self.end_answer()
 
     def _user(self, number: int, parts: list[Json]) -> None:
@@ -196,26 +210,6 @@ class _Reader(Reader):
             case kind:
                 self._skip(number, f"part of unknown type {shown(kind)}")
                 return None
-
-    def _assistant(self, number: int, info: Json, parts: list[Json]) -> None:
-        tokens = _object(info.get("tokens"))
-        cache = _object(tokens.get("cache"))
-        used = usage(tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"))
-        steps = _steps(parts)
-        for place, step in enumerate(steps, 1):
-            answer = self.answer(number)
-            answer.model = record_text(info, "modelID")
-            cost = info.get("cost")
-            if place == len(steps):
-                answer.usage, answer.finish = used, _FINISH.get(record_text(info, "finish"), "")
-                answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
-            self._step(number, answer, step)
-        error = _object(info.get("error"))
-        if error:
-            text = record_text(_object(error.get("data")), "message") or record_text(error, "name")
-            self.out.add(
-                Error(kind="provider", message=text or "The answer failed."), None, self.time, number
-            )
 
     def _step(self, number: int, answer: Answer, parts: list[Json]) -> None:
         results: list[tuple[str, Json]] = []

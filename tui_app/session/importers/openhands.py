@@ -147,20 +147,27 @@ class _Reader(Reader):
                 continue
             self.at(item.get("timestamp"))
             self._numbers[count(item.get("id"))] = number
-            self._event(number, item)
+            action, observation = item.get("action"), item.get("observation")
+            if isinstance(action, str):
+                self._action(number, item, action)
+            elif isinstance(observation, str):
+                target = self._calls.get(count(item.get("cause")), "") if "cause" in item else ""
+                if target:
+                    failed = observation == "error" or item.get("success") is False
+                    self.result(target, item.get("content"), "error" if failed else "success", number)
+                elif observation in _QUIET:
+                    self.out.leave(number, "events that are no messages were left out")
+                elif observation == "error" and "cause" not in item:
+                    # The program answered what the model wrote before it became an action.
+                    self.say(f"Error: {self.text(item.get('content'), number)}", number)
+                else:
+                    self._skip(number, f"result without its action: {shown(observation)}")
+            else:
+                self._skip(number, "neither an action nor an observation")
         self.out.left_out["further conversations in the file were left out"] += max(0, len(histories) - 1)
         if self.source.document is None:
             self.out.skipped.extend(self.source.lines.skipped)
         return self.finish(range(1, len(events) + 1))
-
-    def _event(self, number: int, item: Json) -> None:
-        action, observation = item.get("action"), item.get("observation")
-        if isinstance(action, str):
-            self._action(number, item, action)
-        elif isinstance(observation, str):
-            self._observation(number, item, observation)
-        else:
-            self._skip(number, "neither an action nor an observation")
 
     def _action(self, number: int, item: Json, action: str) -> None:
         if action in _QUIET:
@@ -177,7 +184,16 @@ class _Reader(Reader):
         elif action == "condensation_request":
             self.out.leave(number, "events that are no messages were left out")
         else:
-            self._call(number, item)
+            fresh = not response_id(item) or response_id(item) != self._response
+            answer = self._begin(number, item)
+            call = call_of(item)
+            answer.model = call.model or self.model
+            if fresh:
+                answer.text(text_of(item))
+                answer.usage = call.usage
+            file_id = call.call_id or f"action {item.get('id')}"
+            self._calls[count(item.get("id"))] = file_id
+            answer.call(self.out.calls, file_id, call.name, arguments(call.args))
 
     def _begin(self, number: int, item: Json) -> Any:
         """The answer that an action belongs to: actions of one response share its id."""
@@ -186,31 +202,6 @@ class _Reader(Reader):
             self.end_answer()
         self._response = response
         return self.answer(number)
-
-    def _call(self, number: int, item: Json) -> None:
-        fresh = not response_id(item) or response_id(item) != self._response
-        answer = self._begin(number, item)
-        call = call_of(item)
-        answer.model = call.model or self.model
-        if fresh:
-            answer.text(text_of(item))
-            answer.usage = call.usage
-        file_id = call.call_id or f"action {item.get('id')}"
-        self._calls[count(item.get("id"))] = file_id
-        answer.call(self.out.calls, file_id, call.name, arguments(call.args))
-
-    def _observation(self, number: int, item: Json, observation: str) -> None:
-        target = self._calls.get(count(item.get("cause")), "") if "cause" in item else ""
-        if target:
-            failed = observation == "error" or item.get("success") is False
-            self.result(target, item.get("content"), "error" if failed else "success", number)
-        elif observation in _QUIET:
-            self.out.leave(number, "events that are no messages were left out")
-        elif observation == "error" and "cause" not in item:
-            # The program answered what the model wrote before it became an action: to the model, a prompt.
-            self.say(f"Error: {self.text(item.get('content'), number)}", number)
-        else:
-            self._skip(number, f"result without its action: {shown(observation)}")
 
     def _condensed(self, number: int, item: Json) -> None:
         self.end_answer()

@@ -34,18 +34,20 @@ _GAUGE = ("total", "limit", "limit_source", "reserve")
 
 def is_own(source: Source) -> bool:
     """Whether the file holds events of a session."""
-    return any(_is_envelope(line.data) for line in source.lines.records)
+    return any(
+        (
+            "seq" in line.data
+            and "session" in line.data
+            and isinstance(line.data.get("data"), dict)
+            and "type" in line.data
+        )
+        for line in source.lines.records
+    )
 
 
 def read_own(source: Source) -> Imported:
     """Read the session."""
     return _Reader(source).read()
-
-
-def _is_envelope(record: Json) -> bool:
-    return (
-        "seq" in record and "session" in record and isinstance(record.get("data"), dict) and "type" in record
-    )
 
 
 class _Reader:
@@ -147,20 +149,16 @@ def _checked(kind: str, data: Json) -> Payload:
     values = data
     if isinstance(payload, UsageInfo):
         # Its figures stand beside its own fields in the file.
-        _check_figures(payload.usage)
+        # Refuse figures that the gauge could not be read from; other versions may have more or fewer of them
+        nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+        for name, example in nothing.to_json().items():
+            if name not in payload.usage and name not in _GAUGE:
+                continue
+            value = payload.usage.get(name)
+            allowed: tuple[type, ...] = (int, float) if isinstance(example, float) else (type(example),)
+            if type(value) not in allowed:
+                raise TypeError(f"{name} is {shown(value)}")
         values = asdict(payload)
     # Strict: the payload keeps what the file says, where "7" would be no number.
     TypeAdapter(type(payload)).validate_json(json.dumps(values), strict=True)
     return payload
-
-
-def _check_figures(usage: Json) -> None:
-    """Refuse figures that the gauge could not be read from; other versions may have more or fewer of them."""
-    nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
-    for name, example in nothing.to_json().items():
-        if name not in usage and name not in _GAUGE:
-            continue
-        value = usage.get(name)
-        allowed: tuple[type, ...] = (int, float) if isinstance(example, float) else (type(example),)
-        if type(value) not in allowed:
-            raise TypeError(f"{name} is {shown(value)}")

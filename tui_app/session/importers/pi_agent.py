@@ -14,7 +14,10 @@ _ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchS
 
 def is_pi(source: Source) -> bool:
     """Whether the file holds messages in pi's entries."""
-    return any(_is_entry(line.data) for line in source.lines.records)
+    return any(
+        (line.data.get("type") == "message" and message_of(line.data).get("role") in _ROLES)
+        for line in source.lines.records
+    )
 
 
 def read_pi(source: Source) -> Imported:
@@ -26,10 +29,6 @@ def message_of(record: Json) -> Json:
     """The message of an entry; empty when it has none."""
     message = record.get("message")
     return message if isinstance(message, dict) else {}
-
-
-def _is_entry(record: Json) -> bool:
-    return record.get("type") == "message" and message_of(record).get("role") in _ROLES
 
 
 class _Reader(LineReader):
@@ -74,7 +73,21 @@ class _Reader(LineReader):
             case "user" | "custom" | "hookMessage":
                 self.say(_images(message.get("content")), line.number)
             case "assistant":
-                self._assistant(line, message)
+                answer = self.answer(line.number)
+                answer.model = record_text(message, "model") or self.model
+                stop = record_text(message, "stopReason")
+                answer.finish = _FINISH.get(stop, "")
+                answer.state = "interrupted" if stop == "aborted" else "complete"
+                used = message.get("usage")
+                used = used if isinstance(used, dict) else {}
+                read, written = used.get("cacheRead"), used.get("cacheWrite")
+                answer.usage = usage(used.get("input"), used.get("output"), read, written)
+                for block in block_list(message.get("content")):
+                    self._block(line, block)
+                error = record_text(message, "errorMessage")
+                if error and stop == "error":
+                    self.end_answer()
+                    self.out.add(Error(kind="provider", message=error), None, self.time, line.number)
             case "toolResult":
                 outcome: ToolOutcome = "error" if message.get("isError") is True else "success"
                 content = _images(message.get("content"))
@@ -88,23 +101,6 @@ class _Reader(LineReader):
                 self._compacted(line, message)
             case role:
                 self.out.skip(line.number, f"unknown role {shown(role)}")
-
-    def _assistant(self, line: Line, message: Json) -> None:
-        answer = self.answer(line.number)
-        answer.model = record_text(message, "model") or self.model
-        stop = record_text(message, "stopReason")
-        answer.finish = _FINISH.get(stop, "")
-        answer.state = "interrupted" if stop == "aborted" else "complete"
-        used = message.get("usage")
-        used = used if isinstance(used, dict) else {}
-        read, written = used.get("cacheRead"), used.get("cacheWrite")
-        answer.usage = usage(used.get("input"), used.get("output"), read, written)
-        for block in block_list(message.get("content")):
-            self._block(line, block)
-        error = record_text(message, "errorMessage")
-        if error and stop == "error":
-            self.end_answer()
-            self.out.add(Error(kind="provider", message=error), None, self.time, line.number)
 
     def _block(self, line: Line, block: object) -> None:
         answer = self.answer(line.number)

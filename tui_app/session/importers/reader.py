@@ -182,7 +182,11 @@ class ContentReader:
         if kind in ("image_url", "input_image"):
             return self._url(block.get("image_url"), "image")
         if kind == "input_audio":
-            return self._audio(block.get("input_audio"))
+            value = block.get("input_audio")
+            if not isinstance(value, dict):
+                return self._missing("audio", "it holds no data")
+            media = {"mp3": "audio/mpeg"}.get(str(value.get("format")), f"audio/{value.get('format')}")
+            return self._binary(media, value.get("data"), "audio")
         if kind == "file":
             inner = block.get("file")
             return self._url(inner.get("file_data") if isinstance(inner, dict) else None, "file")
@@ -215,12 +219,6 @@ class ContentReader:
         # A foreign file must not make the program, or a provider on its behalf, fetch an address.
         self.left_out(f"{kind} by address, kept as text")
         return f"[{kind}: {url}]"
-
-    def _audio(self, value: Any) -> str | Json:
-        if not isinstance(value, dict):
-            return self._missing("audio", "it holds no data")
-        media = {"mp3": "audio/mpeg"}.get(str(value.get("format")), f"audio/{value.get('format')}")
-        return self._binary(media, value.get("data"), "audio")
 
     def _binary(self, media_type: Any, data: Any, kind: str) -> str | Json:
         if not isinstance(data, str) or not isinstance(media_type, str):

@@ -198,7 +198,22 @@ class Source:
     @cached_property
     def lines(self) -> Lines:
         """The file as one JSON object a line; what is no object is listed with its line number."""
-        return _read_lines(self.raw)
+        # Only \n ends a record: splitlines() would also cut at U+2028 and friends inside of texts.
+        chunks = self.raw.split(b"\n")
+        records: list[Line] = []
+        skipped: list[SkippedLine] = []
+        replaced = 0
+        for number, chunk in enumerate(chunks, 1):
+            if not chunk.strip():
+                continue
+            text = chunk.decode("utf-8", "replace")
+            value = _parse_or_reason(text, cut=number == len(chunks))
+            if isinstance(value, dict):
+                records.append(Line(number, value))
+                replaced += "\ufffd" in text and not _is_utf8(chunk)
+            else:
+                skipped.append(SkippedLine(line=number, reason=str(value)))
+        return Lines(tuple(records), tuple(skipped), replaced)
 
 
 def read_source(path: Path) -> Source:
@@ -286,25 +301,6 @@ def _mended(value: Any) -> Any:
     if isinstance(value, dict):
         return {_mended(key): _mended(item) for key, item in value.items()}
     return value
-
-
-def _read_lines(raw: bytes) -> Lines:
-    # Only \n ends a record: splitlines() would also cut at U+2028 and friends inside of texts.
-    chunks = raw.split(b"\n")
-    records: list[Line] = []
-    skipped: list[SkippedLine] = []
-    replaced = 0
-    for number, chunk in enumerate(chunks, 1):
-        if not chunk.strip():
-            continue
-        text = chunk.decode("utf-8", "replace")
-        value = _parse_or_reason(text, cut=number == len(chunks))
-        if isinstance(value, dict):
-            records.append(Line(number, value))
-            replaced += "\ufffd" in text and not _is_utf8(chunk)
-        else:
-            skipped.append(SkippedLine(line=number, reason=str(value)))
-    return Lines(tuple(records), tuple(skipped), replaced)
 
 
 def _parse_or_reason(text: str, *, cut: bool) -> Json | str:

@@ -45,22 +45,18 @@ def _role_message(item: Any, waiting: bool) -> tuple[Any, bool]:
     if not isinstance(item, dict):
         return item, waiting
     if item.get("role") == "assistant":
-        return _assistant(item)
+        action = record_text(item, "action")
+        if item.get("tool_calls") or not action.strip():
+            return item, False
+        thought = record_text(item, "thought").strip() or _without(item.get("content"), action)
+        call = {"function": {"name": _TOOL, "arguments": {"command": action.strip()}}}
+        return {**item, "content": thought, "tool_calls": [call]}, True
     ids = item.get("tool_call_ids")
     if isinstance(ids, list) and ids and isinstance(ids[0], str):
         return {**item, "role": "tool", "tool_call_id": ids[0]}, False
     if waiting and item.get("role") == "user":
         return {**item, "role": "tool"}, False
     return item, waiting
-
-
-def _assistant(item: Json) -> tuple[Json, bool]:
-    action = record_text(item, "action")
-    if item.get("tool_calls") or not action.strip():
-        return item, False
-    thought = record_text(item, "thought").strip() or _without(item.get("content"), action)
-    call = {"function": {"name": _TOOL, "arguments": {"command": action.strip()}}}
-    return {**item, "content": thought, "tool_calls": [call]}, True
 
 
 def _without(content: Any, action: str) -> str:
