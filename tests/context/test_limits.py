@@ -116,12 +116,12 @@ def test_a_retry_that_was_never_sent_does_not_bind_the_next_request() -> None:
     known, model = limits(), Provider(128_000)
     known.learn(model, NAMELESS, 3_000)
     assert known.window(model).effective == 2_700
-    known.settle(model)
+    known.end_retry(model)
     assert known.window(model).effective >= 60_000
-    known.settle(model)
+    known.end_retry(model)
     assert known.window(model).effective >= 60_000
     known.learn(model, ContextOverflow(10_000, 20_000, "openai"), 20_000)
-    known.settle(model)
+    known.end_retry(model)
     assert known.window(model).limit == 10_000
 
 
@@ -192,7 +192,7 @@ def test_ever_smaller_limits_leave_a_window_that_can_be_used(
         known.learn(
             model, ContextOverflow(named, requested, "openai"), min(6_000, known.window(model).effective)
         )
-        known.settle(model)
+        known.end_retry(model)
         learnt = known.learnt.limit(known._learnt_key(model))
         assert known.window(model).limit >= 320
         assert learnt is None or learnt >= SMALLEST_WINDOW
@@ -216,7 +216,7 @@ def test_a_window_made_smaller_still_knows_what_was_announced() -> None:
 def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None) -> None:
     known, model = limits(), Provider(128_000)
     known.learn(model, ContextOverflow(limit, requested, "openai"), 5_000)
-    known.settle(model)
+    known.end_retry(model)
     assert known.learnt.limit(known._learnt_key(model)) is None
     assert known.window(model).effective >= 59_000
     assert known.factor(model) in {1.0, 1.1}
@@ -237,7 +237,7 @@ def test_a_limit_that_may_be_is_learnt(announced: int | None, size: int, limit: 
     for requested in (limit + 1, None):
         known, model = limits(), Provider(announced)
         known.learn(model, ContextOverflow(limit, requested, "openai"), size)
-        known.settle(model)
+        known.end_retry(model)
         assert known.window(model).stated == limit
 
 
@@ -259,7 +259,7 @@ def test_a_limit_that_a_refused_request_kept_to_was_not_the_reason() -> None:
     known, model = limits(), Provider(128_000)
     known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
     known.learn(model, ContextOverflow(4_096, None, "openai"), 3_000)
-    known.settle(model)
+    known.end_retry(model)
     assert learnt_limit(known, model) is None
     assert known.window(model).stated == 128_000
 
@@ -268,7 +268,7 @@ def test_a_longer_answer_disproves_a_limit_without_a_count() -> None:
     known, model = limits(), Provider(128_000)
     known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
     known.observe(model, 6_000, 6_000)
-    known.settle(model)
+    known.end_retry(model)
     assert known.window(model).stated == 128_000
     known.learn(model, ContextOverflow(4_096, None, "openai"), 9_000)
     assert learnt_limit(known, model) is None, "named once"

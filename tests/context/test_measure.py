@@ -113,7 +113,7 @@ def test_sizes_divide_the_estimate(parts: Breakdown, unmeasured: int, carried: i
     sizes = sizes_of(items, usage, tokens)
     assert sizes.carried == carried
     assert sizes.scale == pytest.approx(scale)
-    assert sizes.carried + sizes.of(130) == usage.total
+    assert sizes.carried + sizes.estimate(130) == usage.total
 
 
 def test_sizes_of_nothing() -> None:

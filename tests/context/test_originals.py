@@ -80,12 +80,12 @@ def test_what_a_merged_request_stands_for_is_still_known() -> None:
     old, new = ToolReturnPart("read", "long", "a"), ToolReturnPart("read", "short", "a")
     originals = Originals()
     change = Change(key=1, message=ModelRequest(parts=[new]))
-    originals.note([Item(1, ModelRequest(parts=[old]))], Rewrite(stage="trim", changes=(change,)))
+    originals.remember([Item(1, ModelRequest(parts=[old]))], Rewrite(stage="trim", changes=(change,)))
     other = ToolReturnPart("read", "other", "b")
-    merged = originals.of(Item(9, ModelRequest(parts=[new, other])))
+    merged = originals.original(Item(9, ModelRequest(parts=[new, other])))
     assert merged.message.parts == [old, other]
     originals.keep([Item(9, ModelRequest(parts=[other]))])
-    assert originals.of(Item(1, ModelRequest(parts=[new]))).message.parts == [new], "it has left"
+    assert originals.original(Item(1, ModelRequest(parts=[new]))).message.parts == [new], "it has left"
 
 
 def test_what_the_list_has_lost_is_forgotten() -> None:

@@ -43,21 +43,21 @@ def test_only_what_is_new_is_counted() -> None:
     counter = Asked(plain_counter()._text)
     count = RunningCount(counter)
     history = long_conversation(30)
-    assert count.of(history) == counted(history)
+    assert count.tokens(history) == counted(history)
     before = counter.times
     longer = [*history, said("one more")]
-    assert count.of(longer) == counted(longer)
+    assert count.tokens(longer) == counted(longer)
     assert counter.times == before + 1
 
 
 def test_a_request_that_was_cut_is_counted_again_from_where_it_differs() -> None:
     count = RunningCount(plain_counter())
     history = long_conversation(10)
-    count.of(history)
+    count.tokens(history)
     cut = [history[0], *history[7:]]
-    assert count.of(cut) == counted(cut)
-    assert count.of([]) == 0
-    assert count.of(history) == counted(history)
+    assert count.tokens(cut) == counted(cut)
+    assert count.tokens([]) == 0
+    assert count.tokens(history) == counted(history)
 
 
 @given(messages(max_size=16), messages(max_size=8), st.integers(0, 16))
@@ -71,16 +71,16 @@ def test_messages_are_counted_as_they_are_sent(
     grown = [begun[:end] for end in range(len(begun) + 1)]
     rewritten = [[*begun[:shared], *other[:end]] for end in range(len(other) + 1)]
     for items in [*grown, *rewritten, begun, []]:
-        assert count.of(items) == len(to_messages(items))
+        assert count.count(items) == len(to_messages(items))
 
 
 def test_another_scale_counts_everything_again() -> None:
     counter = plain_counter()
     count = RunningCount(counter)
     history = long_conversation(10)
-    plain = count.of(history)
+    plain = count.tokens(history)
     counter.factor = 2.0
-    assert count.of(history) == 2 * plain
+    assert count.tokens(history) == 2 * plain
     counter.factor = 1.0
     counter._text.load()
-    assert count.of(history) != plain
+    assert count.tokens(history) != plain

@@ -58,9 +58,9 @@ def spans_of(*events: Payload, close: bool = False) -> Sequence[ReadableSpan]:
     provider.add_span_processor(SimpleSpanProcessor(memory))
     spans = Spans(provider.get_tracer("tests"), "f12f203a")
     for second, event in enumerate(events, 100):
-        spans.note(event, float(second))
+        spans.record(event, float(second))
     if close:
-        spans.close(200.0)
+        spans.end_open(200.0)
     return memory.get_finished_spans()
 
 

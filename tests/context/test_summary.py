@@ -66,8 +66,8 @@ async def test_title_text_and_usage_come_back() -> None:
     assert summary.title == "Steady work"
     assert summary.text.startswith("## Intent")
     assert (summary.performed_by, summary.model) == ("model", "scripted")
-    assert ledger.total.input_tokens == sent_tokens(provider.summary_requests[0])
-    assert ledger.total.cost_usd is None
+    assert ledger.spent.input_tokens == sent_tokens(provider.summary_requests[0])
+    assert ledger.spent.cost_usd is None
     assert ledger.requests == 1
     assert seen[0] == (1, 1, 0)
     assert seen[-1][2] > 0
@@ -103,8 +103,8 @@ async def test_a_retry_goes_on_behind_the_parts_already_read() -> None:
     assert [provider.summary_requests.count(part) for part in (first, second, third)] == [1, 1, 2]
     assert steps[0][0] == 3, "the person sees that it goes on with the third part"
     again = provider.summary_requests[asked:]
-    assert failed.total.input_tokens == sum(map(sent_tokens, (first, second, third)))
-    assert ledger.total.input_tokens == sum(map(sent_tokens, again)), "what failed is not paid for twice"
+    assert failed.spent.input_tokens == sum(map(sent_tokens, (first, second, third)))
+    assert ledger.spent.input_tokens == sum(map(sent_tokens, again)), "what failed is not paid for twice"
     await made.summarise(TASK, quiet, Ledger())
     assert provider.summary_requests.count(first) == 2, "a finished task is not remembered"
 
@@ -242,15 +242,15 @@ async def test_what_a_cancelled_attempt_cost_is_known_at_once_and_counted_once()
     await provider.asked.wait()
     first, second = provider.summary_requests
     paid = sent_tokens(first)
-    assert stopped.total.input_tokens > paid, "the request under way is estimated"
+    assert stopped.spent.input_tokens > paid, "the request under way is estimated"
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     provider.gate = None
-    assert stopped.total.input_tokens >= paid + characters(second)
+    assert stopped.spent.input_tokens >= paid + characters(second)
     await made.summarise(TASK, quiet, ledger)
     assert provider.summary_requests.count(first) == 1
-    assert ledger.total.input_tokens == sum(map(sent_tokens, provider.summary_requests[2:]))
+    assert ledger.spent.input_tokens == sum(map(sent_tokens, provider.summary_requests[2:]))
 
 
 async def test_another_focus_is_another_task() -> None:
@@ -466,7 +466,7 @@ async def test_a_model_that_doubles_its_notes_is_stopped() -> None:
     ledger = Ledger()
     with pytest.raises(SummaryFailed, match="far more than it was asked for"):
         await made.summarise(SummaryTask(items=TASK.items, budget_tokens=300), quiet, ledger)
-    assert ledger.total.output_tokens > 1_000
+    assert ledger.spent.output_tokens > 1_000
 
 
 async def test_cancelling_ends_the_request() -> None:
@@ -487,7 +487,7 @@ async def test_prices_are_added_up_where_they_are_known(monkeypatch: pytest.Monk
     provider = Provider(2_000)
     ledger = Ledger()
     await writer(provider, 1_744).summarise(TASK, quiet, ledger)
-    assert ledger.total.cost_usd == 0.25 * len(provider.summary_requests)
+    assert ledger.spent.cost_usd == 0.25 * len(provider.summary_requests)
 
 
 async def test_a_request_that_was_refused_costs_nothing() -> None:
@@ -498,15 +498,15 @@ async def test_a_request_that_was_refused_costs_nothing() -> None:
     ledger = Ledger()
     with pytest.raises(ModelHTTPError):
         await writer(Refusing(100_000)).summarise(TASK, quiet, ledger)
-    assert (ledger.total, ledger.requests) == (Spent(), 1)
+    assert (ledger.spent, ledger.requests) == (Spent(), 1)
 
 
 async def test_an_answer_that_breaks_off_costs_what_was_sent_and_heard() -> None:
     ledger = Ledger()
     with pytest.raises(ConnectionError):
         await writer(breaking()).summarise(TASK, quiet, ledger)
-    assert ledger.total.input_tokens > 1_000
-    assert ledger.total.output_tokens > 0
+    assert ledger.spent.input_tokens > 1_000
+    assert ledger.spent.output_tokens > 0
 
 
 def test_quoted_text_closes_no_marker() -> None:

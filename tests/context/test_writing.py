@@ -32,7 +32,7 @@ class Paid:
     performed_by: str = "model"
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
-        ledger.settle(PAID, answered=True)
+        ledger.book(PAID, answered=True)
         text = self.does(progress)
         await asyncio.sleep(0)
         return Summary(text=text, performed_by=self.performed_by)
@@ -72,16 +72,16 @@ def writing(timeout_s: float = 100.0) -> Writing:
 
 async def test_all_attempts_are_paid_for() -> None:
     made = writing()
-    outcome = await made.run([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
+    outcome = await made.write([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
     assert isinstance(outcome, Proposal)
-    assert made.ledger.total == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
+    assert made.ledger.spent == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
 
 
 async def test_a_failure_says_why_the_best_writer_failed_and_all_are_paid_for() -> None:
     made = writing()
-    assert await made.run([Paid(break_), Paid(fail), Paid(lambda _: " ")]) == "described KeyError"
-    assert made.ledger.total == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
-    assert await writing().run([Paid(fail)]) == "the model answered nothing"
+    assert await made.write([Paid(break_), Paid(fail), Paid(lambda _: " ")]) == "described KeyError"
+    assert made.ledger.spent == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
+    assert await writing().write([Paid(fail)]) == "the model answered nothing"
 
 
 async def test_each_part_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,13 +101,13 @@ async def test_each_part_has_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> 
                 await asyncio.sleep(0)
             return Summary(text=NOTES)
 
-    assert isinstance(await writing().run([Slow(good)]), Proposal)
-    outcome = await writing().run([Slow(good, renews=False)])
+    assert isinstance(await writing().write([Slow(good)]), Proposal)
+    outcome = await writing().write([Slow(good, renews=False)])
     assert outcome == "the model did not finish within 100 s"
 
 
 async def test_the_last_resort_never_runs_out_of_time() -> None:
-    outcome = await writing(timeout_s=0.0).run([Paid(good), ExtractiveSummariser(len)])
+    outcome = await writing(timeout_s=0.0).write([Paid(good), ExtractiveSummariser(len)])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.performed_by == "heuristic"
 
@@ -122,13 +122,13 @@ async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None
         "- The user wants nothing pushed to main.\n- The user asked to rename the harbour module.\n"
         "- The user asked to delete the harbour module."
     )
-    outcome = await made.run([Paid(lambda _: claims)])
+    outcome = await made.write([Paid(lambda _: claims)])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.summary == f"{claims} {UNCONFIRMED}"
 
 
 async def test_an_extraction_is_not_marked() -> None:
     quoted = "- The user approved everything."
-    outcome = await writing().run([Paid(lambda _: quoted, performed_by="heuristic")])
+    outcome = await writing().write([Paid(lambda _: quoted, performed_by="heuristic")])
     assert isinstance(outcome, Proposal)
     assert outcome.complete.summary == quoted

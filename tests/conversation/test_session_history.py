@@ -99,7 +99,7 @@ def test_before_and_after_are_said_on_one_scale(history: SessionHistory, share: 
         weights[change.key] - history.weigh(Item(0, change.message)).total for change in rewrite.changes
     )
     history.rewrite(rewrite)
-    assert history.usage().total == pytest.approx(before.total - sizes.of(freed), rel=0.02)
+    assert history.usage().total == pytest.approx(before.total - sizes.estimate(freed), rel=0.02)
     offer = proposal(history, keep=3)
     done = history.commit(offer)
     assert done.tokens_after == history.usage().total < done.tokens_before

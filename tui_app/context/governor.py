@@ -44,11 +44,11 @@ class OnePipeline:
 
     pipeline: Pipeline
 
-    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+    async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
         """The one there is."""
         return self.pipeline
 
-    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+    def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Nothing to do."""
 
     async def aclose(self) -> None:
@@ -72,7 +72,7 @@ class Conversations:
     _resting: OrderedDict[str, tuple[str | None, Pipeline]] = field(default_factory=OrderedDict)
     _texts: dict[str | None, TextCounter] = field(default_factory=dict)
 
-    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+    async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
         """Take the conversation's pipeline out of the shelf, or make one."""
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
@@ -87,7 +87,7 @@ class Conversations:
             await asyncio.to_thread(text.load)
         return self._pipeline(text, ctx.conversation_id or "")
 
-    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+    def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
         if not ctx.conversation_id:
             _stop(pipeline)

@@ -75,7 +75,7 @@ class Originals:
     _known: dict[int, tuple[Part, Part]] = field(default_factory=dict)
     """The part that is shown and the one it stands for, by the identity of the first."""
 
-    def note(self, items: Iterable[Item], rewrite: Rewrite) -> None:
+    def remember(self, items: Iterable[Item], rewrite: Rewrite) -> None:
         """Remember what stands in a view before a stage gives messages of it another form."""
         old = {item.key: item.message.parts for item in items}
         for change in rewrite.changes:
@@ -84,7 +84,7 @@ class Originals:
                 if before is not after:
                     self._known[id(after)] = (after, self._first(before))
 
-    def of(self, item: Item) -> Item:
+    def original(self, item: Item) -> Item:
         """The message as it was; the same item where nothing is known."""
         parts = [self._first(part) for part in item.message.parts]
         if all(map(is_, parts, item.message.parts)):
@@ -306,7 +306,7 @@ class ListHistory:
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were; what another process rewrote is not known here."""
-        return list(map(self._originals.of, items))
+        return list(map(self._originals.original, items))
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""
@@ -372,7 +372,7 @@ class ListHistory:
         """Put the new forms into the list, and a digest behind the last of them."""
         before, messages = self.usage(), new_messages(rewrite)
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
-        self._originals.note(self._items, rewrite)
+        self._originals.remember(self._items, rewrite)
         self._items = rewritten_items(self._items, rewrite, self._next)
         self._next += rewrite.digest is not None
         self.version += 1
@@ -385,7 +385,7 @@ class ListHistory:
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
         new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
-        after = before.total - sizes.of(leaves) + sizes.of(sum(map(self._tokens, new)))
+        after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self._tokens, new)))
         stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
         self._items = place_summary(stays, new, proposal.complete.behind)
         self._next += len(new)

@@ -28,7 +28,7 @@ class RunningCount:
     """Tokens up to the end of each message."""
     _scale: tuple[bool, float] = (False, 1.0)
 
-    def of(self, messages: Sequence[ModelMessage]) -> int:
+    def tokens(self, messages: Sequence[ModelMessage]) -> int:
         """Tokens of the messages, by the counter's factor.
 
         Args:
@@ -51,7 +51,7 @@ class RunningMessages:
     _answers: list[tuple[int, int]] = field(default_factory=list)
     """Places of answers, and messages in front of each: nothing is joined across an answer."""
 
-    def of(self, items: Sequence[Item]) -> int:
+    def count(self, items: Sequence[Item]) -> int:
         """Messages of a request with these items, results of one answer as one."""
         same = same_objects(self._items, items)
         while self._answers and self._answers[-1][0] >= same:
@@ -83,7 +83,7 @@ class Sizes:
     scale: float
     """Tokens of the estimate per counted token of a message."""
 
-    def of(self, counted: int) -> int:
+    def estimate(self, counted: int) -> int:
         """Tokens of the estimate behind a count of messages."""
         return round(counted * self.scale)
 

@@ -55,7 +55,7 @@ class Spans:
     """Kind of the newest error of the turn."""
     _jobs: dict[str, Span] = field(default_factory=dict)
 
-    def note(self, payload: Payload, at: float) -> None:
+    def record(self, payload: Payload, at: float) -> None:
         """Take one event into account.
 
         Args:
@@ -83,7 +83,7 @@ class Spans:
             case ViewRewrite():
                 self._event(payload, _CUT[:3], when)
 
-    def close(self, at: float) -> None:
+    def end_open(self, at: float) -> None:
         """End what is still open, as when a session is closed in the middle of a turn."""
         for span in (*self._jobs.values(), self._turn):
             if span is not None:
@@ -125,7 +125,7 @@ def traced(listener: Callable[[Payload], None], spans: Spans) -> Callable[[Paylo
     """A listener that also writes spans, with the present as the time of each event."""
 
     def heard(payload: Payload) -> None:
-        spans.note(payload, time.time())
+        spans.record(payload, time.time())
         listener(payload)
 
     return heard

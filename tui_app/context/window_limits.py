@@ -153,7 +153,7 @@ class Limits:
         if before is not None and before.retrying:
             # The retry was refused too, and there is no third.
             self._failures[key] = min(self._failures.get(key, 0) + 1, len(_STEPS) - 1)
-            self.settle(model)
+            self.end_retry(model)
         return told
 
     def _named(self, key: str, told: ContextOverflow, limit: int, size: int) -> None:
@@ -181,7 +181,7 @@ class Limits:
         self._answered[key] = 0
         self.learnt.learn_limit(key, limit)
 
-    def settle(self, model: Model) -> None:
+    def end_retry(self, model: Model) -> None:
         """Forget how small a retry had to be: what comes next is another request, which may be larger.
 
         Args:

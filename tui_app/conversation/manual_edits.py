@@ -221,8 +221,8 @@ class ManualEdits:
         items = history.items()
         sizes = sizes_of(items, history.usage(), weigh)
         if alone:
-            return sum(sizes.of(weigh(item)) for item in items if item.key in pinned)
-        return cost_of(items, pinned, lambda item: sizes.of(weigh(item)))
+            return sum(sizes.estimate(weigh(item)) for item in items if item.key in pinned)
+        return cost_of(items, pinned, lambda item: sizes.estimate(weigh(item)))
 
     def _decided(self, seq: int, stage: HandStage) -> Rewrite | Refused:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)

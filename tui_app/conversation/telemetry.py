@@ -122,8 +122,8 @@ class Telemetry:
 
 async def _follow(events: Subscription, spans: Spans) -> None:
     async for record in events:
-        spans.note(record.data, record.time)
-    spans.close(time.time())
+        spans.record(record.data, record.time)
+    spans.end_open(time.time())
 
 
 def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:

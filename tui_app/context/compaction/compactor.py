@@ -78,7 +78,7 @@ class Job:
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
         """Put what it took into its last event, however it ends; time only where it is not known yet."""
-        spent, free = self.ledger.total, complete.performed_by in WITHOUT_MODEL
+        spent, free = self.ledger.spent, complete.performed_by in WITHOUT_MODEL
         return replace(
             complete,
             duration_s=complete.duration_s or round(monotonic() - self.started, 3),
@@ -87,7 +87,7 @@ class Job:
             cost_usd=0.0 if free and not self.ledger.requests else spent.cost_usd,
         )
 
-    def stop(self) -> None:
+    def abort(self) -> None:
         """Cancel the task, also one whose event loop runs in another thread or not at all any more."""
         # Its outcome is fetched, so that asyncio does not complain about it.
         self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -373,7 +373,7 @@ class Compactor:
         if job is None:
             return None
         self._job = None
-        job.stop()
+        job.abort()
         self._stopped(job)
         reason = SENT_ANYWAY if awaited and not with_request else ""
         stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
@@ -427,7 +427,7 @@ class Compactor:
             progress=progress,
             ledger=ledger,
         )
-        result = await writing.run(writers)
+        result = await writing.write(writers)
         # One that frees too little is refused whatever is said of it.
         if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
             return result

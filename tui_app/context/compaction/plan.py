@@ -227,7 +227,7 @@ def plan_compaction(
 
 def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
     """Tokens of one item as the estimate counts them."""
-    return lambda item: sizes.of(weigh(item))
+    return lambda item: sizes.estimate(weigh(item))
 
 
 def _splits(

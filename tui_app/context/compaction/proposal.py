@@ -94,7 +94,7 @@ async def propose(
     tokens = history.weigh(Item(0, message))
     added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
     left = frozenset(item.key for item in split.old)
-    after = plan.floor + plan.sizes.of(added)
+    after = plan.floor + plan.sizes.estimate(added)
     complete = replace(
         blank,
         outcome="success",
@@ -194,7 +194,7 @@ class Writing:
     ledger: Ledger
     """Takes down what all attempts cost."""
 
-    async def run(self, writers: Sequence[Summariser]) -> Proposal | str:
+    async def write(self, writers: Sequence[Summariser]) -> Proposal | str:
         """Let writers try in turn, until one has written something that helps.
 
         Args:

@@ -51,7 +51,7 @@ class Declined:
 
 def priced(proposal: Proposal, work: Writing, seconds: float) -> Proposal:
     """Add what a summary took so far."""
-    cost = work.ledger.total.cost_usd if work.ledger.requests else 0.0
+    cost = work.ledger.spent.cost_usd if work.ledger.requests else 0.0
     return replace(proposal, complete=replace(proposal.complete, duration_s=seconds, cost_usd=cost))
 
 
@@ -100,7 +100,7 @@ async def review(
                 blank=replace(writing.blank, focus=answer.focus),
             )
             started = monotonic()
-            outcome = await again.run(writers)
+            outcome = await again.write(writers)
             if isinstance(outcome, Proposal):
                 seconds = round(proposal.complete.duration_s + monotonic() - started, 3)
                 outcome = refuse_gain(outcome.complete, policy) or priced(outcome, again, seconds)

@@ -117,7 +117,7 @@ class Ledger:
     _heard: int = 0
 
     @property
-    def total(self) -> Spent:
+    def spent(self) -> Spent:
         """What has been spent until now."""
         if self._model is None:
             return self._paid
@@ -132,7 +132,7 @@ class Ledger:
         """So much of the answer has come."""
         self._heard = tokens
 
-    def settle(self, reported: Spent, *, answered: bool) -> None:
+    def book(self, reported: Spent, *, answered: bool) -> None:
         """The request has ended.
 
         Args:
@@ -140,7 +140,7 @@ class Ledger:
             answered: Whether the model took it up: one that was refused costs nothing.
         """
         unsaid = not reported.input_tokens and not reported.output_tokens
-        self._paid = self.total if answered and unsaid else self._paid + reported
+        self._paid = self.spent if answered and unsaid else self._paid + reported
         self._model = None
 
 

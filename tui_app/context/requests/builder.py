@@ -340,7 +340,7 @@ def build(
     cut = truncate(
         view,
         int(usage.window.effective * (1 - policy.safety_margin)) - room,
-        lambda message: sizes.of(history.weigh(Item(0, message)).total),
+        lambda message: sizes.estimate(history.weigh(Item(0, message)).total),
         frozenset(item.key for item in view if any(id(part) in pins for part in item.message.parts)),
         limit=usage.window.effective - room,
     )
@@ -370,7 +370,7 @@ def usage_as_sent(history: History, messages: RunningMessages | None = None) -> 
         history: Owner of the view.
         messages: Keeps its count for the next request; None begins anew.
     """
-    return replace(history.usage(), messages=(messages or RunningMessages()).of(history.items()))
+    return replace(history.usage(), messages=(messages or RunningMessages()).count(history.items()))
 
 
 def _rejoined(items: Sequence[Item]) -> list[Item]:

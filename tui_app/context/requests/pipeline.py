@@ -203,7 +203,7 @@ class Pipeline:
         """Measure the view, apply or start what is due, and build the request."""
         if self._refused_by is not None:
             # Not the model of this request: a person may have changed it meanwhile.
-            self.limits.settle(self._refused_by)
+            self.limits.end_retry(self._refused_by)
         self._refused_by = None
         if self.compactor is not None:
             # A person may have chosen another policy since the last request.
@@ -258,7 +258,7 @@ class Pipeline:
         version = self.history.version
         self._fix(request)
         if self._refused_by is not None:
-            self.limits.settle(request.model)
+            self.limits.end_retry(request.model)
             self._fix(request)
             window = self.history.usage().window
             requested = overflow.requested or self.history.usage().total
@@ -340,7 +340,7 @@ class Pipeline:
                 carried=carried.nonzero(),
             )
         )
-        self._counted = self.counter.unscaled(self._count.of(out.messages)) + carried.total
+        self._counted = self.counter.unscaled(self._count.tokens(out.messages)) + carried.total
         return replace(request, messages=list(out.messages))
 
 
@@ -357,11 +357,11 @@ def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
 class Pipelines(Protocol):
     """Whoever knows which pipeline a run belongs to."""
 
-    async def take(self, ctx: RunContext[Any]) -> Pipeline:
+    async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
         """The pipeline for a run, which has it for itself."""
         ...
 
-    def give_back(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
+    def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """The run is over."""
         ...
 
@@ -390,12 +390,12 @@ class GovernedRun(AbstractCapability[Any]):
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Hold the conversation's pipeline while the run lasts."""
-        pipeline = self._pipeline = await self._pipelines.take(ctx)
+        pipeline = self._pipeline = await self._pipelines.acquire(ctx)
         try:
             return await handler()
         finally:
             self._pipeline = None
-            self._pipelines.give_back(ctx, pipeline)
+            self._pipelines.release(ctx, pipeline)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

@@ -151,7 +151,7 @@ class NotesRequest:
             finally:
                 said = any(isinstance(one, ModelResponse) and one.parts for one in messages)
                 answered = stopped or received > 0 or said
-                self.ledger.settle(spent_on(messages, self.model), answered=answered)
+                self.ledger.book(spent_on(messages, self.model), answered=answered)
         notes = unwrapped(text)
         nothing = "" if notes else "the model answered nothing"
         if reason := _ended(messages) or nothing or why_no_notes(notes):
@@ -527,7 +527,7 @@ class ModelSummariser:
             # Whatever a provider raises, there is a digest that needs no model.
             _LOG.warning("a digest was not written: %s", outline(error))
             _LOG.debug("a digest was not written", exc_info=error)
-        return Digest(text=self.mask(text), model=self.model_name, spent=ledger.total)
+        return Digest(text=self.mask(text), model=self.model_name, spent=ledger.spent)
 
     async def _in_parts(
         self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress, shrink: int

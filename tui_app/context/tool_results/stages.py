@@ -93,11 +93,11 @@ class Relief:
             return
         items = self.history.items()
         sizes = sizes_of(items, usage, self._weigh)
-        floor = sizes.carried + sum(sizes.of(self._weigh(item)) for item in unread(items))
+        floor = sizes.carried + sum(sizes.estimate(self._weigh(item)) for item in unread(items))
         excess = floor - self.policy.background_mark(usage.window)
 
         def size(part: ResultPart) -> int:
-            return sizes.of(self._weigh(Item(0, ModelRequest(parts=[part]))))
+            return sizes.estimate(self._weigh(Item(0, ModelRequest(parts=[part]))))
 
         if excess > 0:
             self._commit(offload_newest(items, settings, excess, size, names, handles=self._handles))
