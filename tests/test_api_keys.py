@@ -131,6 +131,6 @@ def test_nothing_about_keys_shows_them(paths: Paths) -> None:
 
 
 def test_the_library_is_not_loaded_before_a_key_is_needed() -> None:
-    code = "import sys, tui_app.ui.run, tui_app.cli.screen; print('keyring' in sys.modules)"
+    code = "import sys, tui_app.ui.run, tui_app.cli.program; print('keyring' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

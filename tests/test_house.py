@@ -217,7 +217,7 @@ def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
 
 
 def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
-    first = ["tui_app.cli.program", "tui_app.cli.screen", "tui_app.ui.run", "tui_app.ui.app"]
+    first = ["tui_app.cli.program", "tui_app.ui.run", "tui_app.ui.app"]
     later = (
         "tui_app.events",
         "tui_app.context.policy",

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
+from tui_app.agent import models
 from tui_app.agent.models import LocalServer
-from tui_app.cli import doctor_checks
-from tui_app.cli import doctor_checks as doctor_terminal
-from tui_app.cli.doctor_checks import check_encoding, check_terminal, check_tmux
+from tui_app.cli.doctor import check_encoding, check_terminal, check_tmux
 from tui_app.events import CompactionComplete
+from tui_app.ui import terminal_input
 
 KEY = "sk-" + "b2" * 20
 
@@ -25,7 +25,7 @@ def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def discover() -> list[LocalServer]:
         return []
 
-    monkeypatch.setattr(doctor_checks, "discover", discover)
+    monkeypatch.setattr(models, "discover", discover)
 
 
 def states(plimsoll: Plimsoll) -> dict[str, str]:
@@ -188,7 +188,7 @@ def test_encoding_check(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tmux_that_holds_keys_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_tmux({}).text == "not used"
     options = {"extended-keys": "off", "escape-time": "500"}
-    monkeypatch.setattr(doctor_terminal, "tmux_option", lambda name: options[name])
+    monkeypatch.setattr(terminal_input, "tmux_option", lambda name: options[name])
     check = check_tmux({"TMUX": "/tmp/tmux"})
     assert check.state == "warn"
     assert "extended-keys on" in check.hint

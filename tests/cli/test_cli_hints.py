@@ -12,7 +12,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import disk_trouble
 from tui_app.cli.failures import for_shell
-from tui_app.cli.headless import AnswerView, JsonView
+from tui_app.cli.run import AnswerView, JsonView
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry

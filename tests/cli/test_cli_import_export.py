@@ -14,7 +14,7 @@ import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli.screen import latest_session
+from tui_app.cli.program import latest_session
 from tui_app.conversation import imports as importing
 from tui_app.conversation.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage

@@ -7,8 +7,7 @@ from itertools import combinations
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli.command_table import COMMANDS
-from tui_app.cli.program import parse
+from tui_app.cli.program import COMMANDS, load_command, parse
 
 Option = tuple[str, ...]
 
@@ -59,7 +58,7 @@ def orders(words: Sequence[str], options: Sequence[Option]) -> Iterator[list[str
 
 
 def parsed(name: str, argv: Sequence[str]) -> Namespace:
-    return parse(COMMANDS[name], argv)
+    return parse(load_command(name), argv)
 
 
 @pytest.mark.parametrize(("name", "words", "options"), CASES, ids=[" ".join((c[0], *c[1])) for c in CASES])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli import simulation as simulating
+from tui_app.cli import simulate as simulating
 from tui_app.conversation.replay import STAGES
 from tui_app.paths import Paths
 from tui_app.settings.policies import POLICIES

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tui_app.cli import output
-from tui_app.cli.headless import AnswerView, JsonView, RecordView, Verdict
+from tui_app.cli.run import AnswerView, JsonView, RecordView, Verdict
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,

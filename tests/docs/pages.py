@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tui_app.cli.command_table import COMMANDS
+from tui_app.cli.program import load_command
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -63,7 +63,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 def command_parser(name: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=name)
-    COMMANDS[name].configure(parser)
+    load_command(name).configure(parser)
     return parser
 
 

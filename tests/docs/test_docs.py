@@ -27,9 +27,8 @@ from tests.docs.pages import (
     read,
     section,
 )
-from tui_app.cli.command_table import COMMANDS
 from tui_app.cli.output import print_json
-from tui_app.cli.program import screen_parser
+from tui_app.cli.program import COMMANDS, screen_parser
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry

@@ -11,7 +11,7 @@ from typing import Any
 from tests.conversation.driving import Desk, done
 from tests.conversation.jobs import prompt_number
 from tests.golden.pinned import World, pinned_world
-from tui_app.cli.command_table import COMMANDS
+from tui_app.cli.program import COMMANDS
 from tui_app.context.policy import PRESETS
 from tui_app.conversation.work import Rewind
 from tui_app.version import __version__

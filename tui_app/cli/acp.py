@@ -2,7 +2,17 @@
 
 import argparse
 
-from tui_app.cli.command import Command, CommandFailed, Program, add_agent, add_model, add_policy, add_window
+from tui_app.cli.command import (
+    Command,
+    CommandFailed,
+    Program,
+    add_agent,
+    add_model,
+    add_policy,
+    add_window,
+    run_until_signal,
+)
+from tui_app.conversation.open_request import Opening
 from tui_app.extras import install_command
 
 MISSING = f"Support for editors is not installed. Install it with: {install_command('acp')}"
@@ -24,8 +34,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         import acp  # noqa: F401 -- is it there?
     except ImportError as error:
         raise CommandFailed(MISSING) from error
-    from tui_app.cli.command import run_until_signal
-    from tui_app.conversation.open_request import Opening
     from tui_app.editors.agent import serve
 
     opening = Opening(

@@ -1,9 +1,18 @@
-"""``plimsoll compact``: compact a session, see what it would do, or take it back."""
+"""``plimsoll compact``: compact a session, see what it would do, or take it back.
+
+The work is that of the screen's compactor, with the trigger ``headless``.
+"""
 
 import argparse
+import asyncio
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from tui_app.cli.command import (
+    FAILED,
+    OK,
     Command,
     CommandFailed,
     Program,
@@ -13,17 +22,42 @@ from tui_app.cli.command import (
     add_policy,
     add_session,
     add_window,
+    run_until_signal,
 )
-from tui_app.context.compaction_range import Span
+from tui_app.cli.failures import for_shell
+from tui_app.cli.output import ProgressLine, print_json, say, tell
+from tui_app.context.compaction_range import WHOLE, Span
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.policies import policy_of
+from tui_app.conversation.work import EditSummary, Restate
+from tui_app.events import (
+    CompactionComplete,
+    CompactionEdited,
+    CompactionProgress,
+    Error,
+    HookRan,
+    Notice,
+    Record,
+)
 from tui_app.references import log_number
+from tui_app.session.event_heads import hook_title
+from tui_app.ui import text as numbers
+
+if TYPE_CHECKING:
+    from tui_app.context.compaction.plan import Plan
+    from tui_app.conversation.assembly import OpenSession
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
     parser.add_argument("--focus", metavar="T", default="", help="what the summary should keep above all")
-    _add_end(parser, "--from", "first", "replace only what was said from this message on")
-    _add_end(parser, "--up-to", "last", "replace only what was said up to this message")
+    ends = (
+        ("--from", "first", "replace only what was said from this message on; #N as in exports"),
+        ("--up-to", "last", "replace only what was said up to this message; #N as in exports"),
+    )
+    for flag, name, text in ends:
+        parser.add_argument(flag, dest=name, metavar="N", type=_message, default=0, help=text)
     add_policy(parser)
     add_model(parser)
     add_window(parser)
@@ -40,13 +74,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def _add_end(parser: argparse.ArgumentParser, flag: str, name: str, text: str) -> None:
-    parser.add_argument(
-        flag, dest=name, metavar="N", type=_handle, default=0, help=f"{text}; #N as in exports"
-    )
-
-
-def _handle(text: str) -> int:
+def _message(text: str) -> int:
     """The number of a message, with or without its sign."""
     number = log_number(text)
     if not number:
@@ -57,15 +85,16 @@ def _handle(text: str) -> int:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what the flags say."""
     span = Span(args.first, args.last)
-    _check(args, span)
+    if (args.focus or span.named) and (args.undo or args.redo or args.edit_summary):
+        wrong = (
+            "--focus says what a new summary should keep" if args.focus else "--from and --up-to name a part"
+        )
+        raise WrongUsage(f"{wrong}; it does not go with --undo, --redo or --edit-summary.")
+    if span.last and span.first > span.last:
+        raise WrongUsage(f"--from {span.first} comes behind --up-to {span.last}: nothing lies between them.")
     settings = program.settings(window=args.window, policy=args.policy)
     with program.sessions() as store:
         session = store.info(args.id).id
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.command import run_until_signal
-    from tui_app.cli.compaction import compact, dry_run, edit_summary, restate
-    from tui_app.conversation.open_request import Opening
-
     opening = Opening(
         settings=settings,
         paths=program.paths,
@@ -100,15 +129,266 @@ def _words(program: Program, name: str) -> str:
         raise CommandFailed(f"{name} cannot be read: {error.strerror or error}. Nothing changed.") from None
 
 
-def _check(args: argparse.Namespace, span: Span) -> None:
-    """Refuse flags that do not go together."""
-    if (args.focus or span.named) and (args.undo or args.redo or args.edit_summary):
-        wrong = (
-            "--focus says what a new summary should keep" if args.focus else "--from and --up-to name a part"
+@asynccontextmanager
+async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
+    """Open a session for writing; hooks that do not simply go well are told."""
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.assembly import open_session
+
+    def tell_hook(record: Record) -> None:
+        if isinstance(record.data, HookRan) and record.data.outcome != "ok":
+            tell(hook_title(record.data))
+
+    opened = open_session(opening)
+    opened.bus.listen(tell_hook)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
+    """Compact a session now.
+
+    Args:
+        opening: Which session, with which model, window and policy.
+        focus: What the summary should keep above all.
+        span: The part of the view to replace, where one was named.
+        as_json: Print JSON.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CommandFailed: if there is nothing to compact, or the model cannot be used.
+    """
+    from tui_app.context.compaction.compactor import CompactionRefused
+
+    async with opened_session(opening) as opened:
+        # Without its model a summary would silently be a worse one than asked for.
+        store, session = opened.store, opened.conversation.session
+        known = store.info(session).events
+        await opened.prepare()
+        last = store.last_of(session, Error.TYPE)
+        if last is not None and last.seq > known and isinstance(last.data, Error):
+            raise CommandFailed(for_shell(f"{last.data.message} {last.data.hint}".strip()))
+        compactor = opened.conversation.compactor
+        try:
+            compactor.start("headless", focus, span=span)
+        except CompactionRefused as refusal:
+            raise CommandFailed(str(refusal)) from refusal
+        with ProgressLine("Compacting the conversation") as line:
+            opened.bus.listen(lambda record: _follow(line, record))
+            complete = await compactor.finish()
+        await opened.conversation.settle()
+    if complete is None:
+        raise CommandFailed("The compaction was cancelled. Nothing changed.")
+    if as_json:
+        print_json({"session": opened.conversation.session, **complete_json(complete)})
+    if complete.outcome != "success":
+        tell(f"Compaction {complete.outcome}: {complete.reason}. Nothing changed.")
+        return FAILED
+    if not as_json:
+        _show(complete)
+    return OK
+
+
+def _follow(line: ProgressLine, record: Record) -> None:
+    if isinstance(progress := record.data, CompactionProgress):
+        part = f"part {progress.part} of {progress.parts} · " if progress.parts > 1 else ""
+        by = f" · {progress.model}" if progress.model else ""
+        line.update(
+            f"Compacting the conversation · {part}{numbers.tokens(progress.tokens_written)} written{by}"
         )
-        raise WrongUsage(f"{wrong}; it does not go with --undo, --redo or --edit-summary.")
-    if span.last and span.first > span.last:
-        raise WrongUsage(f"--from {span.first} comes behind --up-to {span.last}: nothing lies between them.")
+
+
+def complete_json(complete: CompactionComplete) -> dict[str, object]:
+    """A compaction by the JSON names that scripts rely on."""
+    return {
+        "outcome": complete.outcome,
+        "reason": complete.reason,
+        "trigger": complete.trigger,
+        "policy": complete.policy,
+        "performed_by": complete.performed_by,
+        "model": complete.model,
+        "tokens_before": complete.tokens_before,
+        "tokens_after": complete.tokens_after,
+        "tokens_removed": complete.tokens_removed,
+        "messages_before": complete.messages_before,
+        "messages_after": complete.messages_after,
+        "messages_removed": complete.messages_removed,
+        "retention": complete.retention,
+        "checkpoint_path": complete.checkpoint_path,
+        "history_path": complete.history_path,
+        "duration_s": complete.duration_s,
+        "cost_usd": complete.cost_usd,
+    }
+
+
+def _show(complete: CompactionComplete) -> None:
+    say(
+        f"Compacted {numbers.tokens(complete.tokens_before)} to {numbers.tokens(complete.tokens_after)} "
+        f"tokens, {complete.messages_before:,} to {numbers.count(complete.messages_after, 'message')}"
+    )
+    kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept by weight"
+    cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"
+    writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
+    say(f"Summary by {writer} in {took}{cost}{kept}")
+    say(f"Checkpoint: {complete.checkpoint_path}")
+
+
+async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
+    """Say what a compaction would set out to do; nothing is written and no model is asked.
+
+    Raises:
+        CommandFailed: if there is nothing to compact.
+    """
+    from tui_app.agent.models import UnknownModel
+    from tui_app.context.compaction.plan import Refusal
+    from tui_app.conversation.inspection import inspect_session
+
+    try:
+        inspection = await inspect_session(opening)
+    except UnknownModel as error:
+        raise CommandFailed(str(error)) from error
+    try:
+        policy = policy_of(inspection.store, inspection.session, opening.settings, opening.policy)
+        plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
+    finally:
+        inspection.close()
+    if isinstance(plan, Refusal):
+        raise CommandFailed(plan.reason)
+    planned = {
+        "session": inspection.session,
+        "dry_run": True,
+        **plan_json(plan),
+        "policy": policy.name,
+        "model": inspection.model,
+    }
+    if as_json:
+        print_json(planned)
+    else:
+        left = len(plan.split.old)
+        say(
+            f"Would replace {numbers.count(left, 'message')} by a summary and keep "
+            f"{plan.messages_before - left:,}: {numbers.tokens(plan.tokens_before)} to at most "
+            f"{numbers.tokens(most_after(plan))} tokens"
+        )
+        say("Nothing was written.")
+    return OK
+
+
+def plan_json(plan: "Plan") -> dict[str, object]:
+    """A plan by the names of a compaction; what only the summary can tell is null.
+
+    Sizes afterwards are the largest that the budgets allow.
+    """
+    after = most_after(plan)
+    left = len(plan.split.old)
+    return {
+        "trigger": plan.trigger,
+        "performed_by": None,
+        "tokens_before": plan.tokens_before,
+        "tokens_after": after,
+        "tokens_removed": max(0, plan.tokens_before - after),
+        "messages_before": plan.messages_before,
+        "messages_after": plan.messages_before - left + plan.added,
+        "messages_removed": left - plan.added,
+        "retention": None,
+        "checkpoint_path": None,
+        "duration_s": None,
+        "cost_usd": None,
+    }
+
+
+def most_after(plan: "Plan") -> int:
+    """Tokens the view has at most when every budget of a plan is used up."""
+    from tui_app.context.compaction.plan import tokens_of
+
+    budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
+    return plan.floor + budgets + tokens_of(plan.additions)
+
+
+async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
+    """Take the newest compaction back, or let the one undone last stand again.
+
+    Raises:
+        CommandFailed: if there is none.
+    """
+    async with opened_session(opening) as opened:
+        conversation = opened.conversation
+        view = conversation.history.view
+        numbered = view.compactions if undo else view.undone
+        if not numbered:
+            from tui_app.conversation.compactions import NO_COMPACTION
+
+            raise CommandFailed(NO_COMPACTION if undo else "Nothing to redo.")
+        compaction = numbered[-1]
+        await opened.prepare()
+        before = conversation.usage
+        conversation.submit(Restate(undo, numbered[-1]))
+        await conversation.settle()
+        after = conversation.usage
+    if as_json:
+        print_json(
+            {
+                "session": conversation.session,
+                "undone" if undo else "redone": compaction,
+                "tokens_before": before.total,
+                "tokens_after": after.total,
+                "messages_before": before.messages,
+                "messages_after": after.messages,
+            }
+        )
+    else:
+        done = "Undone" if undo else "Redone"
+        say(f"{done}: {numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens")
+    return OK
+
+
+async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
+    """Give the newest summary that stands other words.
+
+    Args:
+        opening: Which session, with which model and window.
+        text: The notes as they are to be.
+        as_json: Print JSON.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        CommandFailed: if there is no such summary, or the words cannot stand there.
+    """
+    heard: list[Record] = []
+    async with opened_session(opening) as opened:
+        conversation = opened.conversation
+        if not conversation.history.view.compactions:
+            raise CommandFailed("Nothing to edit: no compaction stands.")
+        await opened.prepare()
+        opened.bus.listen(heard.append)
+        conversation.submit(EditSummary(0, text))
+        await conversation.settle()
+    edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
+    if not edits:
+        reasons = [record.data.text for record in heard if isinstance(record.data, Notice)]
+        raise CommandFailed(for_shell(" ".join(reasons)) or "The summary was not edited.")
+    edit = edits[-1]
+    if as_json:
+        print_json(
+            {
+                "session": conversation.session,
+                "edited": edit.compaction,
+                "tokens_before": edit.tokens_before,
+                "tokens_after": edit.tokens_after,
+                "retention": edit.retention,
+                "summary": edit.summary,
+            }
+        )
+    else:
+        sizes = f"{numbers.tokens(edit.tokens_before)} to {numbers.tokens(edit.tokens_after)} tokens"
+        say(f"Edited the summary #{edit.compaction}: {sizes}")
+    return OK
 
 
 COMMAND = Command(

@@ -14,17 +14,23 @@ from tui_app.cli.command import (
     add_model,
     add_session,
     add_window,
+    run_until_signal,
 )
+from tui_app.cli.failures import for_shell
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.events import Notice, Record
 from tui_app.references import log_number
+from tui_app.session.user_view import fold_user_view
 from tui_app.ui import text as numbers
 from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, window_text
 from tui_app.ui.text import one_line
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.message_actions import Share
-    from tui_app.conversation.open_request import Opening
 
 _BAR_CELLS = 30
 _STEPS = (
@@ -60,10 +66,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window)
     with program.sessions() as store:
         session = store.info(args.id).id
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.command import run_until_signal
-    from tui_app.conversation.open_request import Opening
-
     opening = Opening(
         settings=settings,
         paths=program.paths,
@@ -76,13 +78,15 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     return run_until_signal(_measure(opening, args))
 
 
-async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
+async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     """Do what is asked for with single messages, then measure and print."""
+    # The agent side takes a second to load: only for those who need it.
     from tui_app.agent.models import UnknownModel
     from tui_app.conversation.inspection import inspect_session
     from tui_app.conversation.message_actions import on_scale
 
-    await _steer(opening, args)
+    if steps := [(name, number) for name, _ in _STEPS for number in vars(args)[name]]:
+        await steer(replace(opening, passing=True), steps)
     try:
         inspection = await inspect_session(opening)
     except UnknownModel as error:
@@ -95,7 +99,11 @@ async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
     if inspection.unknown:
         tell(f"{inspection.unknown} Measured without it.")
     if args.json:
-        print_json({"session": opening.session, "model": model, **usage.to_json(), **_by_source(shares)})
+        # Tools by server, memory by file; the program's own tools are a server of that name.
+        tools = {each.name: each.tokens for each in shares if each.category == "tools"}
+        memory = {each.name: each.tokens for each in shares if each.category == "memory"}
+        by_source = {"tools_by_server": tools, "memory_by_source": memory}
+        print_json({"session": opening.session, "model": model, **usage.to_json(), **by_source})
     else:
         plain = opening.settings.plain or not speaks_unicode()
         show_usage(usage, opening.session, model, plain=plain)
@@ -103,13 +111,54 @@ async def _measure(opening: "Opening", args: argparse.Namespace) -> int:
     return OK
 
 
-async def _steer(opening: "Opening", args: argparse.Namespace) -> None:
-    """Do what is asked for with single messages, in the order of the table."""
-    asked = vars(args)
-    if steps := [(name, number) for name, _ in _STEPS for number in asked[name]]:
-        from tui_app.cli.messages import steer
+async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
+    """Do one thing after the other; each is an event of its own.
 
-        await steer(replace(opening, passing=True), steps)
+    Args:
+        opening: Which session.
+        steps: What is to be done, and the number of the message or of the call it answers.
+
+    Raises:
+        CommandFailed: as soon as one cannot be done; what was done before stays.
+    """
+    from tui_app.conversation.assembly import open_session
+
+    opened = open_session(opening)
+    refused: list[str] = []
+
+    def listen(record: Record) -> None:
+        if isinstance(record.data, Notice):
+            refused.append(for_shell(record.data.text))
+
+    try:
+        await opened.prepare()
+        opened.bus.listen(listen)
+        for step, number in steps:
+            refused.clear()
+            entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
+            # The message itself where the number is that of a tool call.
+            message = next((entry.message for entry in entries if entry.seq == number), number)
+            opened.conversation.submit(_work(opened, step, message))
+            await opened.conversation.settle()
+            if refused:
+                raise CommandFailed(f"--{step} #{number}: {refused[0]}")
+    finally:
+        await opened.close()
+
+
+def _work(opened: "OpenSession", step: str, seq: int) -> Work:
+    match step:
+        case "pin" | "unpin":
+            return Pin(seq, step == "pin")
+        case "archive":
+            return Relieve(seq, "archive")
+        case "offload":
+            return Relieve(seq, "offload")
+        case _:
+            if why := opened.conversation.outlook(seq).restore.refused:
+                raise CommandFailed(f"--{step} #{seq}: {why}")
+            heads = opened.conversation.history.view.visible()
+            return Restore(next(head.form[0] for head in heads if head.seq == seq))
 
 
 def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = False) -> None:
@@ -145,13 +194,6 @@ def show_shares(shares: Sequence["Share"]) -> None:
         say()
         rows = [(each.category, one_line(each.name, 60), numbers.tokens(each.tokens)) for each in shares]
         say_table(rows, right=(2,))
-
-
-def _by_source(shares: Sequence["Share"]) -> dict[str, dict[str, int]]:
-    """Tokens of tools by server, and of memory by file; the program's own tools are a server of that name."""
-    tools = {each.name: each.tokens for each in shares if each.category == "tools"}
-    memory = {each.name: each.tokens for each in shares if each.category == "memory"}
-    return {"tools_by_server": tools, "memory_by_source": memory}
 
 
 COMMAND = Command(

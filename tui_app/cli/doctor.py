@@ -1,10 +1,47 @@
-"""``plimsoll doctor``: is everything here that Plimsoll needs?"""
+"""``plimsoll doctor``: whether everything is here that Plimsoll needs, and mending what sessions are kept in.
+
+Checks write nothing, and ask this machine only.
+"""
 
 import argparse
-from dataclasses import asdict
+import asyncio
+import hashlib
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from tui_app.cli.command import FAILED, OK, Command, Program, add_json
-from tui_app.cli.output import print_json, say
+from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, add_json
+from tui_app.cli.output import ProgressLine, print_json, say
+from tui_app.context.storage_errors import StorageError
+from tui_app.events import CompactionComplete
+from tui_app.paths import Paths
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
+from tui_app.session.agent_view import STAGES
+from tui_app.session.errors import explained
+from tui_app.session.location import Server
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.migrations import MIGRATIONS
+from tui_app.session.port import SessionStore
+from tui_app.session.repair import InUse, examine, index_trouble, mend
+from tui_app.session.stores import has_begun, open_store
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
+from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
+from tui_app.ui.text import count
+from tui_app.version import __version__
+
+if TYPE_CHECKING:
+    from tui_app.agent.models import LocalServer
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,12 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Run every check; one that fails makes the command fail."""
-    # What is looked at includes packages that take long to load.
-    from tui_app.cli.doctor_checks import run_checks
-
     if args.repair:
-        from tui_app.cli.repair import repair
-
         return repair(program, as_json=args.json)
     checks = run_checks(program)
     failed = any(check.state == "fail" for check in checks)
@@ -35,6 +67,409 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             if check.hint:
                 say(f"{'':<4}  {'':<{width}}  {check.hint}")
     return FAILED if failed else OK
+
+
+State = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    state: State
+    """``warn``: something is missing or worse than it could be; ``fail``: Plimsoll cannot work like this."""
+    text: str
+    hint: str = ""
+    """What to do about it; empty when there is nothing to do."""
+
+
+def ok(name: str, text: str) -> Check:
+    """All is well."""
+    return Check(name=name, state="ok", text=text)
+
+
+def warn(name: str, text: str, hint: str) -> Check:
+    """It works, but could be better."""
+    return Check(name=name, state="warn", text=text, hint=hint)
+
+
+def fail(name: str, text: str, hint: str) -> Check:
+    """It does not work."""
+    return Check(name=name, state="fail", text=text, hint=hint)
+
+
+# Checks of the files that Plimsoll keeps and ships.
+
+_SUMS = "SHA256SUMS"
+
+
+def check_folders(paths: Paths) -> Check:
+    """Whether what is kept can be written. Missing folders are not made, their parents are looked at."""
+    refused: list[Path] = []
+    for folder in (paths.config, paths.data, paths.state, paths.cache):
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            refused.append(folder)
+    if refused:
+        hint = "Give yourself write access, or set PLIMSOLL_HOME to a folder of your own."
+        return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
+    if trouble := sessions_folder_trouble(paths):
+        return fail("folders", *trouble)
+    return ok("folders", f"data in {paths.data}")
+
+
+def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
+    """What keeps the files of sessions out of their folder, and what to do; None where nothing does."""
+    folder = paths.sessions_dir
+    if folder.is_dir():
+        if os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return f"cannot write {folder}, where the files of sessions go", "Give yourself write access."
+    if folder.is_symlink():
+        return (
+            f"{folder} is a link to a folder that is not there, and the files of sessions go into it",
+            f"Bring back {folder.readlink()}, or remove the link.",
+        )
+    if folder.exists():
+        return (
+            f"{folder} is no folder, and the files of sessions go into one of this name",
+            "Move it away, then: plimsoll doctor --repair. It writes the missing files anew.",
+        )
+    return None
+
+
+def check_database(path: Path) -> Check:
+    """Whether the sessions file is whole and of a version this program knows."""
+    name = "sessions"
+    if not path.exists():
+        return ok(name, "none yet")
+    hint = "Close every session, then: plimsoll doctor --repair. It keeps the damaged file."
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
+            problems = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+            schema = int(db.execute("PRAGMA user_version").fetchone()[0])
+            if problems != ["ok"]:
+                return fail(name, f"damaged: {problems[0]}", hint)
+            if schema > len(MIGRATIONS):
+                return fail(name, f"written by a newer version (schema {schema})", "Update Plimsoll.")
+            known = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0] if schema else 0
+            trouble = index_trouble(db) if schema > 1 else ""
+    except sqlite3.Error as error:
+        return fail(name, f"cannot be read: {error}", hint)
+    if trouble:
+        return warn(name, f"the index of words does not fit: {trouble}", hint)
+    size = path.stat().st_size / 1_000_000
+    return ok(name, f"{known:,} in {path} ({size:.1f} MB, schema {schema})")
+
+
+def check_tokenizer() -> Check:
+    """Whether the shipped token ranks are those that were published."""
+    data = resources.files("tui_app.context.data")
+    try:
+        sums = [line.split() for line in data.joinpath(_SUMS).read_text("ascii").splitlines()]
+        digests = {name: hashlib.sha256(data.joinpath(name).read_bytes()).hexdigest() for _, name in sums}
+    except (OSError, ValueError) as error:
+        return fail("tokenizer", f"token ranks are missing: {error}", "Install Plimsoll again.")
+    wrong = [name for digest, name in sums if digests[name] != digest]
+    if wrong or not sums:
+        return fail("tokenizer", f"damaged: {', '.join(wrong) or _SUMS}", "Install Plimsoll again.")
+    return ok("tokenizer", ", ".join(name.removesuffix(".tiktoken") for _, name in sums))
+
+
+def check_log(path: Path) -> Check:
+    """Where to read about anything unexpected."""
+    size = path.stat().st_size if path.exists() else 0
+    return ok("log", f"{path} ({size:,} bytes)" if size else "empty")
+
+
+# A check of the server that keeps the sessions.
+
+
+def check_server(server: Server) -> Check:
+    """Whether the server can be used, and what is there; nothing is changed."""
+    name = "sessions"
+    try:
+        if not has_begun(server):
+            return ok(name, f"none yet on {server.shown}")
+        store = open_store(server, read_only=True)
+        try:
+            known = len(store.sessions())
+        finally:
+            store.close()
+    except StorageError as error:
+        return fail(name, error.message, error.hint)
+    return ok(name, f"{known:,} on {server.shown}")
+
+
+# Checks of the terminal that the screen would be shown in.
+
+_MIN_COLUMNS, _MIN_LINES = 40, 12
+"""Below this only a request for more room can be shown."""
+
+
+def check_terminal(env: Mapping[str, str]) -> Check:
+    """Type and size."""
+    name, kind = "terminal", env.get("TERM", "")
+    if not sys.stdout.isatty():
+        return ok(name, "output does not go to a terminal: its size is not checked")
+    columns, lines = shutil.get_terminal_size()
+    text = f"{kind or 'TERM is not set'}, {columns} columns, {lines} lines"
+    if kind in ("", "dumb", "unknown"):
+        return warn(name, text, "Set TERM to what the terminal is, for example xterm-256color.")
+    if columns < _MIN_COLUMNS or lines < _MIN_LINES:
+        return warn(name, text, f"Make it at least {_MIN_COLUMNS} columns by {_MIN_LINES} lines.")
+    return ok(name, text)
+
+
+def check_encoding(env: Mapping[str, str]) -> Check:
+    """Whether text beyond ASCII arrives."""
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    if encoding.replace("-", "").startswith("utf8"):
+        return ok("encoding", encoding)
+    locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "no locale"
+    return warn("encoding", f"{encoding} ({locale})", "Set LANG=C.UTF-8, or start with --plain.")
+
+
+def check_tmux(env: Mapping[str, str]) -> Check:
+    """Whether tmux passes keys on as it should; fine without tmux."""
+    if not env.get("TMUX"):
+        return ok("tmux", "not used")
+    # Textual comes with it.
+    from tui_app.ui.terminal_input import tmux_option
+
+    keys, delay = tmux_option("extended-keys"), tmux_option("escape-time")
+    hints = []
+    if keys == "off":
+        hints.append("set -s extended-keys on (for keys such as ctrl+enter)")
+    if delay.isdigit() and int(delay) > 50:
+        hints.append("set -s escape-time 10 (escape arrives late otherwise)")
+    text = f"extended-keys {keys or 'unknown'}, escape-time {delay or 'unknown'}"
+    return warn("tmux", text, f"In tmux.conf: {'; '.join(hints)}.") if hints else ok("tmux", text)
+
+
+_PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
+_OTHER_MODEL = (
+    "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
+)
+_REINSTALL = "Install Plimsoll again, into an environment of its own."
+
+
+def run_checks(program: Program) -> list[Check]:
+    """Look at everything, from the program outwards."""
+    # What is looked at includes packages that take long to load.
+    from tui_app.agent.models import discover
+
+    servers = asyncio.run(discover())
+    return [
+        ok("plimsoll", __version__),
+        check_python(),
+        check_packages(),
+        check_terminal(program.env),
+        check_encoding(program.env),
+        check_tmux(program.env),
+        check_folders(program.paths),
+        *check_settings(program, servers),
+        check_sessions(program),
+        check_tokenizer(),
+        check_servers(servers),
+        check_log(program.paths.log_file),
+    ]
+
+
+def check_sessions(program: Program) -> Check:
+    """The sessions, in this machine's file or on a server."""
+    try:
+        database = program.database
+    except SettingsError as error:
+        return fail("sessions", str(error), "Correct it; until then nobody knows where the sessions are.")
+    return check_server(database) if isinstance(database, Server) else check_database(database)
+
+
+def check_python() -> Check:
+    """The interpreter and its SQLite."""
+    return ok(
+        "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    )
+
+
+def check_packages() -> Check:
+    """The libraries that everything is built on."""
+    found: list[str] = []
+    missing: list[str] = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return fail("packages", f"missing: {', '.join(missing)}", _REINSTALL)
+    return ok("packages", ", ".join(found))
+
+
+def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[Check]:
+    """The settings, and what they say about models."""
+    try:
+        settings = program.settings()
+    except SettingsError as error:
+        found = [error, *(error.others if isinstance(error, WrongFile) else ())]
+        how = f"Correct it; the file is {program.paths.config_file}"
+        return [fail("settings", str(each), how) for each in found]
+    keys, exists = program.keys.readable(), program.paths.config_file.exists()
+    where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
+    return [
+        ok("settings", where),
+        *check_rules(settings),
+        check_keys(keys, settings.endpoints, local=bool(servers)),
+        *check_models(settings, keys),
+    ]
+
+
+def check_rules(settings: Settings) -> list[Check]:
+    """Rules about tools that nothing here can have; nothing is said of no rules."""
+    rules = rules_of(settings.approvals)
+    wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
+    if not wrong:
+        return [ok("approvals", count(len(rules), "rule"))] if rules else []
+    return [warn("approvals", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong]
+
+
+def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:
+    """Names of the keys that are there, never the keys.
+
+    Args:
+        env: Where they are looked up.
+        endpoints: The user's own servers.
+        local: Whether a server on this machine makes up for missing keys.
+    """
+    own = {endpoint.key_env for endpoint in endpoints.values() if endpoint.key_env}
+    usual = {key for prefix in PROVIDERS for key in required_keys(prefix)}
+    present = sorted(name for name in own | usual if env.get(name, "").strip())
+    if absent := sorted(own - set(present)):
+        return warn(
+            "keys", f"missing: {', '.join(absent)}", "The endpoints in the settings name these variables."
+        )
+    if not present and not local and not endpoints:
+        hint = f"Set {' or '.join(key for key, _ in MODELS_BY_KEY)}, or start a local server such as Ollama."
+        return warn("keys", f"none: only {OFFLINE_MODEL} can answer", hint)
+    return ok("keys", ", ".join(present) or "none")
+
+
+def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:
+    """Whether the models that the settings choose can be used; none of them is asked anything."""
+    checks = [_check_model("model", "new sessions", resolve_model(settings, env), settings, env)]
+    if name := settings.summarization_model:
+        checks.append(_check_model("summaries", "automatic summaries", name, settings, env))
+    return checks
+
+
+def _check_model(check: str, user: str, model: str, settings: Settings, env: Mapping[str, str]) -> Check:
+    from tui_app.agent.catalog import why_unavailable
+    from tui_app.agent.models import build_model
+
+    try:
+        build_model(model, env=env, endpoints=settings.endpoints)
+    except Exception as error:  # an SDK may raise anything; here it is what was looked for
+        reason = why_unavailable(error, model=model).message
+        named = reason if model in reason else f"{model}: {reason}"
+        return warn(check, f"for {user}: {named}", _OTHER_MODEL)
+    return ok(check, f"{user} use {model}")
+
+
+def check_servers(servers: "Sequence[LocalServer]") -> Check:
+    """Model servers on this machine."""
+    listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
+    return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
+
+
+# ``--repair``: the sessions file, the index of words, and the files of sessions.
+
+
+def repair(program: Program, *, as_json: bool) -> int:
+    """Look at everything that sessions are kept in, and mend what is wrong.
+
+    Raises:
+        CommandFailed: if a session is open somewhere, nothing can be read, or sessions have no folder.
+    """
+    if trouble := sessions_folder_trouble(program.paths):
+        raise CommandFailed(f"{trouble[0][:1].upper()}{trouble[0][1:]}. {trouble[1]} Nothing was changed.")
+    done: list[str] = []
+    if program.has_sessions:
+        paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
+        file = program.sessions_file
+        with ProgressLine("Examining the sessions file") as line:
+            health = examine(file, paths.sessions_dir)
+            line.update("Mending the sessions file")
+            try:
+                done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+            except InUse as error:
+                raise CommandFailed(f"{error} Nothing was changed.") from error
+            line.update("Looking at the files of sessions")
+            done += _files(program)
+    if as_json:
+        print_json({"repaired": done})
+    else:
+        for text in done or ["Nothing to mend."]:
+            say(text)
+    return OK
+
+
+def _files(program: Program) -> list[str]:
+    """Write missing files of sessions anew, and delete what crashes left of others."""
+    done: list[str] = []
+    try:
+        settings = program.settings()
+    except SettingsError:
+        settings = Settings()
+    limit = settings.session_files_mb << 20
+    with program.sessions(writing=True) as store:
+        for session in _with_files(store, program):
+            folder = SessionFolder(program.paths.sessions_dir / session)
+            try:
+                # Whoever opens it meanwhile does the same.
+                with suppress(SessionLocked), WriterLock(folder.lock_file):
+                    done += _files_of(store, session, folder, limit)
+            except sqlite3.Error as error:
+                told = explained(error, program.sessions_file)
+                done.append(f"{session}: not mended, and passed over. {told}")
+    return done
+
+
+def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: int) -> list[str]:
+    """What was done to the files of one session."""
+    # Counting needs pydantic-ai, which takes a second to load.
+    from tui_app.context.counting.encodings import TextCounter
+    from tui_app.context.counting.tokens import TokenCounter
+    from tui_app.conversation.session_files import SessionFiles
+    from tui_app.conversation.session_history import Archive, SessionHistory
+
+    history = SessionHistory(
+        store=store,
+        session=session,
+        archive=Archive(folder),
+        counter=TokenCounter(TextCounter(None)),
+        publish=lambda _record: None,
+        model="",
+    )
+    history.load()
+    files, done = SessionFiles(history, limit), []
+    if stray := files.sweep():
+        are = "is" if len(stray) == 1 else "are"
+        done.append(f"{session}: {count(len(stray), 'unfinished file')} of a crash {are} deleted")
+    if names := [*files.restore(), *files.restore_histories()]:
+        done.append(f"{session}: written anew: {', '.join(names)}")
+    return done
+
+
+def _with_files(store: SessionStore, program: Program) -> list[str]:
+    """Sessions that have, or should have, files of their own."""
+    kinds = (CompactionComplete.TYPE, *sorted(STAGES))
+    marks = ", ".join("?" * len(kinds))
+    with closing(sqlite3.connect(f"{program.sessions_file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        rows = db.execute(f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds).fetchall()
+    known = {info.id for info in store.sessions()}
+    folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
+    return sorted({row[0] for row in rows} | folders)
 
 
 COMMAND = Command(

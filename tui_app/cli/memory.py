@@ -6,20 +6,33 @@ import sys
 import time
 from dataclasses import asdict
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, add_model
+from tui_app.cli.command import (
+    FAILED,
+    OK,
+    Command,
+    CommandFailed,
+    Program,
+    WrongUsage,
+    add_json,
+    add_model,
+    run_until_signal,
+)
 from tui_app.cli.output import moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
+from tui_app.conversation.open_request import Opening
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import KINDS, PERSON, Draft, Entry, NotRemembered
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.references import log_number
+from tui_app.session.lock import SessionLocked
+from tui_app.session.port import SessionInfo, SessionStore
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.text import one_line
 
 _TEXT_CELLS = 90
 _WEIGHT = 5.0
-"""Weight of what a person adds: it stands above all that is found."""
+"""Weight of what the user adds: it ranks above all that is found."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -166,11 +179,6 @@ def _run(program: Program, args: argparse.Namespace) -> int:
         raise CommandFailed(
             "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
         )
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.command import run_until_signal
-    from tui_app.cli.memory_run import run
-    from tui_app.conversation.open_request import Opening
-
     opening = Opening(
         settings=settings,
         paths=program.paths,
@@ -182,9 +190,66 @@ def _run(program: Program, args: argparse.Namespace) -> int:
     with program.sessions(writing=True) as store:
         wanted = store.info(args.words[0]) if args.words else None
         try:
-            return run_until_signal(run(opening, store, wanted, as_json=args.json))
+            return run_until_signal(read_for_boards(opening, store, wanted, as_json=args.json))
         except sqlite3.Error as error:
             raise CommandFailed(f"The sessions cannot be read: {error}") from error
+
+
+async def read_for_boards(
+    opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool
+) -> int:
+    """Read one session, or all that wait.
+
+    Args:
+        opening: Settings and folders.
+        store: Where the sessions are.
+        wanted: Which one; None for all that wait.
+        as_json: Print JSON.
+
+    Raises:
+        CommandFailed: if another program is reading, or the session is open somewhere.
+    """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.memory import RUNNING, outcome_text
+    from tui_app.conversation.memory_reader import Reading, read_sessions, waiting
+
+    readings: list[Reading] = []
+    try:
+        sessions = [wanted] if wanted is not None else waiting(store, opening)
+        async for reading in read_sessions(opening, store, sessions):
+            readings.append(reading)
+            if as_json:
+                continue
+            if reading.held:
+                tell(f"{reading.session}: open in {reading.held}, read when it ends")
+            elif reading.elsewhere:
+                where = f"its folder {reading.elsewhere} is on another machine; read it there"
+                tell(f"{reading.session}: {where}")
+            else:
+                news = (
+                    "nothing new since it was read last"
+                    if reading.done is None
+                    else outcome_text(reading.done)
+                )
+                say(f"{reading.session}: {news}")
+    except SessionLocked as locked:
+        raise CommandFailed(f"{RUNNING} It is done in {locked}.") from locked
+    if as_json:
+        rows = [
+            {
+                "session": each.session,
+                "held": each.held,
+                "elsewhere": each.elsewhere,
+                "consolidated": asdict(each.done) if each.done is not None else None,
+            }
+            for each in readings
+        ]
+        print_json({"sessions": rows})
+    elif not readings:
+        tell("No session waits to be read. To read one all the same: plimsoll memory run ID")
+    if wanted is not None and readings and readings[0].held:
+        raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
+    return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
 
 
 COMMAND = Command(

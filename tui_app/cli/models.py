@@ -2,14 +2,10 @@
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
-from tui_app.cli.command import OK, Command, Program, add_json
+from tui_app.cli.command import OK, Command, Program, add_json, run_until_signal
 from tui_app.cli.output import ProgressLine, print_json, say_table
 from tui_app.ui.gauge_text import window_text
-
-if TYPE_CHECKING:
-    from tui_app.agent.catalog import ModelChoice
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +21,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings()
     # The list of names comes with pydantic-ai, which takes a second to load.
     from tui_app.agent.catalog import list_models
-    from tui_app.cli.command import run_until_signal
 
     keys = program.keys.readable()
 
@@ -35,15 +30,14 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if args.json:
             print_json({"models": [asdict(choice) for choice in choices]})
         else:
-            say_table([("MODEL", "WINDOW", "PRICE PER MILLION", ""), *map(_row, choices)], right=(1,))
+            rows = [
+                (each.name, window_text(each.window) if each.window else "?", each.price, each.why_not)
+                for each in choices
+            ]
+            say_table([("MODEL", "WINDOW", "PRICE PER MILLION", ""), *rows], right=(1,))
         return OK
 
     return run_until_signal(show())
-
-
-def _row(choice: "ModelChoice") -> tuple[str, ...]:
-    window = window_text(choice.window) if choice.window else "?"
-    return (choice.name, window, choice.price, choice.why_not)
 
 
 COMMAND = Command(

@@ -1,33 +1,62 @@
-"""One run of the program: what is asked for is done, and whatever goes wrong ends in a sentence."""
+"""One run of ``plimsoll``: the screen, or a command; whatever goes wrong ends in a sentence."""
 
 import logging
 import os
+import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from tui_app.cli import screen
-from tui_app.cli.command import OK, USAGE, Command, CommandFailed, Parser, Program, WrongUsage
+from tui_app.cli.command import (
+    OK,
+    USAGE,
+    Command,
+    CommandFailed,
+    Parser,
+    Program,
+    WrongUsage,
+    add_agent,
+    add_model,
+    add_policy,
+    add_read_only,
+)
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
 from tui_app.ui.text import one_line
 from tui_app.version import __version__
 
-# From arguments to a command.
+if TYPE_CHECKING:
+    from tui_app.session.port import SessionInfo
 
+COMMANDS = (
+    "run", "sessions", "import", "export", "context", "stats", "memory", "compact", "simulate", "models",
+    "keys", "doctor", "schema", "serve", "acp", "config",
+)  # fmt: skip
+"""Names of the commands, in the order of the help. A folder of the same name is opened as ``./name``."""
+NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
+
+
+def load_command(name: str) -> Command:
+    """Load a command from the file of its name; the screen starts without any of them."""
+    module = import_module(f"tui_app.cli.{'imports' if name == 'import' else name}")
+    command: Command = module.COMMAND
+    return command
 
 
 class ScreenParser(Parser):
     """The parser of ``plimsoll`` itself; its help lists the commands."""
 
     def format_help(self) -> str:
-        """Loads the commands now: whoever only starts the screen does not wait for them."""
-        from tui_app.cli.command_table import listing
-
-        self.epilog = listing()
+        commands = [load_command(name) for name in COMMANDS]
+        width = max(len(f"{command.name} {command.usage}") for command in commands)
+        lines = [f"  {f'{each.name} {each.usage}':<{width}}  {each.summary}" for each in commands]
+        last = "plimsoll COMMAND --help says more about a command."
+        self.epilog = "\n".join(["commands:", *lines, "", last])
         return super().format_help()
 
 
@@ -44,19 +73,24 @@ def execute(argv: Sequence[str]) -> int:
         SystemExit: after help, the version, or an argument that is wrong by itself.
         Exception: whatever the command fails with.
     """
-    if argv and not argv[0].startswith("-"):
-        from tui_app.cli.command_table import COMMANDS
-
-        if command := COMMANDS.get(argv[0]):
-            return _logged(command.execute, command.name, parse(command, argv[1:]))
+    if argv and argv[0] in COMMANDS:
+        command = load_command(argv[0])
+        return _logged(command.execute, command.name, parse(command, argv[1:]))
     args = screen_parser().parse_args(argv)
-    _refuse_typo(args.path)
-    return _logged(screen.execute, "screen", args)
+    if args.path and not Path(args.path).exists():
+        from difflib import get_close_matches
+
+        # A misspelt command looks like a folder that does not exist.
+        if close := get_close_matches(args.path, COMMANDS, n=1):
+            raise WrongUsage(f"There is no command or folder {args.path}. Did you mean: plimsoll {close[0]}?")
+    return _logged(show_screen, "screen", args)
 
 
 def _logged(work: Callable[[Program, Namespace], int], part: str, args: Namespace) -> int:
     """Do the work; what libraries have to say meanwhile goes to the log and not to the terminal."""
-    program = _program()
+    # The folder first: a home that is given relative to it has no place without it.
+    cwd = _current_folder(os.environ)
+    program = Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
     with logging_to(program.paths.log_file, part):
         return work(program, args)
 
@@ -87,26 +121,100 @@ def screen_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
-    screen.configure(parser)
+    parser.add_argument(
+        "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
+    )
+    add_model(parser)
+    add_policy(parser)
+    add_agent(parser)
+    add_read_only(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="go on with the last session of this folder, else with the last one anywhere",
+    )
+    which.add_argument(
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        const="",
+        help="go on with a session; without an id, choose from the list",
+    )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        default=None,
+        help="ASCII only and nothing that moves, for screen readers",
+    )
     return parser
 
 
-def _refuse_typo(path: str | None) -> None:
-    """A misspelt command looks like a folder that does not exist."""
-    if not path or Path(path).exists():
-        return
-    from difflib import get_close_matches
+def show_screen(program: Program, args: Namespace) -> int:
+    """Start the screen and wait until the user leaves it."""
+    flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only}
+    settings = program.settings(**flags)
+    cwd = program.folder(args.path)
+    # A driver named by the environment brings its own screen, as a browser does.
+    own_screen = program.env.get("TEXTUAL_DRIVER") or (_is_terminal(sys.stdin) and _is_terminal(sys.stderr))
+    if not own_screen:
+        raise CommandFailed('The screen needs a terminal. In scripts, use: plimsoll run "…"')
+    session = _session(program, args, cwd)
+    # Only now: what comes before must answer at once.
+    from tui_app.ui.launch import Launch
+    from tui_app.ui.run import run_app
 
-    from tui_app.cli.command_table import COMMANDS
+    launch = Launch(
+        settings=settings,
+        paths=program.paths,
+        env=program.env,
+        cwd=cwd,
+        session=session,
+        model=args.model or "",
+        policy=args.policy or "",
+        agent=args.agent,
+        flags={**flags, "model": args.model},
+        pick_session=args.resume == "",
+    )
+    return run_app(launch)
 
-    if close := get_close_matches(path, COMMANDS, n=1):
-        raise WrongUsage(f"There is no command or folder {path}. Did you mean: plimsoll {close[0]}?")
+
+def _session(program: Program, args: Namespace, cwd: Path) -> str:
+    """Id of the session to go on with; empty for a new one."""
+    if args.resume:
+        with program.sessions() as store:
+            return store.info(args.resume).id
+    if not args.latest:
+        return ""
+    if not program.has_sessions:
+        raise CommandFailed(NO_SESSIONS)
+    with program.sessions() as store:
+        return latest_session(store.sessions(), cwd)
 
 
-def _program() -> Program:
-    # The folder first: a home that is given relative to it has no place without it.
-    cwd = _current_folder(os.environ)
-    return Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
+def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:
+    """Id of the session used last in a folder, else of the one used last anywhere.
+
+    Args:
+        sessions: All of them, the one used last first.
+        cwd: The folder.
+
+    Raises:
+        CommandFailed: if there is none with anything in it.
+    """
+    spoken = [info for info in sessions if info.messages]
+    here = [info for info in spoken if info.cwd == str(cwd)]
+    if not spoken:
+        raise CommandFailed(NO_SESSIONS)
+    return (here or spoken)[0].id
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it was closed
+        return False
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:
@@ -140,12 +248,20 @@ def run(argv: Sequence[str]) -> int:
         KeyboardInterrupt: after ctrl+c.
     """
     prepare_streams()
-    _keep_logs_off_stderr()
+    # A log that nobody takes, or that cannot be written, is silent: stderr is for sentences.
+    logging.lastResort = None
+    # Else a handler that fails prints a traceback, and a logger without one says that it has none.
+    logging.raiseExceptions = False
     try:
         code = execute(argv)
         flush()
     except SystemExit as stop:
-        return _after_parser(stop)
+        # The parser ends the program itself, for help and for wrong arguments.
+        try:
+            flush()
+        except BrokenPipeError:
+            abandon_stdout()
+        return stop.code if isinstance(stop.code, int) else USAGE
     except BrokenPipeError:
         # Whoever read our output has seen enough, as ``head`` does after a few lines.
         abandon_stdout()
@@ -157,19 +273,3 @@ def run(argv: Sequence[str]) -> int:
         text, code = explain(error, os.environ)
         tell(text)
     return code
-
-
-def _keep_logs_off_stderr() -> None:
-    """A log that nobody takes, or that cannot be written, is silent: stderr is for sentences."""
-    logging.lastResort = None
-    # Else a handler that fails prints a traceback, and a logger without one says that it has none.
-    logging.raiseExceptions = False
-
-
-def _after_parser(stop: SystemExit) -> int:
-    """The parser ends the program itself, for help and for wrong arguments."""
-    try:
-        flush()
-    except BrokenPipeError:
-        abandon_stdout()
-    return stop.code if isinstance(stop.code, int) else USAGE

@@ -1,10 +1,17 @@
-"""``plimsoll run``: one turn without a screen."""
+"""``plimsoll run``: one turn without a screen, shown as text or as JSON lines."""
 
 import argparse
+import asyncio
+import math
+import sqlite3
 import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from tui_app.cli.command import (
+    FAILED,
+    OK,
     Command,
     Program,
     WrongUsage,
@@ -14,14 +21,42 @@ from tui_app.cli.command import (
     add_policy,
     add_read_only,
     add_window,
+    run_until_signal,
 )
-from tui_app.cli.output import tell
+from tui_app.cli.failures import spoken
+from tui_app.cli.output import print_json, say, stream, tell
+from tui_app.context.storage_errors import storage_error
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    AgentOutput,
+    ApprovalDecided,
+    AssistantDelta,
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    HookRan,
+    MemoryPressure,
+    Notice,
+    Payload,
+    Record,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+)
 from tui_app.references import mentions
+from tui_app.session.event_heads import approval_title, compaction_title, hook_title, pressure_text
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.prompt.paste import is_large
 from tui_app.ui.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.session_history import Subscription
 
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
@@ -41,7 +76,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_agent(parser)
     add_read_only(parser)
-    _add_approvals(parser)
+    parser.add_argument(
+        "--allow",
+        metavar="RULE",
+        action="append",
+        default=[],
+        type=_rule,
+        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="let tools do everything that no rule denies or may deny (default: what asks is denied)",
+    )
     add_json(parser)
 
 
@@ -51,11 +99,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.cli.command import run_until_signal
-    from tui_app.cli.headless import AnswerView, JsonView, run_turn
-    from tui_app.conversation.open_request import Opening
-
     opening = Opening(
         settings=settings,
         paths=program.paths,
@@ -73,24 +116,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))
 
 
-def _add_approvals(parser: argparse.ArgumentParser) -> None:
-    """Let a person say beforehand what nobody can be asked about."""
-    parser.add_argument(
-        "--allow",
-        metavar="RULE",
-        action="append",
-        default=[],
-        type=_rule,
-        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
-        "may be repeated",
-    )
-    parser.add_argument(
-        "--yes",
-        action="store_true",
-        help="let tools do everything that no rule denies or may deny (default: what asks is denied)",
-    )
-
-
 def _rule(text: str) -> str:
     try:
         return parse_rule("allow", text, "command line").text
@@ -99,20 +124,17 @@ def _rule(text: str) -> str:
 
 
 def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:
-    """Full id of a session; says so when its folder is gone and nobody has chosen another."""
+    """Full id of a session; tells the user when its folder is gone and no other was chosen."""
     with program.sessions() as store:
         info = store.info(wanted)
-    if not chosen and not _is_folder(info.cwd):
+    try:
+        is_folder = Path(info.cwd).is_dir()
+    except OSError:  # a name no disk can hold, or one that may not be looked at
+        is_folder = False
+    if not chosen and not is_folder:
         gone = one_line(info.cwd, _PATH_CELLS)
         tell(f"The folder of this session, {gone}, does not exist. Working in {cwd}.")
     return info.id
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return Path(path).is_dir()
-    except OSError:  # a name no disk can hold, or nobody may look
-        return False
 
 
 def read_prompt(argument: str) -> str:
@@ -121,10 +143,16 @@ def read_prompt(argument: str) -> str:
     Raises:
         WrongUsage: if there is nothing in it, or nothing to read it from.
     """
+    raw: bytes | None = argument.encode("utf-8", "surrogateescape")
     if argument == "-":
-        text = _read_stdin()
-    else:
-        text = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        # Python has no stdin at all where the shell has closed it.
+        try:
+            raw = sys.stdin.buffer.read() if sys.stdin is not None else None
+        except (OSError, ValueError):
+            raw = None
+    if raw is None:
+        raise WrongUsage("The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.")
+    text = raw.decode("utf-8", "replace")
     if not text.strip():
         raise WrongUsage("The prompt is empty.")
     return text.strip("\n")
@@ -140,15 +168,191 @@ def named_files(argument: str, prompt: str) -> tuple[str, ...]:
     return () if argument == "-" and is_large(prompt) else mentions(prompt)
 
 
-def _read_stdin() -> str:
-    # Python has no stdin at all where the shell has closed it.
+class RecordView(Protocol):
+    """Shows what happens in a turn."""
+
+    def show(self, record: Record) -> None:
+        """Show one event."""
+        ...
+
+
+class JsonView:
+    """Every stored event, notices, pauses before another try, and the turn's end, one JSON object a line."""
+
+    def show(self, record: Record) -> None:
+        """Print one event; notices go to stderr as well."""
+        data = spoken(record.data)
+        if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry):
+            print_json(replace(record, data=data).to_json())
+        if isinstance(data, Notice | MemoryPressure):
+            tell(_aside(data))
+
+
+@dataclass(slots=True)
+class AnswerView:
+    """The answer on stdout as it is written; tools and troubles on stderr."""
+
+    _streamed: bool = False
+    _calls: dict[str, str] = field(default_factory=dict)
+    """Titles of the tool calls whose result is awaited, by id."""
+
+    def show(self, record: Record) -> None:
+        """Print one event."""
+        match spoken(record.data):
+            case AssistantDelta(text=text) if text:
+                self._streamed = True
+                stream(text)
+            case AssistantMessage(text=text):
+                # What was streamed ends with a line break; an answer that was not is printed whole.
+                if self._streamed or text:
+                    say("" if self._streamed else text)
+                self._streamed = False
+            case AgentOutput(text=text):
+                say(text)
+            case ToolCall(tool_call_id=call, name=name, args=args):
+                self._calls[call] = call_title(name, args)
+            case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
+                title = self._calls.pop(call, name)
+                tell(f"  {title}, {result_note(name, text, outcome)}")
+            case other:
+                if said := _aside(other):
+                    tell(said)
+
+
+def _aside(payload: Payload) -> str:
+    """What stderr says of an event that is no part of the answer; empty for most."""
+    match payload:
+        case CompactionComplete():
+            return f"Compaction {payload.outcome}: {compaction_title(payload)}"
+        case Error():
+            return f"{payload.message} {payload.hint}".strip()
+        case ApprovalDecided(decision="denied"):
+            how = "; --allow or --yes lets it" if payload.by == "unattended" else ""
+            return f"  {approval_title(payload)}{how}"
+        case HookRan(outcome=outcome) if outcome != "ok":
+            return f"  {hook_title(payload)}"
+        case TurnRetry(attempt=attempt, attempts=attempts):
+            pause = f"{math.ceil(payload.wait_s)} s"
+            return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
+        case Notice():
+            return payload.text
+        case MemoryPressure():
+            return pressure_text(payload)
+        case _:
+            return ""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """How a turn went, from its events."""
+
+    done: bool = False
+    troubled: bool = False
+    advice: set[str] = field(default_factory=set)
+    """What to do next, of every error that was told."""
+
+    def note(self, record: Record) -> None:
+        """Take one event into account."""
+        if isinstance(record.data, TurnEnd):
+            self.done = record.data.outcome == "done"
+        elif isinstance(record.data, Error):
+            self.troubled = True
+            self.advice.add(record.data.hint)
+
+    def has_told(self, error: Exception) -> bool:
+        """Whether the trouble of the disk behind an error was told already, if that is what it is."""
+        trouble = storage_error(error)
+        return trouble is not None and any(trouble.hint in hint for hint in self.advice)
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return OK if self.done and not self.troubled else FAILED
+
+
+async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tuple[str, ...] = ()) -> int:
+    """Open a session, send one prompt, and close the session when nothing is under way any more.
+
+    Cancelling this stops the turn, shows its end, and closes the session.
+
+    Args:
+        opening: Which session.
+        prompt: What to say.
+        view: Shows what happens.
+        files: Paths of files whose content goes along.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        SessionLocked: if another process writes the session.
+        BrokenPipeError: if nobody reads the output any more; the turn is stopped then.
+    """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.assembly import open_session
+
+    opened = open_session(opening)
+    verdict = Verdict()
+    follower: asyncio.Task[None] | None = None
     try:
-        raw = sys.stdin.buffer.read() if sys.stdin is not None else None
-    except (OSError, ValueError):
-        raw = None
-    if raw is None:
-        raise WrongUsage("The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.")
-    return raw.decode("utf-8", "replace")
+        # A new session's first event was written before it could be watched.
+        if not opening.session and (start := opened.store.record(opened.conversation.session, 1)):
+            view.show(start)
+        await _prepare(opened, view)
+        follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
+        opened.conversation.submit(Prompt(prompt, files))
+        await opened.conversation.settle()
+    finally:
+        trouble: Exception | None = None
+        try:
+            await opened.close()
+        except (sqlite3.Error, OSError) as error:
+            trouble = error
+        if follower is not None:
+            await follower
+        # A full disk that ended the turn refuses the end of the session, too.
+        if trouble is not None and not verdict.has_told(trouble):
+            raise trouble
+    return verdict.code
+
+
+async def _prepare(opened: "OpenSession", view: RecordView) -> None:
+    """Get ready for the prompt, and show the notices of that time.
+
+    Errors of this time are not shown: those that matter keep the turn from its answer, and are told then.
+    """
+    early = Early()
+    opened.bus.listen(early.hear)
+    await opened.prepare()
+    early.over = True
+    for record in early.notices:
+        view.show(record)
+
+
+@dataclass(slots=True)
+class Early:
+    """Notices that come before the turn is watched."""
+
+    notices: list[Record] = field(default_factory=list)
+    over: bool = False
+    """Whether somebody watches now, who is told everything."""
+
+    def hear(self, record: Record) -> None:
+        """Keep a notice."""
+        if not self.over and isinstance(record.data, Notice):
+            self.notices.append(record)
+
+
+async def _follow(
+    opened: "OpenSession", watching: "Subscription", view: RecordView, verdict: Verdict
+) -> None:
+    try:
+        async for record in watching:
+            verdict.note(record)
+            view.show(record)
+    except BrokenPipeError:
+        opened.conversation.cancel()
+        raise
 
 
 COMMAND = Command(

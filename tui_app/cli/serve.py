@@ -2,7 +2,15 @@
 
 import argparse
 
-from tui_app.cli.command import Command, CommandFailed, Program, WrongUsage, add_model, add_policy
+from tui_app.cli.command import (
+    Command,
+    CommandFailed,
+    Program,
+    WrongUsage,
+    add_model,
+    add_policy,
+    run_until_signal,
+)
 from tui_app.cli.output import flush, say, tell
 from tui_app.extras import install_command
 
@@ -42,6 +50,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         raise CommandFailed(MISSING) from error
     if args.no_token and not is_loopback(args.host):
         raise WrongUsage(OPEN_TO_ALL.format(args.host))
+    flags = [("--model", args.model), ("--policy", args.policy)]
+    given = [word for flag, value in flags if value for word in (flag, value)]
+    given += ["--continue"] if args.latest else []
     gate = Gate(host=args.host, port=args.port, token="" if args.no_token else new_token())
 
     def ready() -> None:
@@ -51,7 +62,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
     async def work() -> int:
         try:
-            await serve(gate, command_line(_arguments(args, str(folder))), ready)
+            await serve(gate, command_line([str(folder), *given]), ready)
         except OSError as error:
             reason = error.strerror or str(error)
             raise CommandFailed(
@@ -59,16 +70,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             ) from error
         return 0
 
-    from tui_app.cli.command import run_until_signal
-
     return run_until_signal(work())
-
-
-def _arguments(args: argparse.Namespace, folder: str) -> list[str]:
-    """What the screen of each page is started with."""
-    flags = [("--model", args.model), ("--policy", args.policy)]
-    given = [word for flag, value in flags if value for word in (flag, value)]
-    return [folder, *given, *(["--continue"] if args.latest else [])]
 
 
 def _port(text: str) -> int:
