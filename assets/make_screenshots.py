@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 from unittest import mock
 
@@ -37,7 +38,7 @@ from textual.widgets import Input  # noqa: E402
 
 from tui_app.agent.models import LocalModel, NoAnswer, local_base_url  # noqa: E402
 from tui_app.agent.turn import Recorder  # noqa: E402
-from tui_app.context.compaction.compactor import Compactor  # noqa: E402
+from tui_app.context.compaction.compactor import Compactor, PlainHost  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
 from tui_app.context.counting.prices import Ledger, Spent  # noqa: E402
 from tui_app.context.counting.tokens import TokenCounter  # noqa: E402
@@ -46,7 +47,7 @@ from tui_app.context.summaries.writer import Progress, Summary, SummaryTask  # n
 from tui_app.context.windows import resolve_window  # noqa: E402
 from tui_app.conversation.assembly import OpenSession  # noqa: E402
 from tui_app.conversation.session_history import Archive, SessionHistory  # noqa: E402
-from tui_app.events import SessionStart, ToolCall, Trigger, UsageInfo, UserMessage  # noqa: E402
+from tui_app.events import SessionStart, ToolCall, UsageInfo, UserMessage  # noqa: E402
 from tui_app.paths import Paths  # noqa: E402
 from tui_app.session.store import Store  # noqa: E402
 from tui_app.session.workspace import SessionFolder  # noqa: E402
@@ -145,12 +146,8 @@ def write_call(history: SessionHistory, recorder: Recorder, call: Call, call_id:
 
 async def compact(history: SessionHistory) -> None:
     """Compact with the program's own compactor."""
-
-    def author(trigger: Trigger) -> tuple[Author, ...]:
-        return (Author(),)
-
-    compactor = Compactor(history=history, policy=PLIMSOLL, summarisers=author)
-    with mock.patch("tui_app.context.compaction.compactor.monotonic", side_effect=[0.0, 4.1]):
+    compactor = Compactor(history, PLIMSOLL, PlainHost((Author(),)))
+    with mock.patch("tui_app.context.compaction.compactor.monotonic", side_effect=chain([0.0], repeat(4.1))):
         compactor.start("manual")
         complete = await compactor.finish()
     if complete is None or complete.outcome != "success":
@@ -189,7 +186,7 @@ async def draw(
 
         while not app.chat.is_ready:
             await pilot.pause(0.05)
-        await app.chat.session.link.ask(prepared)
+        await app.chat.session.ask(prepared)
         await pilot.pause()
         await drive(pilot)
         await pilot.pause()
