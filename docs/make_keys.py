@@ -8,7 +8,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
 from tui_app.ui.commands import COMMANDS  # noqa: E402
-from tui_app.ui.help_index import fixed_rows, place  # noqa: E402
+from tui_app.ui.dialogs.help import fixed_rows, where_of  # noqa: E402
 from tui_app.ui.keys import KEYS  # noqa: E402
 
 PAGE = HERE / "keys.md"
@@ -17,7 +17,7 @@ PAGE = HERE / "keys.md"
 def keys_table() -> str:
     """Every key of the chat screen, with the name that the settings know it by."""
     rows = [
-        (f"`{key.key.replace('question_mark', '?')}`", f"{key.description}: {key.tooltip}", place(key))
+        (f"`{key.key.replace('question_mark', '?')}`", f"{key.description}: {key.tooltip}", where_of(key))
         for key in KEYS
     ]
     names = [f"`{key.id}`" for key in KEYS]

@@ -20,7 +20,7 @@ from tui_app.session.store import Store
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.keys import HintRow
+from tui_app.ui.hints import HintRow
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.status import LET_IN, QueueView, StatusRow

@@ -1,7 +1,7 @@
 """What settings may name of the screen: colour themes, and actions with their built-in keys.
 
-Both stand here again because settings are read before the screen and must not load it; tests hold them to
-the screen's own tables.
+Settings are read before the screen and must not load it. Its table of keys reads the built-in ones here; a
+test holds the names of the themes to its own.
 """
 
 import re

@@ -7,11 +7,10 @@ with the one in front of them: what begins a word is no yes.
 
 from collections.abc import Callable, Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -19,7 +18,8 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from tui_app.text import visible
-from tui_app.ui.keys import Hint, HintRow
+from tui_app.ui.hints import HintRow
+from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import ExactStatic, GrownScroll
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
@@ -197,33 +197,7 @@ class ApprovalBox(Vertical, can_focus=True):
     """Shows one question at a time. Attributes down, :class:`Answered` and :class:`Stray` up."""
 
     HELP = "A tool asks before it changes something. y once, a from now on, e which rule, n no."
-    # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "y", "once", "Allow once", show=False, id="approval.once", priority=True,
-            tooltip="Allow this very call.",
-        ),
-        Binding(
-            "a", "always", "Allow from now on", show=False, id="approval.always", priority=True,
-            tooltip="Allow what the rule in the box says, until the session is closed.",
-        ),
-        Binding(
-            "e", "edit", "Edit the rule", show=False, id="approval.edit", priority=True,
-            tooltip="Change the rule, then allow what it says.",
-        ),
-        Binding(
-            "n", "refuse", "No", show=False, id="approval.no", priority=True,
-            tooltip="Say no, and why if you want.",
-        ),
-        Binding("up", "scroll(-1)", "Scroll up", show=False, id="approval.up", tooltip="Show what is above."),
-        Binding("down", "scroll(1)", "Scroll down", show=False, id="approval.down", tooltip="Show more."),
-        Binding("pageup", "scroll(-1, 1)", "Page up", show=False, id="approval.pageup", tooltip="Page up."),
-        Binding("pagedown", "scroll(1, 1)", "Page on", show=False, id="approval.pagedown", tooltip="A page."),
-        Binding(
-            "escape", "back", "Back", show=False, id="approval.back", priority=True,
-            tooltip="Leave the line for a reason or a rule; then stop the turn, which is a no.",
-        ),
-    ]  # fmt: skip
+    BINDINGS = place_bindings("question")
     DEFAULT_CSS = """
     ApprovalBox { height: auto; width: 1fr; display: none; border-top: solid $border-blurred; }
     ApprovalBox:focus-within, ApprovalBox:focus { border-top: solid $border; }

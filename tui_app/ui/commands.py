@@ -255,7 +255,7 @@ async def _theme(app: "Host", session: "ChatSession", argument: str) -> None:
 
 @command("help", "Keys and commands", opens="always")
 async def _help(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.help_index import show_help
+    from tui_app.ui.dialogs.help import show_help
 
     await show_help(app)
 

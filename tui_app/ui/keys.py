@@ -1,33 +1,47 @@
-"""Every key of the chat screen in one table: bindings, footer hints and help are read from it.
+"""Every key of the screen, declared once: bindings, bottom row, help and palette read the tables.
 
 Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
 ``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from textual import events
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.reactive import reactive
-from textual.style import Style
-from textual.widget import Widget
 
-from tui_app.settings.keys import own_keys
-from tui_app.ui.text import UNICODE, Glyphs
+from tui_app.settings.keys import ACTION_KEYS, own_keys
 
 Scope = Literal["chat", "pane", "prompt", "app"]
-"""Who acts on a key: the chat screen, its body (scrolling), the prompt editor, or the application."""
+"""Who acts on a key that can be changed: the chat screen, its body, the prompt, or the application."""
+RowState = Literal["none", "live", "any", "pinnable", "undoable", "up_to", "from"]
+"""Where the cursor of the conversation stands: nowhere, on the live answer, on any row, or on one that can be
+pinned, undone, or compacted up to or from it on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyBinding:
+_LABELS = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "slash": "/",
+}
+"""Keys that users read otherwise than Textual writes them."""
+
+
+def key_labels(keys: str) -> str:
+    """Keys in Textual's spelling, as a user reads them."""
+    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
+
+
+class KeyBinding(NamedTuple):
     """One key and what it does."""
 
     id: str
-    """Name for the key map in the settings file."""
+    """Its name, also for the key map in the settings file where it can be changed."""
     key: str
     """Keys in Textual's spelling, separated by commas."""
     action: str
@@ -35,113 +49,29 @@ class KeyBinding:
     """What it does, as a few words for help and palette."""
     tooltip: str
     """One sentence more."""
-    label: str
-    """The key as a person reads it."""
-    scope: Scope = "chat"
+    scope: Scope | None = None
+    """None where it acts in one place only and cannot be changed."""
     hint: str = ""
-    """Word behind the key in the footer; empty when the footer does not show it."""
+    """Word behind the key in the bottom row; empty when that does not show it."""
     rank: int = 0
-    """Hints with a higher rank leave the footer first when room is short."""
+    """Hints with a higher rank leave the bottom row first when room is short."""
     priority: bool = False
     """Whether it acts before the focused widget sees the key."""
+    changes: bool = False
+    """Whether it does nothing where the session can only be looked at."""
+    command: str = ""
+    """The slash command that does the same, where its action is not to run one."""
+    rows: tuple[RowState, ...] = ()
+    """Where the cursor has to stand so that a hint of the conversation names it."""
 
-
-def _prompt(id: str, key: str, action: str, description: str, tooltip: str, label: str) -> KeyBinding:
-    return KeyBinding(
-        id=f"prompt.{id}", key=key, action=action, description=description, tooltip=tooltip, label=label,
-        scope="prompt",
-    )  # fmt: skip
-
-
-def _chat(id: str, key: str, action: str, description: str, tooltip: str, label: str = "") -> KeyBinding:
-    return KeyBinding(
-        id=f"chat.{id}", key=key, action=action, description=description, tooltip=tooltip, label=label or key
-    )
-
-
-def _pane(id: str, key: str, description: str, tooltip: str, label: str = "") -> KeyBinding:
-    return KeyBinding(
-        id=f"chat.{id}", key=key, action=id, description=description, tooltip=tooltip, label=label or key,
-        scope="pane",
-    )  # fmt: skip
-
-
-KEYS: tuple[KeyBinding, ...] = (
-    _prompt("send", "enter", "send", "Send", "Send, or queue while an answer is written.", "enter"),
-    _prompt("newline", "ctrl+j,shift+enter", "newline", "New line", "Start a new line.", "ctrl+j"),
-    _prompt("complete", "tab", "complete", "Complete", "Complete the marked command or file.", "tab"),
-    _prompt(
-        "close_list", "escape", "close_list", "Close the list", "Close the list of commands or files.", "esc"
-    ),
-    _prompt(
-        "expand", "ctrl+o", "expand", "Show a pasted text", "With the cursor at its mark.", "ctrl+o"
-    ),
-    _prompt("help", "question_mark", "help", "Keys and commands", "Show this help, on an empty prompt.", "?"),
-    _prompt("quit", "ctrl+d", "quit_empty", "Quit", "Quit, on an empty prompt.", "ctrl+d"),
-    KeyBinding(
-        id="prompt.history_back", key="up", action="cursor_up", description="Earlier prompt",
-        tooltip="On the first line: the prompt before.", label="up", scope="prompt",
-    ),
-    KeyBinding(
-        id="prompt.history_forward", key="down", action="cursor_down", description="Later prompt",
-        tooltip="On the last line: the prompt after.", label="down", scope="prompt",
-    ),
-    KeyBinding(
-        id="chat.compact", key="ctrl+g", action="slash('/compact')", description="Compact the conversation",
-        tooltip="Replace old history by a summary; it can be undone.", label="ctrl+g", hint="compact", rank=1,
-    ),
-    KeyBinding(
-        id="chat.models", key="ctrl+l", action="slash('/model')", description="Choose a model",
-        tooltip="Pick the model that answers next.", label="ctrl+l", hint="models", rank=2,
-    ),
-    KeyBinding(
-        id="chat.context", key="f3", action="slash('/context')", description="What fills the context",
-        tooltip="Tokens by category, and every message.", label="f3", hint="context", rank=3,
-    ),
-    KeyBinding(
-        id="chat.timeline", key="ctrl+t", action="timeline", description="Show or hide the timeline",
-        tooltip="Turns, tools and compactions in order.", label="ctrl+t", hint="timeline", rank=4,
-        scope="pane",
-    ),
-    KeyBinding(
-        id="app.palette", key="ctrl+p", action="command_palette", description="Command palette",
-        tooltip="Find any command by name; in a dialog, what its keys do.", label="ctrl+p", scope="app",
-        hint="palette", rank=5, priority=True,
-    ),
-    KeyBinding(
-        id="chat.help", key="f1", action="slash('/help')", description="Keys and commands",
-        tooltip="Everything this screen can do.", label="f1",
-    ),
-    _chat(
-        "cancel", "escape", "cancel", "Stop or go back",
-        "One step a press; twice when idle: earlier prompts.", "esc",
-    ),
-    _pane("details", "ctrl+o", "Details of the focused row", "Open the full text of a row."),
-    _chat("prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
-    _chat("editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
-    _chat("notices", "f2", "notices", "Notices", "What was reported since the start."),
-    KeyBinding(
-        id="chat.find", key="ctrl+f", action="find", description="Find in the conversation",
-        tooltip="Looks through everything, long tool outputs too.", label="ctrl+f", scope="pane",
-    ),
-    _pane("answer", "f12", "Answer a tool", "Go to the question of a tool that wants to change something."),
-    _pane("page_up", "pageup", "Scroll up a page", "Typing goes on.", "pgup"),
-    _pane("page_down", "pagedown", "Scroll down a page", "Typing goes on.", "pgdn"),
-    _pane("top", "ctrl+home", "Scroll to the start", "Go to the first message."),
-    _pane("bottom", "ctrl+end", "Scroll to the end", "Go to the newest message and follow it."),
-    _chat(
-        "interrupt", "ctrl+c", "interrupt", "Copy, clear, stop or quit",
-        "Copies a selection; else clears the draft; else stops; twice quits.",
-    ),
-    KeyBinding(
-        id="app.quit", key="ctrl+q", action="quit", description="Quit",
-        tooltip="Leave; the session can be resumed.", label="ctrl+q", scope="app", priority=True,
-    ),
-)  # fmt: skip
+    @property
+    def label(self) -> str:
+        """The key as a user reads it."""
+        return key_labels(self.key.split(",", maxsplit=1)[0])
 
 
 class Hint(NamedTuple):
-    """One entry of the footer: ``ctrl+g compact``."""
+    """One entry of the bottom row: ``ctrl+g compact``."""
 
     label: str
     text: str
@@ -153,6 +83,455 @@ class Hint(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.label} {self.text}"
+
+
+def _key(
+    id: str,
+    action: str,
+    description: str,
+    tooltip: str,
+    hint: str = "",
+    rank: int = 0,
+    *,
+    changes: bool = False,
+    command: str = "",
+) -> KeyBinding:
+    """A key that can be changed; those of the application act before anything else sees them."""
+    scopes: Mapping[str, Scope] = {"prompt": "prompt", "chat": "chat", "app": "app"}
+    scope = scopes[id.partition(".")[0]]
+    return KeyBinding(
+        id, ACTION_KEYS[id], action, description, tooltip, scope, hint, rank,
+        priority=scope == "app", changes=changes, command=command,
+    )  # fmt: skip
+
+
+def _pane(
+    id: str, description: str, tooltip: str, hint: str = "", rank: int = 0, *, command: str = ""
+) -> KeyBinding:
+    """A key that the body of the chat acts on, by the name of its action."""
+    key = _key(f"chat.{id}", id, description, tooltip, hint, rank, command=command)
+    return key._replace(scope="pane")
+
+
+KEYS: tuple[KeyBinding, ...] = (
+    _key("prompt.send", "send", "Send", "Send, or queue while an answer is written."),
+    _key("prompt.newline", "newline", "New line", "Start a new line."),
+    _key("prompt.complete", "complete", "Complete", "Complete the marked command or file."),
+    _key("prompt.close_list", "close_list", "Close the list", "Close the list of commands or files."),
+    _key("prompt.expand", "expand", "Show a pasted text", "With the cursor at its mark."),
+    _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
+    _key("prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"),
+    _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the prompt before."),
+    _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the prompt after."),
+    _key(
+        "chat.compact", "slash('/compact')", "Compact the conversation",
+        "Replace old history by a summary; it can be undone.", "compact", 1, changes=True,
+    ),
+    _key(
+        "chat.models", "slash('/model')", "Choose a model", "Pick the model that answers next.", "models",
+        2, changes=True,
+    ),
+    _key(
+        "chat.context", "slash('/context')", "What fills the context",
+        "Tokens by category, and every message.", "context", 3,
+    ),
+    _pane("timeline", "Show or hide the timeline", "Turns, tools and compactions in order.", "timeline", 4),
+    _key(
+        "app.palette", "command_palette", "Command palette",
+        "Find any command by name; in a dialog, what its keys do.", "palette", 5,
+    ),
+    _key("chat.help", "slash('/help')", "Keys and commands", "Everything this screen can do."),
+    _key("chat.cancel", "cancel", "Stop or go back", "One step a press; twice when idle: earlier prompts."),
+    _pane("details", "Details of the focused row", "Open the full text of a row."),
+    _key("chat.prompts", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
+    _key("chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
+    _key("chat.notices", "notices", "Notices", "What was reported since the start."),
+    _pane(
+        "find", "Find in the conversation", "Looks through everything, long tool outputs too.",
+        command="/find",
+    ),
+    _pane("answer", "Answer a tool", "Go to the question of a tool that wants to change something."),
+    _pane("page_up", "Scroll up a page", "Typing goes on."),
+    _pane("page_down", "Scroll down a page", "Typing goes on."),
+    _pane("top", "Scroll to the start", "Go to the first message."),
+    _pane("bottom", "Scroll to the end", "Go to the newest message and follow it."),
+    _key(
+        "chat.interrupt", "interrupt", "Copy, clear, stop or quit",
+        "Copies a selection; else clears the draft; else stops; twice quits.",
+    ),
+    _key("app.quit", "quit", "Quit", "Leave; the session can be resumed.", command="/quit"),
+)  # fmt: skip
+"""Keys of the chat, which the settings can change."""
+
+
+class Place(NamedTuple):
+    """A widget or dialog with keys of its own, which cannot be changed."""
+
+    where: str
+    """Where they act, in words for help; empty where they are not listed."""
+    keys: tuple[KeyBinding | Hint, ...]
+    """The keys, and hints of those that the widget itself acts on, in the order of the bottom row."""
+    owner: str = "screen."
+    """Whose action a click on a hint runs."""
+    also: str = ""
+    """Another place whose keys act here as well."""
+
+
+_NO_KEY = "no-key-"
+_CLOSE = Hint("esc", "close", 0, "screen.close")
+PLACES: Mapping[str, Place] = {
+    "transcript": Place("in the conversation", (
+        KeyBinding(
+            "transcript.up", "up", "move(-1)", "Previous entry", "Mark the entry before.",
+            hint="to a row", rank=1, rows=("none",),
+        ),
+        KeyBinding("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
+        KeyBinding("transcript.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
+        KeyBinding("transcript.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
+        KeyBinding("transcript.home", "home,ctrl+home", "first", "Oldest", "Go to the first message."),
+        KeyBinding(
+            "transcript.end", "end,ctrl+end", "last", "Newest", "Go to the newest message and follow it."
+        ),
+        KeyBinding(
+            "transcript.open", "enter", "open", "Open", "Open or close it, or show its details.",
+            hint="open", rank=1, rows=("live", "any"),
+        ),
+        KeyBinding(
+            "transcript.details", "ctrl+o", "details", "Details", "All that is known about it, on a screen.",
+            hint="details", rank=5, rows=("none", "any"),
+        ),
+        KeyBinding(
+            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "Keep it word for word, or no longer.",
+            hint="pin", rank=3, changes=True, rows=("pinnable",),
+        ),
+        KeyBinding(
+            "transcript.mark", "v,space", "mark", "Mark", "Mark it, to do something with all marked.",
+            hint="mark", rank=2, rows=("any",),
+        ),
+        KeyBinding(
+            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Mark up to the one before."
+        ),
+        KeyBinding(
+            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Mark up to the next."
+        ),
+        KeyBinding(
+            "transcript.copy_text", "y", "ask('text')", "Copy as text", "What is marked, without markup."
+        ),
+        KeyBinding(
+            "transcript.copy_code", "c", "ask('code')", "Copy the code", "Code blocks of what is marked."
+        ),
+        KeyBinding(
+            "transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."
+        ),
+        KeyBinding(
+            "transcript.archive", "a", "ask('archive')", "Archive", "Marked results leave a digest."
+        ),
+        KeyBinding("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
+        KeyBinding(
+            "transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back.",
+            hint="undo", rank=4, changes=True, rows=("undoable",),
+        ),
+        KeyBinding(
+            "transcript.compact_up_to", "less_than_sign", "compact_part(True)", "Compact up to here",
+            "Summarise what was said up to the marked entry; the rest stays.",
+            hint="compact up to", rank=6, changes=True, rows=("up_to",),
+        ),
+        KeyBinding(
+            "transcript.compact_from", "greater_than_sign", "compact_part(False)", "Compact from here",
+            "Summarise from the marked entry on; what is before it stays, and so does the newest.",
+            hint="from here", rank=7, changes=True, rows=("from",),
+        ),
+    ), owner="focused."),
+    "timeline": Place("in the timeline", (
+        Hint("enter", "show it", 1, "focused.select"),
+        KeyBinding(
+            "timeline.filter", "f", "filter", "Rows of one kind", "Show all rows, or those of one kind.",
+            hint="rows of one kind", rank=2,
+        ),
+        Hint("home", "first", 4, "focused.first"),
+        Hint("end", "last", 5, "focused.last"),
+        Hint("esc", "back", 0, "screen.cancel"),
+    ), owner="focused.", also="rows"),
+    "dialog": Place("in every dialog", (
+        KeyBinding(
+            "dialog.close", "escape", "back", "Close",
+            "Close without a decision; in a list, the filter goes first.",
+        ),
+        _CLOSE,
+    )),
+    "filter": Place("in lists", (
+        KeyBinding("list.down", "down", "move(1)", "Next", "Mark the next row."),
+        KeyBinding("list.up", "up", "move(-1)", "Previous", "Mark the row before."),
+        KeyBinding("list.page_down", "pagedown", "move(10)", "Next page", "Go ten rows on."),
+        KeyBinding("list.page_up", "pageup", "move(-10)", "Previous page", "Go ten rows back."),
+    )),
+    "sessions": Place("in sessions", (
+        Hint("enter", "open"),
+        Hint("up/down", "choose", 2),
+        KeyBinding(
+            "sessions.rename", "f6", "rename", "Rename", "Give the marked session another title.",
+            hint="rename", rank=1,
+        ),
+        KeyBinding(
+            "sessions.search", "f7", "search", "Search", "Search what was said in all sessions.",
+            hint="search all", rank=1,
+        ),
+        KeyBinding("sessions.delete", "f8", "delete", "Delete", "Delete, after a question.", hint="delete"),
+        _CLOSE,
+    )),
+    "search": Place("in search", (
+        Hint("enter", "open there"),
+        Hint("up/down", "choose", 1),
+        KeyBinding(
+            "search.stop", "ctrl+c", "stop", "Stop searching", "Stop the search; what was found stays.",
+            priority=True,
+        ),
+        _CLOSE,
+    )),
+    "memory": Place("in memory", (
+        Hint("enter", "source"),
+        KeyBinding("memory.edit", "f4", "edit", "Edit", "Word the marked entry anew.", hint="edit"),
+        KeyBinding("memory.add", "f6", "add", "Add", "Put something on the board.", hint="add", rank=1),
+        KeyBinding(
+            "memory.forget", "f8", "forget", "Forget",
+            "Take the marked entry off the board, after a question.", hint="forget",
+        ),
+        _CLOSE,
+    )),
+    "mcp": Place("in MCP servers", (
+        KeyBinding(
+            "mcp.reload", "f5", "reload", "Reload", "Start the marked server again.",
+            hint="start again", rank=1,
+        ),
+        Hint("up/down", "choose", 2),
+        _CLOSE,
+    )),
+    "settings": Place("in settings", (
+        Hint("enter", "change"),
+        Hint("up/down", "choose", 1),
+        KeyBinding(
+            "settings.reset", "f8", "reset", "Built-in value",
+            "Take it out of the file, so that the built-in value counts.", hint="built-in value", rank=2,
+        ),
+        _CLOSE,
+    )),
+    "approvals": Place("in approvals", (
+        KeyBinding(
+            "approvals.add", "f7", "add", "Add a rule", "Write it to the settings.", hint="add a rule"
+        ),
+        KeyBinding(
+            "approvals.remove", "f8", "remove", "Remove the rule",
+            "Take it out of the settings, or back for this session.", hint="remove", rank=1,
+        ),
+        KeyBinding(
+            "approvals.keep", "f9", "keep", "Keep for later", "Write a rule of this session to the settings.",
+            hint="keep for later", rank=2,
+        ),
+        Hint("up/down", "choose", 3),
+        _CLOSE,
+    )),
+    "help": Place("in help", (
+        Hint("enter", "run the command", 1),
+        Hint("up/down", "choose", 2),
+        Hint("?", "close", 3, "screen.close"),
+        KeyBinding("help.close", "f1", "close", "Close", "The key that opened it closes it."),
+        _CLOSE,
+    )),
+    "details": Place("in details", (
+        KeyBinding(
+            "details.copy", "y", "copy_all", "Copy all", "Copy the whole text.", hint="copy all", rank=1
+        ),
+        Hint("ctrl+c", "copy selection", 2),
+        KeyBinding("details.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
+        _CLOSE,
+    )),
+    "message": Place("in a message", (
+        KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show the events of it as they are stored."),
+        KeyBinding("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
+        KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
+        KeyBinding("message.restore", "u", "do('restore')", "Take back", "Give it its old form back."),
+        KeyBinding("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
+        KeyBinding(
+            "message.fork", "f", "do('fork')", "Fork here", "Go on from before it in a new session."
+        ),
+        KeyBinding("message.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
+    )),
+    "text": Place("in a long text", (
+        KeyBinding("text.up", "up", "scroll_lines(-1)", "Up", "Scroll up a line."),
+        KeyBinding("text.down", "down", "scroll_lines(1)", "Down", "Scroll down a line."),
+        KeyBinding("text.page_up", "pageup", "scroll_pages(-1)", "Page up", "Scroll up a page."),
+        KeyBinding("text.page_down", "pagedown,space", "scroll_pages(1)", "Page down", "Scroll down a page."),
+        KeyBinding("text.home", "home,ctrl+home", "scroll_ends(0)", "Beginning", "Go to the first line."),
+        KeyBinding("text.end", "end,ctrl+end", "scroll_ends(1)", "End", "Go to the last line."),
+    )),
+    "find": Place("while finding", (
+        KeyBinding("find.next", "enter,down,ctrl+f", "step(1)", "Next place", "Further down."),
+        KeyBinding("find.previous", "up", "step(-1)", "Previous place", "Further up."),
+        KeyBinding("find.close", "escape", "stop", "Stop or close", "Close it, and stay where you are."),
+    )),
+    "pins": Place("in the pins", (
+        Hint("enter", "show it", 1),
+        # In front of the search box, which would empty itself.
+        KeyBinding(
+            "pins.unpin", "ctrl+u", "unpin", "Unpin", "Take the marked message's pin away.",
+            hint="unpin", priority=True,
+        ),
+        Hint("up/down", "choose", 2),
+        _CLOSE,
+    )),
+    "prompts": Place("in earlier prompts", (
+        Hint("enter", "write it again"),
+        Hint("up/down", "choose", 1),
+        KeyBinding("prompts.next", "ctrl+r", "move(1)", "Next", "Go on to the next prompt found."),
+        Hint("esc", "keep the draft", 0, "screen.close"),
+    )),
+    # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
+    "question": Place("on a tool's question", (
+        KeyBinding("approval.once", "y", "once", "Allow once", "Allow this very call.", priority=True),
+        KeyBinding(
+            "approval.always", "a", "always", "Allow from now on",
+            "Allow what the rule in the box says, until the session is closed.", priority=True,
+        ),
+        KeyBinding(
+            "approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
+            priority=True,
+        ),
+        KeyBinding("approval.no", "n", "refuse", "No", "Say no, and why if you want.", priority=True),
+        KeyBinding("approval.up", "up", "scroll(-1)", "Scroll up", "Show what is above."),
+        KeyBinding("approval.down", "down", "scroll(1)", "Scroll down", "Show more."),
+        KeyBinding("approval.pageup", "pageup", "scroll(-1, 1)", "Page up", "Page up."),
+        KeyBinding("approval.pagedown", "pagedown", "scroll(1, 1)", "Page on", "A page."),
+        KeyBinding(
+            "approval.back", "escape", "back", "Back",
+            "Leave the line for a reason or a rule; then stop the turn, which is a no.", priority=True,
+        ),
+    )),
+    "waiting": Place("on what waits", (
+        KeyBinding("queue.open", "enter", "open", "Change the queue", "Edit, remove or move what waits."),
+    )),
+    "queue": Place("in the queue", (
+        Hint("enter", "edit"),
+        KeyBinding(
+            "queue.remove", "d,delete", "remove", "Remove", "Take the marked prompt out of the queue.",
+            hint="remove",
+        ),
+        KeyBinding(
+            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Send it before the one above.",
+            hint="earlier", rank=1,
+        ),
+        KeyBinding(
+            "queue.later", "right_square_bracket", "shift(1)", "Later", "Send it behind the one below.",
+            hint="later", rank=1,
+        ),
+        _CLOSE,
+    )),
+    "context": Place("in the context", (
+        KeyBinding("context.close", "f3", "dismiss", "Close", "The key that opened it closes it."),
+        KeyBinding("context.pin", "p", "pin", "Pin", "Keep the item word for word."),
+        KeyBinding("context.archive", "a", "archive", "Archive", "Leave a digest of a result."),
+        KeyBinding("context.offload", "o", "offload", "Offload", "Put a result in a file."),
+        KeyBinding(
+            "context.restore", "u,r", "restore", "Take back",
+            "Give all that was rewritten in one step its old form back.",
+        ),
+        KeyBinding(
+            "context.cancel_compaction", "x", "cancel_compaction", "Cancel the compaction",
+            "Stop the compaction that is under way; nothing changes then.",
+        ),
+    )),
+    "ledger": Place("in the context's list", (
+        KeyBinding("context.sort", "s", "sort", "Order", "By tokens, by age, by kind of item."),
+        KeyBinding("context.search", "slash", "search", "Search", "Show the items with words."),
+        KeyBinding(
+            "context.mark", "space", "choose", "Mark",
+            "Mark the item: keys then act on all that are marked.",
+        ),
+    )),
+    "review": Place("in a review", (
+        Hint("enter", "choose"),
+        KeyBinding(
+            "review.other", "tab", "other", "Summary, facts or ways",
+            "Go to the summary, to the facts at risk, or back to the ways.",
+            hint="next part", rank=2, priority=True,
+        ),
+        KeyBinding(
+            "review.edit", "e", "edit", "Edit", "Change the text of the summary.", hint="edit", rank=1
+        ),
+        KeyBinding(
+            "review.focus", "f", "focus_on", "Focus on",
+            "Have it written anew, with something to keep above all.", hint="focus on …", rank=2,
+        ),
+        Hint("esc", "discard", 1, "screen.close"),
+    )),
+    "compaction": Place("in a compaction", (
+        KeyBinding("compaction.undo", "u", "undo", "Undo", "Bring the full history back."),
+        KeyBinding("compaction.redo", "r", "redo", "Redo", "Apply the summary again."),
+        KeyBinding("compaction.edit", "e", "edit", "Edit", "Give the summary other words."),
+        KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
+        KeyBinding(
+            "compaction.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
+        ),
+        KeyBinding(
+            "compaction.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
+            "Show the part before.",
+        ),
+    )),
+    "summary": Place("in a summary's editor", (
+        KeyBinding(
+            "summary.other", "tab", "other", "Summary or ways",
+            "Go to the summary, or to what can be done with it.", hint="save or discard", priority=True,
+        ),
+        Hint("esc", "back", 0, "screen.close"),
+    )),
+    "confirm": Place("in questions", (
+        KeyBinding("confirm.yes", "y", "letter(True)", "Yes", "Do it."),
+        KeyBinding("confirm.no", "n", "letter(False)", "No", "Keep everything."),
+        KeyBinding(
+            "confirm.other", "left,right,up,down", "other", "Other button", "Go to the other button."
+        ),
+    )),
+    "import": Place("during an import", (
+        KeyBinding("import.stop", "ctrl+c", "close", "Stop", "Stop the import.", priority=True),
+        Hint("esc", "stop", 0, "screen.close"),
+    )),
+    "rows": Place("", (
+        KeyBinding("list.up", "up", "move(-1)", "Previous row", "Mark the row before."),
+        KeyBinding("list.down", "down", "move(1)", "Next row", "Mark the next row."),
+        KeyBinding("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
+        KeyBinding("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
+        KeyBinding("list.home", "home", "first", "First row", "Go to the first row."),
+        KeyBinding("list.end", "end", "last", "Last row", "Go to the last row."),
+        KeyBinding("list.select", "enter", "select", "Select", "Show it in the conversation."),
+    )),
+    "stats": Place("", (
+        Hint("up/down", "scroll", 2),
+        KeyBinding("stats.copy", "y", "copy_all", "Copy all", "Copy all figures.", hint="copy all", rank=1),
+        _CLOSE,
+    )),
+}  # fmt: skip
+"""The places by name, in the order of help."""
+
+
+def keys_of(place: str) -> list[KeyBinding]:
+    """The keys that a place acts on itself."""
+    return [key for key in PLACES[place].keys if isinstance(key, KeyBinding)]
+
+
+def place_hints(place: str, *labels: str) -> tuple[Hint, ...]:
+    """What the bottom row shows of a place.
+
+    Args:
+        place: Its name.
+        labels: The keys in the order that is wanted; without them all, in the order of the table.
+    """
+    keys, owner = PLACES[place].keys, PLACES[place].owner
+    hints = (key if isinstance(key, Hint) else _hint(key, owner) for key in keys)
+    found = {hint.label: hint for hint in hints if hint.text}
+    return tuple(found[label] for label in labels or found)
+
+
+def _hint(key: KeyBinding, owner: str) -> Hint:
+    return Hint(key.label, key.hint, key.rank, owner + key.action, key.changes)
 
 
 MARK_HINTS: tuple[Hint, ...] = (
@@ -168,81 +547,51 @@ MARK_HINTS: tuple[Hint, ...] = (
 """What can be done while entries of the conversation are marked."""
 TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
 """The ways to marked entries and out of them while the prompt has the focus."""
-ROW_HINTS: tuple[Hint, ...] = (
-    Hint("up", "to a row", 1, "focused.move(-1)"),
-    Hint("enter", "open", 1, "focused.open"),
-    Hint("p", "pin", 3, "focused.ask('pin')", changes=True),
-    Hint("v", "mark", 2, "focused.mark"),
-    Hint("u", "undo", 4, "focused.undo", changes=True),
-    Hint("<", "compact up to", 6, "focused.compact_part(True)", changes=True),
-    Hint(">", "from here", 7, "focused.compact_part(False)", changes=True),
-    Hint("ctrl+o", "details", 5, "focused.details"),
-)
+ROW_HINTS = place_hints("transcript", "up", "enter", "p", "v", "u", "<", ">", "ctrl+o")
 """What can be done with a row while the conversation has the focus."""
-TIMELINE_HINTS: tuple[Hint, ...] = (
-    Hint("enter", "show it", 1, "focused.select"),
-    Hint("f", "rows of one kind", 2, "focused.filter"),
-    Hint("home", "first", 4, "focused.first"),
-    Hint("end", "last", 5, "focused.last"),
-    Hint("esc", "back", 0, "screen.cancel"),
-)
+TIMELINE_HINTS = place_hints("timeline")
 """What can be done while the timeline has the focus."""
 Locked = Literal["", "elsewhere", "unusable"]
 """Another window writes the session, or it could not be opened."""
 COPY = Hint("/fork", "a copy to write in", 1, "screen.slash('/fork')")
 """The way on where another window writes the session."""
-_CHANGES = frozenset({"chat.compact", "chat.models"})
-_NO_KEY = "no-key-"
-_LABELS = {
-    "escape": "esc",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "question_mark": "?",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
-    "slash": "/",
-}
-"""Keys whose names people read otherwise than Textual writes them."""
 
 
 def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
     """Every key as it is with a key map of the settings."""
-    return tuple(
-        replace(key, key=keymap[key.id], label=_label(keymap[key.id])) if key.id in keymap else key
-        for key in KEYS
-    )
-
-
-def key_labels(keys: str) -> str:
-    """Keys in Textual's spelling, as a person reads them."""
-    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
-
-
-def _label(keys: str) -> str:
-    return key_labels(keys.split(",", maxsplit=1)[0])
+    return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
 
 
 def as_bindings(scope: Scope) -> list[BindingType]:
     """Textual bindings of one scope, each with the id that a key map refers to.
 
-    Outside of the prompt each stands twice: the second time for keys that a person has chosen, which act
+    Outside of the prompt each stands twice: the second time for keys that a user has chosen, which act
     before the editor sees them. It has none until then.
     """
     keys = [key for key in KEYS if key.scope == scope]
     chosen = [
-        replace(key, id=_chosen(key.id), key=_no_key(_chosen(key.id)), priority=True)
+        key._replace(id=_chosen(key.id), key=_no_key(_chosen(key.id)), priority=True)
         for key in keys
         if scope != "prompt" and not key.priority
     ]
-    return [
-        Binding(
-            key.key, key.action, key.description, show=False, key_display=key.label, priority=key.priority,
-            tooltip=key.tooltip, id=key.id,
-        )
-        for key in (*keys, *chosen)
-    ]  # fmt: skip
+    return [_binding(key) for key in (*keys, *chosen)]
+
+
+def place_bindings(place: str) -> list[BindingType]:
+    """Textual bindings of a place whose keys cannot be changed."""
+    return [_binding(key) for key in keys_of(place)]
+
+
+def _binding(key: KeyBinding) -> Binding:
+    return Binding(
+        key.key,
+        key.action,
+        key.description,
+        show=False,
+        priority=key.priority,
+        tooltip=key.tooltip,
+        id=key.id,
+    )
 
 
 def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
@@ -278,99 +627,14 @@ def waits_for_key(binding: Binding) -> bool:
     return binding.key.startswith(_NO_KEY)
 
 
-def fixed_key(id: str, key: str, action: str, description: str, tooltip: str) -> Binding:
-    """A key that acts in one place only and cannot be changed."""
-    return Binding(key, action, description, show=False, tooltip=tooltip, id=id)
-
-
 def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:
     """The hints of the chat screen's footer, left to right.
 
     Args:
         keymap: Keys of the actions that have others than the built-in ones.
     """
+    owner: dict[Scope | None, str] = {"chat": "screen.", "app": "app."}
     keys = in_force(keymap or {})
-    owner: dict[Scope, str] = {"chat": "screen.", "app": "app.", "prompt": "", "pane": ""}
-    shown = [
-        Hint(key.label, key.hint, key.rank, owner[key.scope] + key.action, key.id in _CHANGES)
-        for key in keys
-        if key.hint
-    ]
     help_key = next(key.label for key in keys if key.id == "prompt.help")
+    shown = [_hint(key, owner.get(key.scope, "")) for key in keys if key.hint]
     return (*shown, Hint(help_key, "keys", 0, "screen.slash('/help')"))
-
-
-# The bottom row: which keys do what, how many notices are unread, and the folded timeline's word.
-
-SEPARATOR = "   "
-
-
-def fit_hints(hints: Sequence[Hint], width: int) -> list[Hint]:
-    """Leave out whole hints, highest rank first, until the row fits ``width`` cells."""
-    left = list(hints)
-    while left and len(SEPARATOR.join(map(str, left))) > width:
-        left.remove(max(left, key=lambda hint: hint.rank))
-    return left
-
-
-def notice_text(notices: int, glyphs: Glyphs = UNICODE) -> str:
-    """``⚠ 1 notice · f2``; empty when there is none."""
-    if not notices:
-        return ""
-    sign = "!" if glyphs.gauge_full.isascii() else "⚠"
-    return f"{sign} {notices} notice{'s' if notices > 1 else ''} {glyphs.separator} f2"
-
-
-class HintRow(Widget):
-    """Key hints that shorten by leaving out whole ones; a click runs what the key would."""
-
-    DEFAULT_CSS = """
-    HintRow { height: 1; width: 1fr; color: $text-muted; }
-    """
-
-    hints: reactive[tuple[Hint, ...]] = reactive(footer_hints())
-    instead: reactive[tuple[Hint, ...]] = reactive(())
-    """What keys do for the moment, in place of the hints with the same labels."""
-    notices: reactive[int] = reactive(0)
-    folded: reactive[str] = reactive("")
-    """Said for a timeline that has no room, for example ``timeline 14``."""
-    said: reactive[str] = reactive("")
-    """What a key has just done, for example ``copied all``."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
-
-    def __init__(self, hints: Sequence[Hint] | None = None, *, id: str | None = None) -> None:
-        """Create the row; without ``hints`` those of the chat screen."""
-        super().__init__(id=id)
-        if hints is not None:
-            self.hints = tuple(hints)
-
-    def render(self) -> Content:
-        """Hints at the left; what was done, the folded timeline and notices at the right."""
-        notices = notice_text(self.notices, self.glyphs)
-        right = Content("  ").join(
-            Content.styled(part, style)
-            for part, style in (
-                (self.said, "$text-success"),
-                (self.folded, "$text-muted"),
-                (notices, "$text-warning"),
-            )
-            if part
-        )
-        room = self.size.width - (right.cell_length + 2 if right.plain else 0)
-        now = {hint.label: hint for hint in self.instead}
-        hints = fit_hints([now.get(hint.label, hint) for hint in self.hints], room)
-        left = Content(SEPARATOR).join(self._hint(hint) for hint in hints)
-        spaces = " " * max(0, self.size.width - left.cell_length - right.cell_length)
-        return Content.assemble(left, spaces, right)
-
-    @staticmethod
-    def _hint(hint: Hint) -> Content:
-        text = Content.assemble((hint.label, "$footer-key-foreground"), f" {hint.text}")
-        return text.stylize(Style.from_meta({"hint": hint.action})) if hint.action else text
-
-    async def on_click(self, event: events.Click) -> None:
-        """Run the clicked hint's action; one without ``screen.`` or ``app.`` is the parent's."""
-        action = event.style.meta.get("hint")
-        if action:
-            event.stop()
-            await self.app.run_action(action, self.parent)

@@ -7,14 +7,13 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_app.ui.keys import fixed_key
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import cut_cells
 from tui_app.ui.themes import legible
 
@@ -33,15 +32,7 @@ class Row(NamedTuple):
 class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows ``row(0)`` to ``row(count - 1)`` with a cursor; follows its end until scrolled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("list.up", "up", "move(-1)", "Previous row", "Mark the row before."),
-        fixed_key("list.down", "down", "move(1)", "Next row", "Mark the next row."),
-        fixed_key("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
-        fixed_key("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
-        fixed_key("list.home", "home", "first", "First row", "Go to the first row."),
-        fixed_key("list.end", "end", "last", "Last row", "Go to the last row."),
-        fixed_key("list.select", "enter", "select", "Select", "Show it in the conversation."),
-    ]
+    BINDINGS = place_bindings("rows")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row-list--row", "row-list--right", "row-list--head", "row-list--cursor",
     }  # fmt: skip

@@ -3,11 +3,9 @@
 import asyncio
 from array import array
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events, work
-from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
@@ -17,7 +15,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from tui_app.ui.failures import TellsFailures
-from tui_app.ui.keys import fixed_key
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import clean, wrap_spans
 
@@ -50,14 +48,7 @@ def wrapped(text: str, width: int) -> Wrapped:
 class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_bindings=False):
     """Shows a text of any size; a megabyte in one line costs no frame."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("text.up", "up", "scroll_lines(-1)", "Up", "Scroll up a line."),
-        fixed_key("text.down", "down", "scroll_lines(1)", "Down", "Scroll down a line."),
-        fixed_key("text.page_up", "pageup", "scroll_pages(-1)", "Page up", "Scroll up a page."),
-        fixed_key("text.page_down", "pagedown,space", "scroll_pages(1)", "Page down", "Scroll down a page."),
-        fixed_key("text.home", "home,ctrl+home", "scroll_ends(0)", "Beginning", "Go to the first line."),
-        fixed_key("text.end", "end,ctrl+end", "scroll_ends(1)", "End", "Go to the last line."),
-    ]
+    BINDINGS = place_bindings("text")
     DEFAULT_CSS = """
     LongText {
         background: $surface;

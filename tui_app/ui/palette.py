@@ -6,15 +6,16 @@ from typing import Any
 
 from textual.actions import parse as parse_action
 from textual.app import SystemCommand
+from textual.binding import Binding
 from textual.command import Hit
 from textual.dom import DOMNode
 from textual.system_commands import SystemCommandsProvider
 
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.help_index import command_of, own_bindings
+from tui_app.ui.dialogs.help import command_of
 from tui_app.ui.host import Chat
-from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels
+from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels, waits_for_key
 from tui_app.ui.slash import COMMANDS
 from tui_app.ui.transcript.transcript import NO_ROW
 
@@ -74,10 +75,10 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemComman
         yield SystemCommand(f"/{each.name}", text, partial(screen.run, each))
 
 
-def _owners(screen: Chat) -> Mapping[Scope, DOMNode]:
+def _owners(screen: Chat) -> Mapping[Scope | None, DOMNode]:
     """Who acts on the keys of a scope; the prompt only where somebody writes."""
     editor = screen.pane.prompt.editor
-    owners: dict[Scope, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
+    owners: dict[Scope | None, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
     return {**owners, "prompt": editor} if screen.focused is editor else owners
 
 
@@ -100,6 +101,16 @@ def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:
 def _is_possible(owner: DOMNode, action: str) -> bool:
     _, name, parameters = parse_action(action)
     return owner.check_action(name, parameters) is not False
+
+
+def own_bindings(owner: type[DOMNode]) -> list[Binding]:
+    """Keys that a widget of ours, or one of ours it is made from, acts on itself."""
+    made_from = [cls for cls in owner.__mro__ if cls.__module__.startswith("tui_app.")]
+    # What a dialog or a list of ours brings along is listed for all of them.
+    shared = [cls for cls in made_from[1:] if cls in (Dialog, FilterDialog)]
+    classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
+    found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
+    return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
 def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -15,6 +14,7 @@ from textual.widgets import Input, Static
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.ui.fields import WrittenLine
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import one_line, tokens
 
@@ -129,22 +129,7 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, sign: str = "") -> R
 class LedgerList(Vertical):
     """Column names, a search box where it is wanted, and the rows."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "s", "sort", "Order", show=False, id="context.sort", tooltip="By tokens, by age, by kind of item."
-        ),
-        Binding(
-            "slash", "search", "Search", show=False, id="context.search", tooltip="Show the items with words."
-        ),
-        Binding(
-            "space",
-            "choose",
-            "Mark",
-            show=False,
-            id="context.mark",
-            tooltip="Mark the item: keys then act on all that are marked.",
-        ),
-    ]
+    BINDINGS = place_bindings("ledger")
 
     class Marked(Message):
         """The cursor is on another row, or the row has changed."""

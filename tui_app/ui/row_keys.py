@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.message import PINNABLE
 from tui_app.ui.dialogs.rewind import part_of
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.keys import in_force, key_labels
+from tui_app.ui.keys import RowState, in_force, key_labels, keys_of
 from tui_app.ui.terminal_input import tmux_option
 from tui_app.ui.transcript.transcript import why_not_undone
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 RESTS_S = 0.15
 """Seconds on a row after which somebody looks at it, and does not only pass."""
-_PARTS = {"<": True, ">": False}
-"""Keys that compact a part, and whether it ends with the row."""
 
 
 def follow_rows(screen: "Chat") -> None:
@@ -48,20 +46,23 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     session, transcript = screen.session, screen.pane.transcript
     entry = transcript.cursor_entry
     if entry is None:
-        hints.acting = frozenset({"ctrl+o", "up"} if transcript.cursor is None else {"enter"})
+        hints.acting = _named({"none" if transcript.cursor is None else "live"})
         return
-    alone = _alone(session, entry)
+    alone: set[RowState] = {"any"}
+    if entry.kind in PINNABLE:
+        alone.add("pinnable")
+    if _can_undo(session, entry):
+        alone.add("undoable")
     # Until the agent side has answered, the row keeps its words: it would flicker with every step.
-    hints.acting = alone | (hints.acting & _PARTS.keys())
+    hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
     # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
     await asyncio.sleep(RESTS_S)
-    hints.acting = alone | await _parts(session, entry)
+    hints.acting = _named(alone | await _parts(session, entry))
 
 
-def _alone(session: ChatSession, entry: Entry) -> frozenset[str]:
-    """What can be done with the row by itself."""
-    pins = {"p"} if entry.kind in PINNABLE else set()
-    return frozenset({"enter", "v", "ctrl+o"} | pins | ({"u"} if _can_undo(session, entry) else set()))
+def _named(states: Set[RowState]) -> frozenset[str]:
+    """The keys that act where a row is in some of these states."""
+    return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))
 
 
 def _can_undo(session: ChatSession, entry: Entry) -> bool:
@@ -77,14 +78,16 @@ def _can_undo(session: ChatSession, entry: Entry) -> bool:
             return entry.seq in (*view.rewrites, *view.reversible) or bool(view.edited_by(entry.seq))
 
 
-async def _parts(session: ChatSession, entry: Entry) -> frozenset[str]:
+async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:
     """Which of the parts that begin or end with the row can be compacted."""
     if session.read_only or session.conversation is None or entry.seq <= 0:
         return frozenset()
 
-    async def look(opened: "OpenSession") -> frozenset[str]:
+    async def look(opened: "OpenSession") -> Set[RowState]:
         may = opened.conversation.may_compact
-        return frozenset(key for key, up_to in _PARTS.items() if may(part_of(entry, up_to=up_to)))
+        ends = may(part_of(entry, up_to=True))
+        begins = may(part_of(entry, up_to=False))
+        return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
 
     return await session.ask(look)
 

@@ -269,5 +269,5 @@ def behind() -> tuple[str, ...]:
     from tui_app.ui import dialogs
 
     names = (f"{dialogs.__name__}.{each.name}" for each in iter_modules(dialogs.__path__))
-    rest = ("help_index", "row_keys", "transcript.markdown")
+    rest = ("row_keys", "transcript.markdown")
     return ("tui_app.ui.chat.session", *names, *(f"tui_app.ui.{name}" for name in rest))

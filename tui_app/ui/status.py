@@ -4,11 +4,10 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -16,6 +15,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
 
@@ -293,16 +293,7 @@ def queue_lines(
 class QueueView(Widget, can_focus=True):
     """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter",
-            "open",
-            "Change the queue",
-            show=False,
-            id="queue.open",
-            tooltip="Edit, remove or move what waits.",
-        ),
-    ]
+    BINDINGS = place_bindings("waiting")
     HELP = "What waits to be sent. Enter opens it: edit, remove, move."
     DEFAULT_CSS = """
     QueueView { height: auto; width: 1fr; color: $text-muted; display: none; }

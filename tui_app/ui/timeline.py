@@ -9,12 +9,11 @@ from typing import ClassVar, assert_never
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
 from tui_app.session.entries import Entry, EntryState
-from tui_app.ui.keys import fixed_key
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, count, one_line, tokens, without_drawing
 from tui_app.ui.transcript.entries import LEFT, Wording, has_lines
@@ -158,11 +157,7 @@ class Timeline(RowList):
     """Lists what happened; enter on a row asks to jump there."""
 
     HELP = "What happened so far. Enter shows a row in the conversation, f rows of one kind only."
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key(
-            "timeline.filter", "f", "filter", "Rows of one kind", "Show all rows, or those of one kind."
-        ),
-    ]
+    BINDINGS = place_bindings("timeline")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
         "timeline--left",

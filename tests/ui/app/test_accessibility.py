@@ -25,8 +25,10 @@ from tui_app.events import Error
 from tui_app.settings.keys import ACTION_KEYS
 from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.help_index import help_rows, own_bindings
-from tui_app.ui.keys import HintRow, key_labels
+from tui_app.ui.dialogs.help import help_rows
+from tui_app.ui.hints import HintRow
+from tui_app.ui.keys import key_labels
+from tui_app.ui.palette import own_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.transcript.transcript import Transcript
 
@@ -172,7 +174,7 @@ def test_every_screen_is_among_the_scenes() -> None:
         importlib.import_module(module.name)
     shown_by = Path(scenes.__file__).read_text(encoding="utf-8")
     seen = {kind.__name__ for kind, _ in DIALOGS.values()} | set(re.findall(r"\b[A-Z]\w+\b", shown_by))
-    bases = {"Dialog", "FilterDialog", "ChoiceDialog", "StopsCompaction"}
+    bases = {"Chat", "Dialog", "FilterDialog", "ChoiceDialog", "StopsCompaction"}
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()
 
 

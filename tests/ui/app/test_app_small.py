@@ -16,7 +16,7 @@ from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.keys import HintRow
+from tui_app.ui.hints import HintRow
 from tui_app.ui.timeline import Timeline
 
 PLAN = replace(SWITCH, target="dinghy:scripted", current="")

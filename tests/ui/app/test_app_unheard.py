@@ -52,7 +52,7 @@ async def listed(deck: Deck, words: str) -> SettingsScreen:
 
 
 async def test_a_long_text_that_cannot_be_read_says_so(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_app.ui.log_texts.LONG_CHARS", 10)
+    monkeypatch.setattr("tui_app.ui.row_bodies.LONG_CHARS", 10)
     monkeypatch.setattr(log_texts, "read_body", mishap)
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.says("This text cannot be read: Mishap.")

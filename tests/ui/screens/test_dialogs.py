@@ -13,10 +13,9 @@ from textual.widgets import Button, Input, OptionList, Static, TextArea
 from tests.ui.plans import SWITCH
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.help import HelpScreen, help_rows
 from tui_app.ui.dialogs.models import WAYS, SwitchDialog, size_text, switch_lines
-from tui_app.ui.help_index import help_rows
-from tui_app.ui.keys import HintRow
+from tui_app.ui.hints import HintRow
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
 

@@ -6,9 +6,10 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding
 
 from tui_app.ui.commands import COMMANDS
-from tui_app.ui.dialogs.help import help_line
-from tui_app.ui.help_index import help_rows
-from tui_app.ui.keys import KEYS, Hint, HintRow, as_bindings, fit_hints, footer_hints, notice_text
+from tui_app.ui.dialogs.help import help_line, help_rows
+from tui_app.ui.hints import HintRow, fit_hints, notice_text
+from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
+from tui_app.ui.slash import ParsedCommand, parse
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
 
@@ -30,6 +31,13 @@ def test_every_binding_has_id_tooltip_and_description() -> None:
         assert binding.id
         assert binding.tooltip
         assert binding.description
+
+
+def test_every_slash_command_that_a_key_stands_for_is_one() -> None:
+    texts = [key.command or key.action.removeprefix("slash('").removesuffix("')") for key in KEYS]
+    commands = [text for text in texts if text.startswith("/")]
+    assert len(commands) == 10
+    assert [text for text in commands if not isinstance(parse(text), ParsedCommand)] == []
 
 
 def test_help_names_every_key_and_command() -> None:

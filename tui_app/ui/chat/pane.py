@@ -18,6 +18,7 @@ from tui_app.settings import Settings
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.gauge import ContextGauge, marks
+from tui_app.ui.hints import HintRow
 from tui_app.ui.keys import (
     COPY,
     MARK_HINTS,
@@ -25,7 +26,6 @@ from tui_app.ui.keys import (
     TIMELINE_HINTS,
     TO_MARKS,
     Hint,
-    HintRow,
     Locked,
     as_bindings,
     footer_hints,

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
@@ -31,7 +30,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.settings import SettingsDesk
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import clock, count, one_line
 
 if TYPE_CHECKING:
@@ -82,26 +81,8 @@ class ApprovalsScreen(FilterDialog[None]):
     """Tells what is wanted through ``wanted``; what is shown is given to it."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "f7", "add", "Add a rule", show=False, id="approvals.add", tooltip="Write it to the settings."
-        ),
-        Binding(
-            "f8", "remove", "Remove the rule", show=False, id="approvals.remove",
-            tooltip="Take it out of the settings, or back for this session.",
-        ),
-        Binding(
-            "f9", "keep", "Keep for later", show=False, id="approvals.keep",
-            tooltip="Write a rule of this session to the settings.",
-        ),
-    ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("f7", "add a rule", 0, "screen.add"),
-        Hint("f8", "remove", 1, "screen.remove"),
-        Hint("f9", "keep for later", 2, "screen.keep"),
-        Hint("up/down", "choose", 3),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("approvals")
+    HINTS = place_hints("approvals")
     NAME = "approvals"
     PLACEHOLDER = "filter rules and decisions"
     CLASSES_OF_BOX = "dialog -full"

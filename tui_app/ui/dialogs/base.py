@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -22,7 +21,8 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.fields import ReadArea, WrittenLine
-from tui_app.ui.keys import Hint, HintRow
+from tui_app.ui.hints import HintRow
+from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.prompt.paste import normalise
 from tui_app.ui.text import clean, one_line
 from tui_app.ui.transcript.pieces import clip
@@ -40,14 +40,9 @@ class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
     """A modal screen whose result is ``None`` when it is closed with Esc."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "escape", "back", "Close", show=False, id="dialog.close",
-            tooltip="Close without a decision; in a list, the filter goes first.",
-        ),
-    ]  # fmt: skip
+    BINDINGS = place_bindings("dialog")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
-    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "close", 0, "screen.close"),)
+    HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
@@ -86,18 +81,7 @@ class ConfirmDialog(Dialog[bool]):
     """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "letter(True)", "Yes", show=False, id="confirm.yes", tooltip="Do it."),
-        Binding("n", "letter(False)", "No", show=False, id="confirm.no", tooltip="Keep everything."),
-        Binding(
-            "left,right,up,down",
-            "other",
-            "Other button",
-            show=False,
-            id="confirm.other",
-            tooltip="Go to the other button.",
-        ),
-    ]
+    BINDINGS = place_bindings("confirm")
 
     def __init__(
         self,
@@ -199,22 +183,8 @@ class DetailsScreen(Dialog[None]):
     """Scrollable text that can be selected and copied."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy_all", "Copy all", show=False, id="details.copy", tooltip="Copy the whole text."),
-        Binding(
-            "ctrl+o",
-            "close",
-            "Close",
-            show=False,
-            id="details.close",
-            tooltip="The key that opened it closes it.",
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("y", "copy all", 1, "screen.copy_all"),
-        Hint("ctrl+c", "copy selection", 2),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("details")
+    HINTS = place_hints("details")
 
     def __init__(self, title: str, text: str) -> None:
         """Show ``text`` under ``title``; both may come from anywhere."""

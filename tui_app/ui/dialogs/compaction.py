@@ -11,7 +11,6 @@ from typing import ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
@@ -24,7 +23,7 @@ from tui_app.session.event_heads import Head
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.fields import WrittenArea
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
 
 # The names of a compaction's six parts: in a row where they fit, else only that of the one shown.
@@ -335,21 +334,8 @@ class SummaryEditor(Dialog[str]):
     """Dismisses with the new text, or ``None`` where nothing is to change."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/summary_editor.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "tab",
-            "other",
-            "Summary or ways",
-            show=False,
-            id="summary.other",
-            priority=True,
-            tooltip="Go to the summary, or to what can be done with it.",
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("tab", "save or discard", 0, "screen.other"),
-        Hint("esc", "back", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("summary")
+    HINTS = place_hints("summary")
 
     def __init__(self, text: str, *, original: str) -> None:
         """Edit a summary.
@@ -493,39 +479,7 @@ class CompactionDetail(Dialog[Decision]):
     """Dismisses with what is to be done, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "u", "undo", "Undo", show=False, id="compaction.undo", tooltip="Bring the full history back."
-        ),
-        Binding("r", "redo", "Redo", show=False, id="compaction.redo", tooltip="Apply the summary again."),
-        Binding(
-            "e", "edit", "Edit", show=False, id="compaction.edit", tooltip="Give the summary other words."
-        ),
-        Binding(
-            "c",
-            "checkpoint",
-            "Checkpoint",
-            show=False,
-            id="compaction.checkpoint",
-            tooltip="Show the checkpoint file.",
-        ),
-        Binding(
-            "right_square_bracket,ctrl+right",
-            "tab(1)",
-            "Next tab",
-            show=False,
-            id="compaction.next",
-            tooltip="Show the next part.",
-        ),
-        Binding(
-            "left_square_bracket,ctrl+left",
-            "tab(-1)",
-            "Previous tab",
-            show=False,
-            id="compaction.previous",
-            tooltip="Show the part before.",
-        ),
-    ]
+    BINDINGS = place_bindings("compaction")
 
     def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE, tz: tzinfo | None = None) -> None:
         """Show a compaction.

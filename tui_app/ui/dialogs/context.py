@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from textual import on, work
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
@@ -32,7 +31,7 @@ from tui_app.ui.dialogs.compaction import CheckpointRow, CheckpointsScreen
 from tui_app.ui.dialogs.mcp import overview, status_lines
 from tui_app.ui.gauge import marks
 from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, gauge_text, threshold_text, unmarked_text, window_text
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.lists import RowList
 from tui_app.ui.request_ledger import LedgerList, with_stale
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
@@ -364,27 +363,7 @@ class ContextScreen(StopsCompaction):
     """Dismisses with the log number of the message to show, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "f3", "dismiss", "Close", show=False, id="context.close",
-            tooltip="The key that opened it closes it.",
-        ),
-        Binding("p", "pin", "Pin", show=False, id="context.pin", tooltip="Keep the item word for word."),
-        Binding(
-            "a", "archive", "Archive", show=False, id="context.archive", tooltip="Leave a digest of a result."
-        ),
-        Binding(
-            "o", "offload", "Offload", show=False, id="context.offload", tooltip="Put a result in a file."
-        ),
-        Binding(
-            "u,r", "restore", "Take back", show=False, id="context.restore",
-            tooltip="Give all that was rewritten in one step its old form back.",
-        ),
-        Binding(
-            "x", "cancel_compaction", "Cancel the compaction", show=False, id="context.cancel_compaction",
-            tooltip="Stop the compaction that is under way; nothing changes then.",
-        ),
-    ]  # fmt: skip
+    BINDINGS = place_bindings("context")
     HINTS: ClassVar[tuple[Hint, ...]] = context_hints(ContextView())
 
     def __init__(self, source: ContextSource, view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:

@@ -6,7 +6,6 @@ from typing import ClassVar, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
@@ -17,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog
 from tui_app.ui.fields import WrittenLine
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.text import clean, one_line
 
@@ -29,16 +28,7 @@ CLEARS = Hint("esc", "clear filter", 0, "screen.back")
 class FilterDialog(Dialog[Result]):
     """The search box keeps the focus; subclasses fill the list and say what a row means."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "Next", show=False, id="list.down", tooltip="Mark the next row."),
-        Binding("up", "move(-1)", "Previous", show=False, id="list.up", tooltip="Mark the row before."),
-        Binding(
-            "pagedown", "move(10)", "Next page", show=False, id="list.page_down", tooltip="Go ten rows on."
-        ),
-        Binding(
-            "pageup", "move(-10)", "Previous page", show=False, id="list.page_up", tooltip="Go ten rows back."
-        ),
-    ]
+    BINDINGS = place_bindings("filter")
     NAME: ClassVar[str]
     """Beginning of the ids of its parts."""
     PLACEHOLDER: ClassVar[str]

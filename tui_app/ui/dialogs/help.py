@@ -1,18 +1,21 @@
-"""Keys and commands as a list to search, read from the tables they act by."""
+"""Help: every key and slash command, wherever it acts, read from the tables they act by."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import BindingType
+from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, fixed_key
-from tui_app.ui.slash import SlashCommand
+from tui_app.ui.keys import PLACES, KeyBinding, in_force, key_labels, keys_of, place_bindings, place_hints
+from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
 from tui_app.ui.text import one_line, padded
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 _LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
 
@@ -54,15 +57,8 @@ class HelpScreen(FilterDialog[SlashCommand]):
     """Dismisses with the command to run, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/help.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("help.close", "f1", "close", "Close", "The key that opened it closes it."),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "run the command", 1),
-        Hint("up/down", "choose", 2),
-        Hint("?", "close", 3, "screen.close"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("help")
+    HINTS = place_hints("help")
     NAME = "help"
     PLACEHOLDER = "filter by key, command, purpose or place"
     CLASSES_OF_BOX = "dialog -full"
@@ -120,3 +116,96 @@ class HelpScreen(FilterDialog[SlashCommand]):
 
 def _searched_in(row: HelpRow) -> str:
     return f"{row.label} {row.text} {row.more} {row.where} {row.id}".lower()
+
+
+# All there is, as rows: for the list, and for the page of the keys.
+
+SIGNS: tuple[HelpRow, ...] = (
+    HelpRow(
+        label="@path",
+        text="Send a text file along",
+        more="Up to 128 kB; folders and larger files are only named.",
+        where="in a prompt",
+    ),
+    HelpRow(
+        label='@"a path"',
+        text="The same for a path with spaces",
+        more="The list behind @ writes the quotes by itself.",
+        where="in a prompt",
+    ),
+)
+"""What signs in a prompt mean."""
+
+
+def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -> list[HelpRow]:
+    """All there is: keys of the chat, commands, keys of other places.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+        custom: Commands that are not built in.
+    """
+    chat = [
+        HelpRow(
+            label=key_labels(key.key),
+            text=key.description,
+            more=key.tooltip,
+            where=where_of(key),
+            id=key.id,
+        )
+        for key in in_force(keymap)
+    ]
+    return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
+
+
+async def show_help(app: "Host") -> None:
+    """List keys and commands, and run the command that is chosen there."""
+    chat = app.chat
+    rows = help_rows(app.launch.settings.keymap, chat.pane.prompt.editor.custom)
+    if (chosen := await app.push_screen_wait(HelpScreen(rows))) is not None:
+        chat.run(chosen)
+
+
+def command_of(key: KeyBinding) -> SlashCommand | None:
+    """The slash command that does the same as a key; none where there is none."""
+    _, name, parameters = parse_action(key.action)
+    parsed = parse(str(parameters[0]) if name == "slash" else key.command or "/")
+    return parsed.command if isinstance(parsed, ParsedCommand) else None
+
+
+def where_of(key: KeyBinding) -> str:
+    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
+    if key.priority:
+        return "everywhere"
+    return "in the prompt" if key.scope == "prompt" else "in the chat"
+
+
+def fixed_rows() -> Iterator[HelpRow]:
+    """Signs and keys that cannot be changed, place by place."""
+    yield from SIGNS
+    for name, place in PLACES.items():
+        for key in (*keys_of(name), *(keys_of(place.also) if place.also else ())):
+            if place.where:
+                label = key_labels(key.key)
+                yield HelpRow(label=label, text=key.description, more=key.tooltip, where=place.where)
+
+
+def _custom(command: CustomCommand) -> HelpRow:
+    return HelpRow(
+        label=one_line(f"/{command.name} {command.argument}".rstrip(), 60),
+        text=command.summary,
+        more=f"It stands in {one_line(str(command.file), 200)}.",
+        where="command of a file",
+        is_typed=True,
+    )
+
+
+def _command(command: SlashCommand) -> HelpRow:
+    also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
+    waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
+    return HelpRow(
+        label=f"/{command.name} {command.argument}".rstrip(),
+        text=command.summary,
+        more=f"{also}{waits}",
+        where="command",
+        command=command,
+    )

@@ -13,7 +13,6 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
@@ -36,7 +35,7 @@ from tui_app.session.stores import has_begun, open_store
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import count, file_size, one_line, padded
 
@@ -171,12 +170,8 @@ def _searched_in(row: TranscriptRow) -> str:
 class ImportProgressDialog(Dialog[bool]):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "ctrl+c", "close", "Stop", show=False, id="import.stop", priority=True, tooltip="Stop the import."
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
+    BINDINGS = place_bindings("import")
+    HINTS = place_hints("import")
 
     def __init__(self, name: str, stop: Callable[[], bool]) -> None:
         """Show that a file is read.

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
@@ -19,7 +18,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.skills import SkillsScreen
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import one_line, tokens
 
 if TYPE_CHECKING:
@@ -91,16 +90,8 @@ class McpScreen(FilterDialog[None]):
     """Follows the servers while it is open; starts one again when asked."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/mcp.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "f5", "reload", "Reload", show=False, id="mcp.reload", tooltip="Start the marked server again."
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("f5", "start again", 1, "screen.reload"),
-        Hint("up/down", "choose", 2),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("mcp")
+    HINTS = place_hints("mcp")
     NAME = "mcp"
     PLACEHOLDER = "filter by server, tool or purpose"
     CLASSES_OF_BOX = "dialog -full"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
@@ -24,7 +23,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.quit import what_leaving_costs
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import one_line
 
@@ -73,21 +72,8 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
     """Dismisses with a choice, or ``None``. Forgetting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/memory.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f4", "edit", "Edit", show=False, id="memory.edit", tooltip="Word the marked entry anew."),
-        Binding("f6", "add", "Add", show=False, id="memory.add", tooltip="Put something on the board."),
-        Binding(
-            "f8", "forget", "Forget", show=False, id="memory.forget",
-            tooltip="Take the marked entry off the board, after a question.",
-        ),
-    ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "source", 0),
-        Hint("f4", "edit", 0, "screen.edit"),
-        Hint("f6", "add", 1, "screen.add"),
-        Hint("f8", "forget", 0, "screen.forget"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("memory")
+    HINTS = place_hints("memory")
     NAME = "memory"
     PLACEHOLDER = "filter by words, kind or session"
     CLASSES_OF_BOX = "dialog -full"

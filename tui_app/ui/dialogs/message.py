@@ -11,7 +11,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from textual import work
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
@@ -36,7 +35,7 @@ from tui_app.session.event_heads import Seen
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog
-from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import LongText
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
 from tui_app.ui.transcript.pieces import readable_args
@@ -151,15 +150,7 @@ class MessageScreen(Dialog[Deed]):
     """Dismisses with what is to be done, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/message.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("message.raw", "j", "raw", "Text or JSON", "Show the events of it as they are stored."),
-        fixed_key("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
-        fixed_key("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
-        fixed_key("message.restore", "u", "do('restore')", "Take back", "Give it its old form back."),
-        fixed_key("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
-        fixed_key("message.fork", "f", "do('fork')", "Fork here", "Go on from before it in a new session."),
-        fixed_key("message.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
-    ]
+    BINDINGS = place_bindings("message")
 
     def __init__(
         self,

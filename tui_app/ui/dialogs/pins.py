@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
@@ -14,7 +13,7 @@ from tui_app.references import log_number
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.message import entry_of
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import one_line, padded, tokens
 
 if TYPE_CHECKING:
@@ -50,19 +49,8 @@ class PinsScreen(FilterDialog[PinChoice]):
     """Dismisses with what is to be done with one message, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/pins.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        # In front of the search box, which would empty itself.
-        Binding(
-            "ctrl+u", "unpin", "Unpin", show=False, priority=True, id="pins.unpin",
-            tooltip="Take the marked message's pin away.",
-        ),
-    ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "show it", 1),
-        Hint("ctrl+u", "unpin", 0, "screen.unpin"),
-        Hint("up/down", "choose", 2),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("pins")
+    HINTS = place_hints("pins")
     NAME = "pins"
     PLACEHOLDER = "filter by words of the message"
     CLASSES_OF_BOX = "dialog -full"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
@@ -15,7 +14,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.prompt.external_editor import edit_outside
 from tui_app.ui.text import count, count_lines, one_line
 
@@ -38,14 +37,8 @@ class PromptsScreen(FilterDialog[PastPrompt]):
     """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("prompts.next", "ctrl+r", "move(1)", "Next", "Go on to the next prompt found."),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "write it again", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "keep the draft", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("prompts")
+    HINTS = place_hints("prompts")
     NAME = "prompts"
     PLACEHOLDER = "search what you have said in this folder"
     CLASSES_OF_BOX = "dialog -full"

@@ -2,11 +2,10 @@
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
@@ -18,7 +17,7 @@ from tui_app.references import mentions
 from tui_app.session.stats import is_over
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, confirmed
-from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.slash import CustomCommand, prompt_of
 from tui_app.ui.status import QueueView
 from tui_app.ui.text import cost, one_line
@@ -53,22 +52,8 @@ class QueueScreen(Dialog[Picked]):
     It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("queue.remove", "d,delete", "remove", "Remove", "Take the marked prompt out of the queue."),
-        fixed_key(
-            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Send it before the one above."
-        ),
-        fixed_key(
-            "queue.later", "right_square_bracket", "shift(1)", "Later", "Send it behind the one below."
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "edit", 0),
-        Hint("d", "remove", 0, "screen.remove"),
-        Hint("[", "earlier", 1, "screen.shift(-1)"),
-        Hint("]", "later", 1, "screen.shift(1)"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("queue")
+    HINTS = place_hints("queue")
 
     def __init__(self, view: QueueView, waiting: Waiting) -> None:
         """Show what waits.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
@@ -24,7 +23,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
 from tui_app.ui.dialogs.compaction import COLOURS
 from tui_app.ui.fields import WrittenArea
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
 
@@ -194,33 +193,8 @@ class ReviewScreen(Dialog[Reviewed]):
     """Dismisses with what the person wants."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "tab",
-            "other",
-            "Summary, facts or ways",
-            show=False,
-            id="review.other",
-            priority=True,
-            tooltip="Go to the summary, to the facts at risk, or back to the ways.",
-        ),
-        Binding("e", "edit", "Edit", show=False, id="review.edit", tooltip="Change the text of the summary."),
-        Binding(
-            "f",
-            "focus_on",
-            "Focus on",
-            show=False,
-            id="review.focus",
-            tooltip="Have it written anew, with something to keep above all.",
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "choose", 0),
-        Hint("e", "edit", 1, "screen.edit"),
-        Hint("f", "focus on …", 2, "screen.focus_on"),
-        Hint("tab", "next part", 2, "screen.other"),
-        Hint("esc", "discard", 1, "screen.close"),
-    )
+    BINDINGS = place_bindings("review")
+    HINTS = place_hints("review", "enter", "e", "f", "tab", "esc")
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
         Hint("esc", "back to the ways", 0, "screen.close"),

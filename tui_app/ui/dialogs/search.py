@@ -8,7 +8,6 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import ClassVar, Literal
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
@@ -17,7 +16,7 @@ from textual.worker import Worker
 
 from tui_app.session.search import Found, Searched
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import clean, count, one_line
 
 _WHO = {
@@ -86,17 +85,8 @@ class SearchScreen(FilterDialog[Found]):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "ctrl+c", "stop", "Stop searching", show=False, priority=True, id="search.stop",
-            tooltip="Stop the search; what was found stays.",
-        ),
-    ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "open there", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("search")
+    HINTS = place_hints("search")
     NAME = "search"
     PLACEHOLDER = "search what was said in all sessions"
     CLASSES_OF_BOX = "dialog -full"

@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual.app import App
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
@@ -27,7 +26,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, co
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.quit import what_leaving_costs
 from tui_app.ui.dialogs.search import Search, SearchFailed, SearchScreen
-from tui_app.ui.keys import Hint, fixed_key
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import count, one_line, padded, tokens
 
@@ -90,21 +89,8 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     """Dismisses with a choice, or ``None``. Deleting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("sessions.rename", "f6", "rename", "Rename", "Give the marked session another title."),
-        fixed_key("sessions.search", "f7", "search", "Search", "Search what was said in all sessions."),
-        Binding(
-            "f8", "delete", "Delete", show=False, id="sessions.delete", tooltip="Delete, after a question."
-        ),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "open", 0),
-        Hint("up/down", "choose", 2),
-        Hint("f7", "search all", 1, "screen.search"),
-        Hint("f6", "rename", 1, "screen.rename"),
-        Hint("f8", "delete", 0, "screen.delete"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("sessions")
+    HINTS = place_hints("sessions", "enter", "up/down", "f7", "f6", "f8", "esc")
     NAME = "sessions"
     PLACEHOLDER = "filter by title, folder or model"
     CLASSES_OF_BOX = "dialog -full"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
@@ -23,7 +22,7 @@ from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
-from tui_app.ui.keys import Hint, textual_keymap
+from tui_app.ui.keys import place_bindings, place_hints, textual_keymap
 from tui_app.ui.text import one_line, padded
 from tui_app.ui.themes import own_themes
 
@@ -71,18 +70,8 @@ class SettingsScreen(FilterDialog[None]):
     """Tells what is wanted through ``wanted``; what is shown is given to it."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "f8", "reset", "Built-in value", show=False, id="settings.reset",
-            tooltip="Take it out of the file, so that the built-in value counts.",
-        ),
-    ]  # fmt: skip
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "change", 0),
-        Hint("up/down", "choose", 1),
-        Hint("f8", "built-in value", 2, "screen.reset"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("settings")
+    HINTS = place_hints("settings")
     NAME = "settings"
     PLACEHOLDER = "filter by name, value, source or purpose"
     CLASSES_OF_BOX = "dialog -full"

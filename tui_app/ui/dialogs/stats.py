@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
@@ -16,7 +15,7 @@ from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.stats_text import sections
 
 LOOK_S = 1.0
@@ -27,14 +26,8 @@ class StatsScreen(Dialog[None]):
     """Scrollable figures that follow the log."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/stats.tcss"]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "copy_all", "Copy all", show=False, id="stats.copy", tooltip="Copy all figures."),
-    ]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("up/down", "scroll", 2),
-        Hint("y", "copy all", 1, "screen.copy_all"),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    BINDINGS = place_bindings("stats")
+    HINTS = place_hints("stats")
 
     def __init__(self, stats: SessionStats, read: Callable[[], Awaitable[SessionStats]]) -> None:
         """Show figures.

@@ -4,11 +4,10 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
@@ -17,7 +16,7 @@ from textual.widgets import Input, Static
 from tui_app.session.entries import Entry
 from tui_app.ui.failures import TellsFailures
 from tui_app.ui.fields import WrittenLine
-from tui_app.ui.keys import fixed_key
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.pieces import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
@@ -91,11 +90,7 @@ class FindRow(TellsFailures, Horizontal):
     class Words(WrittenLine):
         """The field for the words."""
 
-        BINDINGS: ClassVar[list[BindingType]] = [
-            fixed_key("find.next", "enter,down,ctrl+f", "step(1)", "Next place", "Further down."),
-            fixed_key("find.previous", "up", "step(-1)", "Previous place", "Further up."),
-            fixed_key("find.close", "escape", "stop", "Stop or close", "Close it, and stay where you are."),
-        ]  # fmt: skip
+        BINDINGS = place_bindings("find")
 
         def action_step(self, step: int) -> None:
             """Go to another place."""

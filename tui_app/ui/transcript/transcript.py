@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from time import monotonic
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
@@ -20,7 +19,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 from tui_app.session.entries import Bodies, Entry
-from tui_app.ui.keys import fixed_key
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
 from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, legible
@@ -76,54 +75,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     HELP = (
         "The conversation. Arrow keys move from entry to entry, enter opens one, end returns to the newest."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        fixed_key("transcript.up", "up", "move(-1)", "Previous entry", "Mark the entry before."),
-        fixed_key("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
-        fixed_key("transcript.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
-        fixed_key("transcript.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
-        fixed_key("transcript.home", "home,ctrl+home", "first", "Oldest", "Go to the first message."),
-        fixed_key(
-            "transcript.end", "end,ctrl+end", "last", "Newest", "Go to the newest message and follow it."
-        ),
-        fixed_key("transcript.open", "enter", "open", "Open", "Open or close it, or show its details."),
-        fixed_key(
-            "transcript.details", "ctrl+o", "details", "Details", "All that is known about it, on a screen."
-        ),
-        fixed_key(
-            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "Keep it word for word, or no longer."
-        ),
-        fixed_key("transcript.mark", "v,space", "mark", "Mark", "Mark it, to do something with all marked."),
-        fixed_key(
-            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Mark up to the one before."
-        ),
-        fixed_key(
-            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Mark up to the next."
-        ),
-        fixed_key(
-            "transcript.copy_text", "y", "ask('text')", "Copy as text", "What is marked, without markup."
-        ),
-        fixed_key(
-            "transcript.copy_code", "c", "ask('code')", "Copy the code", "Code blocks of what is marked."
-        ),
-        fixed_key("transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."),
-        fixed_key("transcript.archive", "a", "ask('archive')", "Archive", "Marked results leave a digest."),
-        fixed_key("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
-        fixed_key("transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back."),
-        fixed_key(
-            "transcript.compact_up_to",
-            "less_than_sign",
-            "compact_part(True)",
-            "Compact up to here",
-            "Summarise what was said up to the marked entry; the rest stays.",
-        ),
-        fixed_key(
-            "transcript.compact_from",
-            "greater_than_sign",
-            "compact_part(False)",
-            "Compact from here",
-            "Summarise from the marked entry on; what is before it stays, and so does the newest.",
-        ),
-    ]
+    BINDINGS = place_bindings("transcript")
     COMPONENT_CLASSES = {tone.value for tone in Tone}  # noqa: RUF012 (declared so by Textual)
     DEFAULT_CSS = """
     Transcript {
