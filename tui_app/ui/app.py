@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.console import Console
 from textual import events
-from textual.app import SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.types import CSSPathType
 
 from tui_app.ui.failures import SESSION, TellsFailures
@@ -63,10 +64,12 @@ class PlimsollApp(TellsFailures, Host):
     DEFAULT_MODE = "session-1"
 
     def __init__(self, launch: Launch) -> None:
+        self.launch, settings = launch, launch.settings
+        self._own_themes = {theme.name: theme for theme in (*THEMES, *own_themes(settings.themes))}
+        # Known before the styles are made: they need not be made again for it.
+        self.set_reactive(App.theme, settings.theme)
         # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
-        super().__init__(ansi_color=None if launch.settings.color else True)
-        self.launch = launch
-        settings = launch.settings
+        super().__init__(ansi_color=None if settings.color else True)
         self.outside = Outside(
             launch.env,
             title=settings.terminal_title and not settings.plain,
@@ -81,11 +84,15 @@ class PlimsollApp(TellsFailures, Host):
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
         """What is typed while there is no session to act on it; None while there is one."""
         self._sessions_opened = 1
-        for theme in (*THEMES, *own_themes(settings.themes)):
+        for theme in self._own_themes.values():
             self.register_theme(theme)
-        self.theme = settings.theme
+        self.add_class(f"-theme-{settings.theme}")
         if settings.plain or not settings.animations:
             self.animation_level = "none"
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Find a theme, one of our own also before it is registered."""
+        return super().get_theme(theme_name) or self._own_themes.get(theme_name)
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat; on top of an empty screen, everything would be styled twice."""
@@ -121,11 +128,23 @@ class PlimsollApp(TellsFailures, Host):
                 self.chat.heed(event)
         await super().on_event(event)
 
-    def _is_written(self, event: events.Key | events.Paste) -> bool:
-        """Whether what is typed can be seen in the prompt of the first session before that is there."""
+    def _is_written(self, event: events.Key | events.Paste, *, behind_text: bool = False) -> bool:
+        """Whether what is typed can be seen in the prompt of the first session before that is there.
+
+        Args:
+            event: A key, or a paste.
+            behind_text: Whether text is on its way into the prompt already.
+        """
         editor = self.chat.pane.prompt.editor
-        waits = self._sessions_opened == 1 and not self.chat.is_ready
-        return waits and self.focused is editor and is_text(event, empty=editor.is_empty)
+        waits = self._sessions_opened == 1 and not self.chat.is_ready and self.focused is editor
+        return waits and is_text(event, empty=editor.is_empty and not behind_text)
+
+    async def on_chat_screen_focused(self) -> None:
+        """Write the text that came before the prompt was there; what acts, and all behind it, waits."""
+        behind_text = False
+        while self._held and self._is_written(self._held[0], behind_text=behind_text):
+            behind_text = True
+            await super().on_event(self._held.pop(0))
 
     async def on_chat_screen_ready(self) -> None:
         """Act on what was held back, in its order and before anything that was typed since."""

@@ -66,6 +66,9 @@ class ChatScreen(TellsFailures, Chat):
         self._session: ChatSession | None = None
         self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
 
+    class Focused(Message):
+        """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
+
     class Ready(Message):
         """The screen has its session: keys can be acted on."""
 
@@ -86,7 +89,10 @@ class ChatScreen(TellsFailures, Chat):
         yield self.pane
 
     def on_mount(self) -> None:
-        """Open the session behind the first frame."""
+        """Give the prompt the keys, and open the session behind the first frame."""
+        # At once: a call of ``focus`` waits until all that is shown has been made.
+        self.set_focus(self.pane.prompt.editor)
+        self.post_message(self.Focused())
         self.pane.introduce(FIRST_RUN if not self._wanted and self._launch.is_first_run else "")
         if not self._wanted:
             self.pane.name_model(self._launch.first_model, self._launch.settings.policy)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from textual import events
 from textual.widgets import OptionList
 
 from tests.servers.behaviours import HangMidStream, Text
@@ -169,6 +170,39 @@ async def test_letters_are_seen_before_there_is_a_session(
         await deck.answered()
         assert deck.kinds[0] == "user"
         assert deck.editor.text == "tide"
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen", "waits"),
+    [
+        ((*"tide?",), "tide?", 0),
+        ((*"a?", "enter", *"b"), "a?", 2),
+        ((*"?a",), "", 2),
+        (("ctrl+l", *"a"), "", 2),
+        (("pasted\ntext", *"?"), "pasted\ntext?", 0),
+    ],
+    ids=["text", "what acts waits, and all behind it", "help", "a key", "a paste"],
+)
+async def test_what_is_typed_before_the_first_frame_is_seen_as_soon_as_there_is_a_prompt(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], seen: str, waits: int
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
+    app = desk.app()
+    app._held = [early(each) for each in typed]
+    async with shown(app) as deck:
+        try:
+            await deck.until(lambda: deck.editor.text == seen and len(app._held or ()) == waits, "the text")
+            assert not app.chat.is_ready
+        finally:
+            gate.set()
+
+
+def early(typed: str) -> events.Key | events.Paste:
+    """A key or a paste as the driver reports it."""
+    if len(typed) > 1 and "\n" in typed:
+        return events.Paste(typed)
+    return events.Key("question_mark" if typed == "?" else typed, typed if len(typed) == 1 else None)
 
 
 async def test_a_signal_before_there_is_a_session_loses_nothing(

@@ -268,7 +268,7 @@ class ChatPane(TellsFailures, Vertical):
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
-        """Stack everything; the prompt has the focus from the first frame."""
+        """Stack everything."""
         self.transcript.plain = self.timeline.plain = self._settings.plain
         yield ChatHeader(id="header")
         with Horizontal(id="middle"):
@@ -287,13 +287,12 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
-        """Set what never changes, and focus the prompt."""
+        """Set what never changes."""
         self.app.set_class(self._settings.plain, "-plain")
         gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
         gauge.glyphs = hints.glyphs = self.query_one(ApprovalBox).glyphs = self.glyphs
         self.query_one(ChatHeader).glyphs = self.query_one(StatusRow).glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
-        self.prompt.editor.focus()
 
     def show(self, state: "ChatState") -> None:
         """Hand each widget its part of the state."""
