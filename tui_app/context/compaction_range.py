@@ -1,4 +1,4 @@
-"""The part of a view that a person has named. Imports nothing of the agent side."""
+"""The part of a view that the user has named. Imports nothing of the agent side."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Span:
 
     @property
     def named(self) -> bool:
-        """Whether a person has named an end."""
+        """Whether the user has named an end."""
         return bool(self.first or self.last)
 
     @property

@@ -32,7 +32,7 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 
-# The governor in somebody else's agent: a pipeline for each conversation, made when it is first needed.
+# The governor in another agent: a pipeline for each conversation, made when it is first needed.
 
 CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""

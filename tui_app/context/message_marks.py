@@ -55,7 +55,7 @@ def marked(metadata: Any, mark: Mark) -> dict[Any, Any]:
 
 
 def is_digest_part(part: object) -> bool:
-    """Whether a prompt part is a digest and not something a person said."""
+    """Whether a prompt part is a digest and not something the user said."""
     return (
         isinstance(part, UserPromptPart)
         and isinstance(part.content, str)
@@ -121,7 +121,7 @@ def inbox_message(text: str) -> ModelRequest:
 
 
 def is_inbox_part(part: object) -> bool:
-    """Whether a prompt part is the context board and not something a person said."""
+    """Whether a prompt part is the context board and not something the user said."""
     return (
         isinstance(part, UserPromptPart) and isinstance(part.content, str) and part.content.startswith(_START)
     )

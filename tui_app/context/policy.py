@@ -337,7 +337,7 @@ class Policy:
 
     name: str = "plimsoll"
     about: str = ""
-    """One line for a person who chooses."""
+    """One line for the user who chooses."""
     # An overflow and the user's own command start a compaction all the same.
     automatic: Flag = True
     """Whether anything is compacted by itself."""
@@ -393,7 +393,7 @@ class Policy:
         """The wording of the replacement.
 
         Args:
-            by_hand: Whether a person asked for the compaction.
+            by_hand: Whether the user asked for the compaction.
         """
         return self.manual_form if by_hand and self.manual_form is not None else self.form
 
@@ -470,7 +470,7 @@ PLIMSOLL = Policy(
 OFF = Policy(name="off", automatic=False, about="compacts only when asked, or when a request was refused")
 
 
-# The policies that are built in, and policies that a person makes out of them.
+# The policies that are built in, and policies that the user makes out of them.
 #
 # Each preset stands for a known way to govern a context window, with the sizes that belong to it.
 

@@ -19,7 +19,7 @@ class Change:
     """Key of the item; its handle stays the same."""
     message: ModelMessage
     note: str = ""
-    """What was done, for a person: a path, a length."""
+    """What was done, for the user: a path, a length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What goes wrong with the files on disk, as sentences for a person: a full disk, a damaged sessions file."""
+"""What goes wrong with the files on disk, as sentences for the user: a full disk, a damaged sessions file."""
 
 import errno
 import sqlite3

@@ -27,12 +27,12 @@ _REMINDERS = words(
     "current_datetime task-notification user-prompt-submit-hook local-command-caveat local-command-stdout "
     "local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
-"""Those that stand in messages nobody wrote; in others a program may hand over what a person asked for."""
+"""Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
     "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
 )
-"""Blocks in which a person hands over what others wrote."""
+"""Blocks in which the user hands over what others wrote."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
@@ -56,13 +56,13 @@ _INJECTED_STARTS = (
 
 
 def typed_text(text: str) -> str:
-    """Return only what the person typed, or an empty string when nothing in the text is theirs.
+    """Return only what the user typed, or an empty string when nothing in the text is theirs.
 
     Args:
         text: One text of a user message as it was sent.
 
     Returns:
-        The person's own words, stripped. For a slash command with arguments it is the command and its
+        The user's own words, stripped. For a slash command with arguments it is the command and its
         arguments, because that is what was typed.
     """
     if text.lstrip()[:80].casefold().startswith(_INJECTED_STARTS):
@@ -75,7 +75,7 @@ def typed_text(text: str) -> str:
 
 
 def without_quotes(text: str) -> str:
-    """What a person typed without the blocks in which they hand over what others wrote, such as an issue.
+    """What the user typed without the blocks in which they hand over what others wrote, such as an issue.
 
     Args:
         text: From ``typed_text``.
@@ -84,9 +84,9 @@ def without_quotes(text: str) -> str:
 
 
 def command_typed(text: str) -> str:
-    """The slash command that a person typed, with its arguments, or an empty string.
+    """The slash command that the user typed, with its arguments, or an empty string.
 
-    A bare one steers the program and asks for nothing, but it is the person's doing.
+    A bare one steers the program and asks for nothing, but it is the user's doing.
 
     Args:
         text: One text of a user message as it was sent.
@@ -107,13 +107,13 @@ def only_reminds(text: str) -> bool:
 
 
 def said_in_refusal(answer: str) -> str:
-    """What the person typed when they declined a tool call, or an empty string.
+    """What the user typed when they declined a tool call, or an empty string.
 
     Args:
-        answer: What the call was answered with; only for calls whose outcome says that a person declined.
+        answer: What the call was answered with; only for calls whose outcome says that the user declined.
 
     Returns:
-        The person's own words, stripped.
+        The user's own words, stripped.
     """
     match = _SAID.search(answer[:_LONGEST_REFUSAL])
     return typed_text(match[1]) if match else ""

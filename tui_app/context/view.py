@@ -67,7 +67,7 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
 
 
 def is_prompt(message: ModelMessage) -> bool:
-    """Whether a person (or a program in their place) said something here."""
+    """Whether the user (or a program in their place) said something here."""
     return isinstance(message, ModelRequest) and any(map(_is_said, message.parts))
 
 

@@ -45,7 +45,7 @@ class Limits:
 
     learnt: LearntModels
     setting: int | None = None
-    """Window the person has set, in tokens."""
+    """Window the user has set, in tokens."""
     server: dict[str, int] = field(default_factory=dict)
     """Window each server listed for a model, by ``model_key``."""
     _ceilings: dict[str, Ceiling] = field(default_factory=dict)

@@ -249,7 +249,7 @@ def resolve_window(
 ) -> ContextWindow:
     """Pick the limit from the most trustworthy source that knows one.
 
-    A person's setting beats everything. A limit that a provider named while refusing a request beats what
+    The user's setting beats everything. A limit that a provider named while refusing a request beats what
     listings claim, whichever is larger: it is what really happened. All sizes are tokens; None, zero and
     negative values mean unknown.
 

@@ -68,7 +68,7 @@ class Job:
     """Keys of the part of the view it replaces, with what stays in between."""
     task: asyncio.Task[Outcome]
     written: asyncio.Event
-    """Set once nothing more is asked of a model; a person may still have to look at the summary."""
+    """Set once nothing more is asked of a model; the user may still have to look at the summary."""
     ledger: Ledger
 
     @property
@@ -248,7 +248,7 @@ class Compactor:
             trigger: Why it runs.
             focus: What the summary should keep above all.
             reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
-            span: The part of the view to replace, where a person has named one.
+            span: The part of the view to replace, where the user has named one.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
@@ -431,7 +431,7 @@ class Compactor:
         # One that frees too little is refused whatever is said of it.
         if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
             return result
-        # The time a person takes to decide is not the compaction's.
+        # The time the user takes to decide is not the compaction's.
         result = priced(result, writing, round(monotonic() - started, 3))
         return await review(result, writing, writers, self.policy, reviewer, written)
 
@@ -440,7 +440,7 @@ class Compactor:
             return self._failed(job, result)
         if isinstance(result, Declined):
             if job.blank.trigger not in FORCED:
-                # A person was asked and said no: they are not asked again with the very next request.
+                # The user was asked and said no: they are not asked again with the very next request.
                 self._stopped(job)
             return self._settle(job.ended(result.complete))
         self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)

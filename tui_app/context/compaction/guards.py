@@ -12,13 +12,13 @@ from tui_app.events import CompactionComplete, Trigger
 from tui_app.usage import ContextUsage
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-"""Triggers behind which a person stands who wants to see an effect."""
+"""Triggers behind which the user stands who wants to see an effect."""
 NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
     "Compacting by hand, a larger model or a new conversation can help."
 )
 SENT_ANYWAY = "the request goes on, cut to fit if need be"
-"""What follows when a person stops a compaction that a request waits for."""
+"""What follows when the user stops a compaction that a request waits for."""
 _THIS_AND_NEXT = 2
 """Turns for which a stop holds that sent a waiting request on."""
 _REGROWTH = 1.05
@@ -40,7 +40,7 @@ def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
 
 
 def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
-    """Why a result that is a gain is none for a person who asked for it; empty when it is.
+    """Why a result that is a gain is none for the user who asked for it; empty when it is.
 
     Args:
         complete: The proposal with its measured sizes.
@@ -83,7 +83,7 @@ class Breaker:
     failed_limit: int = 0
     """Window, in tokens, in which it failed; another window is another case."""
     stopped_for: int | None = None
-    """Turns a person's stop still holds for, the present one included; None where nobody stopped the last."""
+    """Turns the user's stop still holds for, the present one included; None where nobody stopped the last."""
     vetoed_at: int = 0
     """Size of the view, in tokens, at the last veto; 0 when there was none since the last success."""
     vetoed_limit: int = 0
@@ -104,7 +104,7 @@ class Breaker:
         return self.stopped_for == 0 or usage.total > usage.window.effective
 
     def tripped(self, policy: Policy) -> bool:
-        """Whether automatic compaction has stopped, until one that a person asks for makes progress."""
+        """Whether automatic compaction has stopped, until one that the user asks for makes progress."""
         return self.without_progress >= policy.breaker_after
 
     def failed(self, tokens: int, limit: int) -> None:
@@ -121,7 +121,7 @@ class Breaker:
         return same and usage.total < self.vetoed_at * _REGROWTH
 
     def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
-        """Note an attempt that a person stopped: its view and window, in tokens.
+        """Note an attempt that the user stopped: its view and window, in tokens.
 
         Where a request was waiting for it (``awaited``) this turn goes on without one whatever its size, and
         the next turn is spared too, as long as it fits.
@@ -130,7 +130,7 @@ class Breaker:
         self.stopped_for = _THIS_AND_NEXT if awaited else 1
 
     def turn_begins(self) -> None:
-        """Note a new turn: what a person stopped is not given up for good."""
+        """Note a new turn: what the user stopped is not given up for good."""
         if self.stopped_for:
             self.stopped_for -= 1
 

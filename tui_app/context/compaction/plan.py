@@ -23,7 +23,7 @@ from tui_app.context.view import (
 from tui_app.events import Trigger
 from tui_app.usage import ContextUsage, ContextWindow
 
-# Where a view is cut when a person has named the part that a summary is to replace.
+# Where a view is cut when the user has named the part that a summary is to replace.
 
 _LEAST = 2
 """Messages below which a summary of them is no gain to anybody."""
@@ -32,13 +32,13 @@ _LEAST = 2
 def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset[int]) -> Split | str:
     """Cut a view so that only the messages of a span leave, or say why that is not possible.
 
-    An end that falls between a call and its results moves outwards: what a person points at is included.
-    Pins, system prompts and the latest prompt stay, also where the last message of all is named: a person
+    An end that falls between a call and its results moves outwards: what the user points at is included.
+    Pins, system prompts and the latest prompt stay, also where the last message of all is named: the user
     would not find it again. What stands in front of the span stays where it is, an earlier summary too.
 
     Args:
         items: The agent view, oldest first.
-        span: What a person has named.
+        span: What the user has named.
         recent: Index of the first message that stays where no last one is named; a safe cut.
         pinned: Keys of messages that must stay.
     """
@@ -155,11 +155,11 @@ class Plan:
     form: Form
     """How the replacement is worded."""
     focus: str = ""
-    """What the person wants the summary to keep above all."""
+    """What the user wants the summary to keep above all."""
     instructions: str = ""
     """What was asked of the summary beside the focus, once the plan stood."""
     additions: tuple[Addition, ...] = ()
-    """What is put into the replacement beside the summary and the person's words, clipped to its room."""
+    """What is put into the replacement beside the summary and the user's words, clipped to its room."""
     behind: tuple[Item, ...] = ()
     """Messages for which something stands in ``split.old`` that cannot be read here."""
 
@@ -176,7 +176,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is nothing to do, in words for a person."""
+    """Why there is nothing to do, in words for the user."""
 
     reason: str
 
@@ -202,7 +202,7 @@ def plan_compaction(
         trigger: Why the compaction is wanted.
         pinned: Keys of messages that stay as far as the policy has room for them.
         additions: Texts from outside the conversation that go into the replacement.
-        span: The part of the view that a person wants replaced.
+        span: The part of the view that the user wants replaced.
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
@@ -240,7 +240,7 @@ def _splits(
     pinned: frozenset[int] = frozenset(),
     span: Span = WHOLE,
 ) -> Iterator[Split | str]:
-    """Ways to cut the view, as the policy wants it first; a part that a person named is cut in one way.
+    """Ways to cut the view, as the policy wants it first; a part that the user named is cut in one way.
 
     A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
     that nothing is gained, the view is cut by tokens.
@@ -277,7 +277,7 @@ def _budgeted(
     floor: int,
     trigger: Trigger,
 ) -> Plan:
-    """Share the room above the floor among summary, the person's words and facts."""
+    """Share the room above the floor among summary, the user's words and facts."""
     window = usage.window
     below_mark = min(window.effective, policy.background_mark(window)) - floor
     # Where what must stay alone comes near the mark, a summary may go beyond it: losing everything is worse.

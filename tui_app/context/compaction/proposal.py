@@ -35,7 +35,7 @@ from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Fact, Trigger
 
 _OPEN_TOKENS = 200
-"""Room for what awaits the person where a policy wants no facts: two questions."""
+"""Room for what awaits the user where a policy wants no facts: two questions."""
 
 
 def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
@@ -77,7 +77,7 @@ async def propose(
         blank: The completion event with everything known before.
         way_back: How the model can get at what left; empty where it cannot.
     """
-    # Facts of a long history take a while to extract; a person may cancel meanwhile.
+    # Facts of a long history take a while to extract; the user may cancel meanwhile.
     draft = await asyncio.to_thread(_draft, plan, whole, summary, recoverable=bool(way_back))
     split, form = plan.split, plan.form
     shown = framed(form, summary.text, count=len(split.old), written=summary.performed_by != "marker")
@@ -227,7 +227,7 @@ class Writing:
         return reasons[0]
 
     async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
-        """Propose a summary that a person has edited, or say why it cannot be applied."""
+        """Propose a summary that the user has edited, or say why it cannot be applied."""
         done = proposal.complete
         edited = Summary(text=text, title=done.title, performed_by=done.performed_by, model=done.model)
         blank = replace(self.blank, edited=True, duration_s=done.duration_s)
@@ -275,7 +275,7 @@ class Writing:
             said = utterances(self.whole.items)
             return mark_unconfirmed(summary.text, (*map(Utterance, carried), *said), earlier.notes)
 
-        # In a thread: a long conversation takes a moment, and a person may cancel meanwhile.
+        # In a thread: a long conversation takes a moment, and the user may cancel meanwhile.
         return replace(summary, text=await asyncio.to_thread(check))
 
     def _said(self, error: BaseException) -> str:
@@ -295,7 +295,7 @@ def writers_for(
 ) -> Sequence[Summariser]:
     """Name the writers of one compaction, best first.
 
-    A person who asked for a summary decides again when it fails; a request that waits must go on.
+    The user who asked for a summary decides again when it fails; a request that waits must go on.
 
     Args:
         policy: Says by whom summaries are written, and what stands in for one.

@@ -1,4 +1,4 @@
-"""What takes the place of compacted history: summary, the person's own words, facts, and the way back."""
+"""What takes the place of compacted history: summary, the user's own words, facts, and the way back."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _FRAMING = 4
 _SHORTEST = 200
 """Characters below which a clipped prompt says nothing."""
 Prompt = tuple[int, str]
-"""Handle and text of something the person said."""
+"""Handle and text of something the user said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +69,14 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What the person said, as far as there is room for it."""
+    """What the user said, as far as there is room for it."""
 
     prompts: tuple[Prompt, ...] = ()
     """Oldest first."""
     omitted: int = 0
     """How many more there were."""
     replaced: tuple[Prompt, ...] = ()
-    """Sentences that do not hold any more, because the person corrected them."""
+    """Sentences that do not hold any more, because the user corrected them."""
 
 
 def earlier_summary(items: Sequence[Item]) -> Earlier:
@@ -115,7 +115,7 @@ def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Callable[[str], int]) -> Words:
-    """Pick what the person typed, word for word: the first request, then the newest, within a budget.
+    """Pick what the user typed, word for word: the first request, then the newest, within a budget.
 
     Args:
         earlier: What a previous summary carried.
@@ -152,7 +152,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
 
 
 def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
-    """What the person typed, also when they declined a tool call."""
+    """What the user typed, also when they declined a tool call."""
     for item in items:
         texts = [typed_text(text) for _, text in prompts_of((item,))]
         for part in item.message.parts:
@@ -177,7 +177,7 @@ def summary_message(
 
     Args:
         summary: The notes.
-        words: What the person said.
+        words: What the user said.
         facts: What the notes left out.
         rules: The user's standing rules so far; only kept in the metadata.
         way_back: How the model can get at what left; empty where it cannot.
@@ -227,7 +227,7 @@ def _prompts(own: Mapping[str, Any], name: str) -> tuple[Prompt, ...]:
 
 
 def said_section(words: Words, summary: str) -> str:
-    """What the person said and the notes do not say; empty where that is nothing."""
+    """What the user said and the notes do not say; empty where that is nothing."""
     said = _not_said(words, summary)
     lines = [f"- #{key}: {marked(key, text, words.replaced)}" for key, text in said]
     if said and words.omitted:
@@ -242,7 +242,7 @@ def acknowledging(text: str) -> ModelResponse:
 
 
 def said_beside(words: Words, summary: str, count: Callable[[str], int]) -> int:
-    """Tokens that the person's words take beside a summary: what stands in it is not said twice."""
+    """Tokens that the user's words take beside a summary: what stands in it is not said twice."""
     return sum(count(text) + _FRAMING for _, text in _not_said(words, summary))
 
 
@@ -253,7 +253,7 @@ def _not_said(words: Words, summary: str) -> list[Prompt]:
 
 
 def superseded_in(earlier: Earlier, items: Sequence[Item]) -> tuple[Prompt, ...]:
-    """What the person corrected, by what they typed before and since; those that stay may correct others."""
+    """What the user corrected, by what they typed before and since; those that stay may correct others."""
     every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(items)))
     typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=itemgetter(0)))]
     return tuple(dict.fromkeys((*earlier.replaced, *superseded(typed))))
@@ -295,7 +295,7 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
 # Other words for a summary that stands already; what code has put beside them stays.
 #
 # The parts of a replacement are kept in its metadata, so they are found again in its text: the notes, what
-# the person said, facts. Everything else in it, such as the plan and the way back, is left as it is.
+# the user said, facts. Everything else in it, such as the plan and the way back, is left as it is.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +316,7 @@ def parts_of(message: ModelMessage) -> Earlier | None:
 def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
     """Give a summary other notes and facts.
 
-    What the person said and the old notes quoted is said beside the new ones where those do not.
+    What the user said and the old notes quoted is said beside the new ones where those do not.
 
     Args:
         message: The replacement as it is.

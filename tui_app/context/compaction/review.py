@@ -1,4 +1,4 @@
-"""A person looks at a summary before it is applied, and may write it anew."""
+"""The user looks at a summary before it is applied, and may write it anew."""
 
 import asyncio
 from collections.abc import Sequence

@@ -107,7 +107,7 @@ def file_content(path: str, text: str) -> TextContent:
     The marks around the content are made from it, so that no file can hold its own end mark.
 
     Args:
-        path: How the person named the file.
+        path: How the user named the file.
         text: What it holds.
     """
     mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -122,7 +122,7 @@ def picture_content(path: str, data: bytes, media_type: str) -> tuple[TextConten
     """A picture as two pieces of a prompt: its name, which has no place in the other, and itself.
 
     Args:
-        path: How the person named the file.
+        path: How the user named the file.
         data: The picture as it is on disk.
         media_type: Such as ``image/png``.
     """

@@ -20,7 +20,7 @@ _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
 
 
 class PricedProfile(ModelProfile, total=False):
-    """Profile of a model whose prices a person has set, in US dollars for a million tokens."""
+    """Profile of a model whose prices the user has set, in US dollars for a million tokens."""
 
     price_in: float
     price_out: float
@@ -31,7 +31,7 @@ def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> flo
 
     Args:
         response: The answer.
-        model: The model that gave it: prices that a person has set for it rank above public lists.
+        model: The model that gave it: prices that the user has set for it rank above public lists.
     """
     if response.provider_name in FREE:
         return 0.0
@@ -104,7 +104,7 @@ class Spent:
 class Ledger:
     """What a compaction has cost so far, the request under way included.
 
-    A person may stop it at any moment, and a provider may never say what it charges: then the request counts
+    The user may stop it at any moment, and a provider may never say what it charges: then the request counts
     as estimated.
     """
 
@@ -149,7 +149,7 @@ def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Sp
 
     Args:
         messages: Requests and answers.
-        model: The model that gave the answers, for prices that a person has set.
+        model: The model that gave the answers, for prices that the user has set.
     """
     total = Spent()
     for answer in messages:

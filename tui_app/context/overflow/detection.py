@@ -214,7 +214,7 @@ def is_repeated(text: str, start: int, end: int, said: str) -> bool:
     """Whether a stretch of an error's text was taken from the request.
 
     It was if more than the stretch agrees, and the line around it holds other words as well: a line that
-    stands there as a whole may be an earlier error which a person asks about, and has now come up again.
+    stands there as a whole may be an earlier error which the user asks about, and has now come up again.
     """
     if not said or text[start:end] not in said:
         return False

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 ECHOED = frozenset(
     {"input", "inputs", "messages", "prompt", "contents", "request", "revised_prompt", "failed_generation"}
 )
-"""Keys under which servers send the request back; what a person wrote must not be read as an error."""
+"""Keys under which servers send the request back; what the user wrote must not be read as an error."""
 _KEY = re.compile(rf"""(\\*["'])(?:{"|".join(sorted(ECHOED))})\1\s*:\s*(?=\\*["']|[\[{{(])""", re.IGNORECASE)
 _MARK = re.compile(r"""\\*["']|[\[\](){}]""")
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}

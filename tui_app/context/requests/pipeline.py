@@ -202,11 +202,11 @@ class Pipeline:
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
         """Measure the view, apply or start what is due, and build the request."""
         if self._refused_by is not None:
-            # Not the model of this request: a person may have changed it meanwhile.
+            # Not the model of this request: the user may have changed it meanwhile.
             self.limits.end_retry(self._refused_by)
         self._refused_by = None
         if self.compactor is not None:
-            # A person may have chosen another policy since the last request.
+            # The user may have chosen another policy since the last request.
             self.policy = self.relief.policy = self.compactor.policy
         version = self.history.version
         self.history.sync(request.messages)
@@ -451,7 +451,7 @@ def _resumes(request: ModelRequestContext) -> bool:
 async def compact_at_turn_end(compactor: Compactor) -> None:
     """Compact where the policy does that when a turn has ended, and wait until the summary is written.
 
-    It is applied at once, unless a person has to decide on it first.
+    It is applied at once, unless the user has to decide on it first.
     """
     usage = usage_as_sent(compactor.history)
     if not compactor.policy.due_at_turn_end(usage) or not compactor.wanted("turn_end"):

@@ -72,10 +72,10 @@ def summary_prompt(
     Args:
         notes: What was noted so far, to be updated; may be empty.
         part: A stretch of the transcript.
-        focus: What the person wants kept above all; may be empty.
+        focus: What the user wants kept above all; may be empty.
         budget_tokens: Tokens the notes should take at most.
         language: English name of the language the user writes in; empty when it is not known.
-        instructions: What else the person wants of the notes; may be empty.
+        instructions: What else the user wants of the notes; may be empty.
     """
     pieces = [f"<notes_so_far>\n{inert(notes)}\n</notes_so_far>"] if notes else []
     pieces.append(f"<transcript>\n{inert(part)}\n</transcript>")
@@ -183,7 +183,7 @@ def why_no_notes(answer: str) -> str:
     return ""
 
 
-# Telling the language a person writes in, from its commonest words or its script; nothing is looked up.
+# Telling the language the user writes in, from its commonest words or its script; nothing is looked up.
 
 _COMMON: dict[str, frozenset[str]] = {
     "English": words(
@@ -238,7 +238,7 @@ def language_of(texts: Iterable[str]) -> str:
     """Tell the language that most of some texts are in.
 
     Args:
-        texts: What a person wrote. Code and names between the words do no harm; the newest 20,000 characters
+        texts: What the user wrote. Code and names between the words do no harm; the newest 20,000 characters
             are looked at.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Messages as plain text: the transcript a summariser reads, and the file a person greps."""
+"""Messages as plain text: the transcript a summariser reads, and the file the user greps."""
 
 from collections.abc import Callable, Iterable
 
@@ -26,7 +26,7 @@ RESULT_LIMIT = 1_800
 
 
 def prompt_text(part: UserPromptPart) -> str:
-    """What a person typed, with attachments named instead of shown."""
+    """What the user typed, with attachments named instead of shown."""
     if isinstance(part.content, str):
         return part.content
     lines: list[str] = []
@@ -107,7 +107,7 @@ def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) ->
 
 
 def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
-    """Handle and text of everything a person said."""
+    """Handle and text of everything the user said."""
     said: list[tuple[int, str]] = []
     for item in items:
         if isinstance(item.message, ModelRequest):

@@ -414,7 +414,7 @@ class SummaryTask:
     """An earlier summary to update."""
     focus: str = ""
     instructions: str = ""
-    """What else the person wants of the notes."""
+    """What else the user wants of the notes."""
     budget_tokens: int = 2_000
     overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
     """Told the text while it is written, before anything of it is checked."""
@@ -440,7 +440,7 @@ class Summariser(Protocol):
 
     @property
     def model_name(self) -> str:
-        """Name shown to the person while it works."""
+        """Name shown to the user while it works."""
         ...
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:

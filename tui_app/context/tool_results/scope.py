@@ -21,7 +21,7 @@ _FAILURES = 5
 
 
 def turn_start(items: Sequence[Item]) -> int:
-    """Index of the newest message a person wrote, with which the present turn begins; 0 if there is none."""
+    """Index of the newest message the user wrote, with which the present turn begins; 0 if there is none."""
     return latest_prompt_index(items) or 0
 
 
@@ -70,7 +70,7 @@ def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
 def unsettled(items: Sequence[Item]) -> frozenset[int]:
     """Keys of the results that the work still hangs on.
 
-    They are the newest failures that nothing has solved since, and calls that a person declined: what went
+    They are the newest failures that nothing has solved since, and calls that the user declined: what went
     wrong, and what is not wanted, must not go out of sight before it has been dealt with.
     """
     runs = latest_runs(read_items(items)).values()
@@ -94,10 +94,10 @@ def _brings_back(call: ToolCallPart) -> bool:
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)
 
 
-# What a person asks of one message: the stages' own decisions, or why they make no sense there.
+# What the user asks of one message: the stages' own decisions, or why they make no sense there.
 
 HandStage = Literal["archive", "offload"]
-"""Stages that a person can ask for."""
+"""Stages that the user can ask for."""
 NO_RESULT = "Only results of tools can be archived or put in a file."
 ARCHIVED = "This result is archived already."
 UNREAD = "The model has not read this result yet."
@@ -107,6 +107,6 @@ NO_GAIN = "Nothing would be gained: what stands for it is as long."
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why nothing is done, as a sentence for a person."""
+    """Why nothing is done, as a sentence for the user."""
 
     reason: str

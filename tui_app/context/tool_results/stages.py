@@ -202,7 +202,7 @@ class Relief:
         self._commit(rewrite)
 
     def _commit(self, rewrite: Rewrite | None) -> None:
-        """Apply a decision, less what a person has taken back; nothing where its files cannot be kept."""
+        """Apply a decision, less what the user has taken back; nothing where its files cannot be kept."""
         if rewrite is None or (rewrite.files and self.history.spilled() is None):
             return
         exempt = self.history.exempt(rewrite.stage)
