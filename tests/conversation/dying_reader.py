@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.conversation.driving import Desk
-from tui_app.memory.postgres_store import PostgresBoardStore
-from tui_app.memory.store import SqliteBoardStore
+from tui_app.memory.store import PostgresBoardStore, SqliteBoardStore
 from tui_app.session.postgres import wire
 
 MACHINE = "desk"

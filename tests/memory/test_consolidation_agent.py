@@ -13,8 +13,15 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.memory.boards import board_in, edited, found, it, items_of, ran, you
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.consolidation import Outcome, Task, ask, extract
-from tui_app.memory.consolidation_agent import MOST_ADDED, MOST_PRUNED, ConsolidationAgent
+from tui_app.memory.consolidation import (
+    MOST_ADDED,
+    MOST_PRUNED,
+    ConsolidationAgent,
+    Outcome,
+    Task,
+    ask,
+    extract,
+)
 from tui_app.memory.entries import Draft
 from tui_app.memory.evidence import MOST_PARTS, parts_of
 

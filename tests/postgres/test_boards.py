@@ -15,7 +15,7 @@ from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import SessionStart
 from tui_app.memory.entries import PERSON, Draft, Due
-from tui_app.memory.postgres_store import PostgresBoardStore
+from tui_app.memory.store import PostgresBoardStore
 from tui_app.session.location import Server
 from tui_app.session.postgres import schema
 from tui_app.session.postgres.schema import SideLine

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
-from tui_app.memory.store import BoardStore, SqliteBoardStore
+from tui_app.memory.store import BoardStore, PostgresBoardStore, SqliteBoardStore
 from tui_app.paths import Paths
 from tui_app.session.location import Database, Server
 from tui_app.session.port import SessionInfo
@@ -22,7 +22,6 @@ def boards_in(database: Database) -> BoardStore:
         StorageError: if the driver of a server is not installed.
     """
     if isinstance(database, Server):
-        from tui_app.memory.postgres_store import PostgresBoardStore
         from tui_app.session.postgres.schema import SideLine
         from tui_app.session.postgres.wire import this_machine
 

@@ -33,8 +33,7 @@ from tui_app.events import (
     SessionRewind,
 )
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.consolidation import Outcome, Task, ask, extract
-from tui_app.memory.consolidation_agent import ConsolidationAgent
+from tui_app.memory.consolidation import ConsolidationAgent, Outcome, Task, ask, extract
 from tui_app.memory.entries import Change
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tui_app.memory.entries import (
     EXTRACTION,
+    NEGATION,
     PERSON,
     Draft,
     Entry,
@@ -28,9 +29,6 @@ _FEWEST = 4
 """Words below which entries are only alike when they are equal."""
 _NUMBER = re.compile(r"(?<!\w)\d[\w.]*")
 _VALUE = re.compile(rf"{_NUMBER.pattern}|`[^`]+`|\"[^\"]+\"")
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
-)
 _VALUES: Mapping[EntryKind, re.Pattern[str]] = {"rule": _VALUE, "decision": _NUMBER}
 """Kinds of which one value holds at a time, and what is one: decisions put names in code marks."""
 
@@ -87,7 +85,14 @@ class ContextBoard:
         if not by_person:
             _refuse_pruned(draft, key, everything)
         replaced = [entry for entry in standing if _replaces(draft, entry)]
-        evicted = self._evicted(draft, [entry for entry in standing if entry not in replaced])
+        # The lightest entries that the user did not write make room.
+        left = [entry for entry in standing if entry not in replaced]
+        surplus = max(0, len(left) + 1 - self.most)
+        others = sorted((entry for entry in left if entry.made_by != PERSON), key=rank)
+        lighter = others if by_person else [entry for entry in others if entry.weight < draft.weight]
+        if len(lighter) < surplus and not by_person:
+            raise NotRemembered(NO_ROOM)
+        evicted = lighter[:surplus]
         for entry in evicted:
             self.store.prune(entry.id, draft.made_by, "made room", self.now())
         made = self.store.add(
@@ -140,18 +145,6 @@ class ContextBoard:
         made = self.store.add(draft, entry.repository, entry.branch, [number], self.now())
         return Added(made, new=True, pruned=(number,))
 
-    def _evicted(self, draft: Draft, standing: Sequence[Entry]) -> list[Entry]:
-        """Who must go to make room: the lightest that no person wrote."""
-        surplus = len(standing) + 1 - self.most
-        if surplus <= 0:
-            return []
-        by_person = draft.made_by == PERSON
-        others = sorted((entry for entry in standing if entry.made_by != PERSON), key=rank)
-        lighter = others if by_person else [entry for entry in others if entry.weight < draft.weight]
-        if len(lighter) < surplus and not by_person:
-            raise NotRemembered(NO_ROOM)
-        return lighter[:surplus]
-
 
 def rank(entry: Entry) -> tuple[bool, float, float, int]:
     """How much an entry counts: a person's above all, then by weight, then by age."""
@@ -183,7 +176,7 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
     new, old = _words(draft.text, value), _words(entry.text, value)
     if min(len(new), len(old)) < _FEWEST:
         return False
-    if draft.kind == "rule" and bool(_NEGATION.search(draft.text)) != bool(_NEGATION.search(entry.text)):
+    if draft.kind == "rule" and bool(NEGATION.search(draft.text)) != bool(NEGATION.search(entry.text)):
         # The opposite of a rule, about the very same thing, takes its place.
         return new == old
     return len(new & old) >= _ALIKE * len(new | old)
@@ -197,4 +190,4 @@ def _subject(text: str) -> str:
 def _words(text: str, value: re.Pattern[str] | None) -> frozenset[str]:
     """Words of a text less what denies it, and less its values where those may change."""
     text = value.sub(" ", text) if value is not None else text
-    return frozenset(key_of(_NEGATION.sub(" ", text)).split())
+    return frozenset(key_of(NEGATION.sub(" ", text)).split())

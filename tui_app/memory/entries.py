@@ -10,6 +10,11 @@ from tui_app.context.secrets import mask_secrets
 EntryKind = Literal["rule", "decision", "command", "file", "note"]
 KINDS: tuple[EntryKind, ...] = ("rule", "decision", "command", "file", "note")
 """What an entry may be, in the order in which a board is read out."""
+WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2, "note": 1.0}
+"""Weight of an entry that the user did not write, by its kind."""
+NEGATION = re.compile(
+    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
+)
 PERSON = "person"
 EXTRACTION = "extraction"
 Maker = str
@@ -95,7 +100,7 @@ class Due:
     """How often it was begun without coming to an end."""
 
 
-# What may be remembered: one plain line, without secrets, that gives nobody orders in secret.
+# What may be remembered: one plain line without secrets and without hidden orders to a model.
 #
 # A board is read out to a model in every later session. A secret would be sent each time, and a sentence that
 # a file has put into a transcript would steer work that has nothing to do with it.
@@ -119,7 +124,7 @@ _ORDERS = re.compile(
     r"|\b(?:when|if|once)\s+you\s+(?:see|read|load)\s+(?:this|the)\s+(?:message|memory|entry|note|text)\b"
     r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^|\n]{0,80}\|"
 )  # fmt: skip
-"""Sentences that address the model behind the person's back, in the wordings that are in use."""
+"""Sentences that address the model behind the user's back, in the wordings that are in use."""
 _MARKUP = re.compile(
     r"(?i)<\|[\w-]{1,40}\|>|</?\s*(?:system|assistant|user|human|instructions?|tool|function|context_board"
     r"|system[_-]reminder|transcript)\b[^>]{0,80}>|\[/?INST\]|^\s*(?:system|assistant|developer)\s*:"
@@ -152,8 +157,8 @@ def checked(text: str, *, by_person: bool) -> str:
     """The text of an entry as it is kept.
 
     Args:
-        text: What somebody wants remembered.
-        by_person: Whether a person wrote it here and now: they may say what they like, but no secrets.
+        text: What is to be remembered.
+        by_person: Whether the user wrote it here and now: anything but secrets is allowed then.
 
     Raises:
         NotRemembered: if it may not be kept.
@@ -174,6 +179,6 @@ def checked(text: str, *, by_person: bool) -> str:
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text is made to steer a model behind a person's back."""
+    """Whether a text is made to steer a model behind the user's back."""
     folded = unicodedata.normalize("NFKC", text)
     return bool(_ORDERS.search(folded) or _MARKUP.search(folded))

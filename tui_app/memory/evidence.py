@@ -28,15 +28,21 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import inert, transcript
 from tui_app.context.summaries.transcript import fitted
 from tui_app.context.view import Item, is_summary, is_system
-from tui_app.events import Fact
-from tui_app.memory.entries import EXTRACTION, Draft, Entry, EntryKind, NotRemembered, checked, gives_orders
+from tui_app.memory.entries import (
+    EXTRACTION,
+    NEGATION,
+    WEIGHTS,
+    Draft,
+    Entry,
+    EntryKind,
+    NotRemembered,
+    checked,
+    gives_orders,
+)
 
 _WORD = re.compile(r"[^\W_]{3,60}")
 _NAME = re.compile(r"`([^`]{1,200})`|(?<![\w/.])([\w.-]*[/\\][\w./\\-]+)|(?<!\w)(\d[\w.]*)")
 """What must stand in the source letter by letter: names in code marks, paths, numbers."""
-_NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
-)
 _RULE = 0.75
 _OTHER = 0.6
 """Share of an entry's words that its source must hold."""
@@ -62,10 +68,11 @@ class Evidence:
         """
         match kind:
             case "rule":
-                self._rule(text, source)
+                self._check_rule(text, source)
             case "command":
-                said = normal_command(_named(text) or text)
-                if not any(_same_command(said, known) for known in self.commands):
+                named = re.search(r"`([^`]{1,400})`", text)
+                said = normal_command(named[1] if named else text)
+                if not said or not any(said == one or said in one.split(" && ") for one in self.commands):
                     raise NotRemembered("no command of this session that worked is that one")
             case "file":
                 if not any(_in_text(path, text) for path in self.files):
@@ -74,13 +81,13 @@ class Evidence:
             case _:
                 self._said(text, source, needed=_OTHER)
 
-    def _rule(self, text: str, source: int) -> None:
+    def _check_rule(self, text: str, source: int) -> None:
         said = self.typed.get(source)
         if said is None:
             raise NotRemembered(f"#{source} is no message in which the user says anything")
-        wanted, negated = _words(text), bool(_NEGATION.search(text))
+        wanted, negated = _words(text), bool(NEGATION.search(text))
         for sentence in (*sentences(said), said):
-            if _share(wanted, sentence) >= _RULE and bool(_NEGATION.search(sentence)) == negated:
+            if _share(wanted, sentence) >= _RULE and bool(NEGATION.search(sentence)) == negated:
                 _names(text, said)
                 return
         raise NotRemembered(f"the user does not say that in #{source}; quote their own words")
@@ -134,15 +141,6 @@ def _names(text: str, said: str) -> None:
         name = next(filter(None, match.groups())).rstrip(".")
         if name.casefold() not in folded:
             raise NotRemembered(f"its source does not name {name}")
-
-
-def _named(text: str) -> str:
-    match = re.search(r"`([^`]{1,400})`", text)
-    return match[1] if match else ""
-
-
-def _same_command(said: str, known: str) -> bool:
-    return bool(said) and (said == known or said in known.split(" && "))
 
 
 def _in_text(path: str, text: str) -> bool:
@@ -245,7 +243,6 @@ def _safe(text: str) -> str:
 
 _MOST: dict[EntryKind, int] = {"rule": 20, "decision": 8, "command": 6, "file": 6}
 """Entries of a kind that one session yields at most."""
-_WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2}
 _STANDING = re.compile(
     r"(?i)\b(?:always|never|every time|from now on|going forward|no matter|under no circumstances"
     r"|at all times|prefer|avoid|must(?:\s?n[o'’]?t)?|refrain|stick to|make sure|ask (?:me )?before"
@@ -283,7 +280,7 @@ def drafts_of(
         session: Its id.
         after: Log number up to which it has been read before; nothing is found in front of it.
         folders: Where the session was held, and the repository's: files are named from there, and those that
-            lie elsewhere are no concern of it. Without any, files are named as they were.
+            lie elsewhere are left out. Without any, files are named as they were.
 
     Returns:
         Drafts, oldest source first within a kind. The same messages always give the same drafts.
@@ -304,7 +301,7 @@ def _draft(kind: EntryKind, found: "_Found", session: str) -> Draft:
         made_by=EXTRACTION,
         session=session,
         seq=seq,
-        weight=round(_WEIGHTS[kind] * factor, 3),
+        weight=round(WEIGHTS[kind] * factor, 3),
     )
 
 
@@ -342,7 +339,7 @@ def _decisions(reading: Reading) -> Iterator[_Found]:
         _, answered, answer = fact.text.partition(ANSWERED)
         told = len(answer.split()) >= _SAYS_SOMETHING
         if told if answered else sounds_decided(fact.text) and _REASON.search(fact.text):
-            yield fact.text, _source(fact), 1.2 if answered else 1.0
+            yield fact.text, int(fact.source.removeprefix("#") or 0), 1.2 if answered else 1.0
 
 
 def _commands(reading: Reading) -> Iterator[_Found]:
@@ -372,11 +369,6 @@ def _inside(path: str, folders: Sequence[str]) -> str:
         return path
     names = (path.removeprefix(f"{folder.rstrip('/')}/") for folder in folders)
     return next((name for name in names if name != path), "")
-
-
-def _source(fact: Fact) -> int:
-    """Log number of the message a fact comes from."""
-    return int(fact.source.removeprefix("#") or 0)
 
 
 _FINDERS: tuple[tuple[EntryKind, Callable[[Reading], Iterator[_Found]]], ...] = (
