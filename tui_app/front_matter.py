@@ -3,10 +3,12 @@
 Only what such files use of YAML is read: names with a text behind them, on a line, in quotes, or as a block.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _FENCE = "---"
+_QUOTED = re.compile(r"(?s)\".*\"|'.*'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,5 @@ def _values(lines: list[str]) -> dict[str, str]:
             found[name] = [] if rest.strip() in ("|", ">", "|-", ">-", "|+", ">+") else [rest.strip()]
         elif inside and name and line.strip():
             found[name].append(line.strip())
-    return {key: _plain(" ".join(filter(None, words))) for key, words in found.items()}
-
-
-def _plain(text: str) -> str:
-    for quote in ('"', "'"):
-        if len(text) > 1 and text.startswith(quote) and text.endswith(quote):
-            return text[1:-1]
-    return text
+    values = {key: " ".join(filter(None, words)) for key, words in found.items()}
+    return {key: text[1:-1] if _QUOTED.fullmatch(text) else text for key, text in values.items()}

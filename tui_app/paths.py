@@ -100,14 +100,9 @@ class Paths:
             OSError: if a folder cannot be created, or belongs to somebody else.
         """
         for folder in (self.config, self.data, self.state, self.cache, self.sessions_dir):
-            _make_private(folder)
-
-
-def _make_private(folder: Path) -> None:
-    """Create a folder with missing parents, private all the way; tighten one that is too open."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        # exist_ok: another process that starts at the same moment may be faster.
-        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-    if folder.stat().st_mode & 0o077:
-        folder.chmod(PRIVATE_FOLDER)
+            missing = [path for path in (folder, *folder.parents) if not path.exists()]
+            for path in reversed(missing):
+                # exist_ok: another process that starts at the same moment may be faster.
+                path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+            if folder.stat().st_mode & 0o077:
+                folder.chmod(PRIVATE_FOLDER)

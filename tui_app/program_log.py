@@ -31,9 +31,13 @@ class ProgramLog(logging.Handler):
         from tui_app.context.secrets import mask_secrets
 
         with suppress(OSError, ValueError, TypeError):
-            stream = self._opened()
-            stream.write(f"{mask_secrets(self.format(record))}\n")
-            stream.flush()
+            if self._stream is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                full = self._path.exists() and self._path.stat().st_size > _LIMIT
+                file = open_file(self._path, O_WRONLY | O_CREAT | O_APPEND | (O_TRUNC if full else 0), 0o600)
+                self._stream = fdopen(file, "a", encoding="utf-8", errors="backslashreplace")
+            self._stream.write(f"{mask_secrets(self.format(record))}\n")
+            self._stream.flush()
 
     def close(self) -> None:
         """Close the file, if it was ever opened."""
@@ -42,14 +46,6 @@ class ProgramLog(logging.Handler):
                 self._stream.close()
             self._stream = None
         super().close()
-
-    def _opened(self) -> TextIO:
-        if self._stream is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            full = self._path.exists() and self._path.stat().st_size > _LIMIT
-            file = open_file(self._path, O_WRONLY | O_CREAT | O_APPEND | (O_TRUNC if full else 0), 0o600)
-            self._stream = fdopen(file, "a", encoding="utf-8", errors="backslashreplace")
-        return self._stream
 
 
 @contextmanager

@@ -17,20 +17,14 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(sign if _is_shown(sign) else _written_out(sign) for sign in text)
-
-
-def _is_shown(sign: str) -> bool:
-    if sign == " ":
-        return True
-    hidden = unicodedata.category(sign).startswith(("C", "Z")) or UNSEEN.match(sign)
-    return sign.isprintable() and not hidden
-
-
-def _written_out(sign: str) -> str:
-    if sign == "\t":
-        return "    "
-    return sign.encode("unicode_escape", "surrogatepass").decode("ascii")
+    shown: list[str] = []
+    for sign in text.replace("\t", "    "):
+        hidden = unicodedata.category(sign).startswith(("C", "Z")) or UNSEEN.match(sign)
+        if sign == " " or (sign.isprintable() and not hidden):
+            shown.append(sign)
+        else:
+            shown.append(sign.encode("unicode_escape", "surrogatepass").decode("ascii"))
+    return "".join(shown)
 
 
 # Foreign text without what a terminal would act on, for files, prompts and the log.

@@ -305,11 +305,11 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
 def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | None]:
     """Window, and prices for a million tokens in and out, as pydantic-ai's price data know them."""
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
+    # Some providers are cheaper at night (UTC): the list names the price of the day, whenever it is read.
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     for provider in priced_as(prefix):
         try:
-            found = genai_prices.calc_price(
-                usage, model, provider_id=provider, genai_request_timestamp=_noon()
-            )
+            found = genai_prices.calc_price(usage, model, provider_id=provider, genai_request_timestamp=noon)
         except LookupError:
             continue
         prices = float(found.input_price * 1_000), float(found.output_price * 1_000)
@@ -330,11 +330,6 @@ def _dollars(amount: float) -> str:
 
 def _source(window: int | None, source: str) -> str:
     return source if window else "default"
-
-
-def _noon() -> datetime:
-    """Some providers are cheaper at night (UTC): the list names the price of the day, whenever it is read."""
-    return datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
 
 
 # The models of a conversation: built when first used, with the window their server lists.
@@ -372,7 +367,8 @@ class ModelShelf:
         building = self._building.get(name)
         if building is None:
             building = self._building[name] = asyncio.create_task(self._build(name), name=f"model {name}")
-            building.add_done_callback(_seen)
+            # The outcome is fetched also when nobody waits any more, or asyncio would complain about it.
+            building.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(building)
 
     def built(self, name: str) -> Model | None:
@@ -417,9 +413,3 @@ def why_unavailable(error: Exception, *, model: str) -> Error:
         return describe_error(error, model=model)
     kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
     return Error(kind=kind, message=str(error), hint="Choose another model with /model.")
-
-
-def _seen(building: "asyncio.Task[Model]") -> None:
-    """Fetch the outcome also when nobody waits any more, so that asyncio does not complain about it."""
-    if not building.cancelled():
-        building.exception()

@@ -118,20 +118,14 @@ def read_instructions(folder: Path) -> tuple[InstructionFile, ...]:
             if read is not None and text and all(text != each.text for each in found):
                 note = f"cut to {FILE_CHARS:,} characters" if read.cut else ""
                 found.append(InstructionFile(path, text, note))
-    return _fitted(found)
-
-
-def _fitted(files: Sequence[InstructionFile]) -> tuple[InstructionFile, ...]:
-    left, kept = ALL_CHARS, list[InstructionFile]()
-    for file in reversed(files):
+    left = ALL_CHARS
+    for at, file in reversed(list(enumerate(found))):
         if file.text and left <= 0:
-            kept.append(replace(file, text="", note="left out: the others are long enough"))
+            found[at] = replace(file, text="", note="left out: the others are long enough")
         elif len(file.text) > left:
-            kept.append(replace(file, text=file.text[:left], note=f"cut to {left:,} characters"))
-        else:
-            kept.append(file)
+            found[at] = replace(file, text=file.text[:left], note=f"cut to {left:,} characters")
         left -= len(file.text)
-    return tuple(reversed(kept))
+    return tuple(found)
 
 
 def instructions_text(files: Sequence[InstructionFile]) -> str:

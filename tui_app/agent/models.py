@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import json
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -77,17 +78,13 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     if known.url:
         make = anthropic_provider if prefix == providers.ANTHROPIC else openai_provider
         return make(env.get(known.url_variable) or known.url, env.get(known.keys[0], ""))
-    return without_retries(_keyed(prefix, env) or infer_provider(prefix))
-
-
-def _keyed(prefix: str, env: Mapping[str, str]) -> Provider[Any] | None:
-    """A provider whose key stands elsewhere than in the process environment, which has no say then."""
     names = providers.required_keys(prefix)
     key = next((env[name] for name in names if env.get(name)), "")
     if not key or any(os.environ.get(name) == key for name in names):
-        return None
+        return without_retries(infer_provider(prefix))
+    # The key is not that of the process environment, which has no say then.
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
-    return maker(api_key=key)
+    return without_retries(maker(api_key=key))
 
 
 def openai_provider(base_url: str, key: str) -> Provider[Any]:
@@ -155,13 +152,6 @@ def gguf_model(path: Path) -> Model[Any]:
     """
     if find_spec("xllamacpp") is None:
         raise NoLlama(f"Model files need llama.cpp. To install it: {install_command('local')}")
-    _look_at(path)
-    key = secrets.token_urlsafe(24)
-    server = _start(path, key)
-    return _model(path.stem, server, key)
-
-
-def _look_at(path: Path) -> None:
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
@@ -169,6 +159,17 @@ def _look_at(path: Path) -> None:
         raise UnusableFile(f"The model file {path} cannot be read ({error.strerror}).") from error
     if magic != _MAGIC:
         raise UnusableFile(f"{path} is no GGUF model file.")
+    key = secrets.token_urlsafe(24)
+    server = _start(path, key)
+    from pydantic_ai.models.openai import OpenAIChatModel
+
+    class LoadedFile(OpenAIChatModel):
+        """Keeps the server for as long as the model is used; it stops with it."""
+
+        loaded = server
+
+    provider: Provider[Any] = compatible_provider(providers.GGUF, f"{server.listening_address}/v1", key)
+    return LoadedFile(path.stem, provider=provider)
 
 
 def _start(path: Path, key: str) -> Any:
@@ -190,19 +191,6 @@ def _start(path: Path, key: str) -> Any:
         return xllamacpp.Server(params)
     except RuntimeError as error:
         raise UnusableFile(f"llama.cpp cannot run {path}: it is damaged, or memory is short.") from error
-
-
-def _model(name: str, server: Any, key: str) -> Model[Any]:
-    from pydantic_ai.models.openai import OpenAIChatModel
-
-    provider: Provider[Any] = compatible_provider(providers.GGUF, f"{server.listening_address}/v1", key)
-
-    class LoadedFile(OpenAIChatModel):
-        """Keeps the server for as long as the model is used; it stops with it."""
-
-        loaded = server
-
-    return LoadedFile(name, provider=provider)
 
 
 # The terminal belongs to the program: what the library beneath it would say of itself is left out.
@@ -309,7 +297,8 @@ async def ask_listing(
     base = base_url.rstrip("/")
     try:
         async with asyncio.timeout(timeout_s), _client(base, headers) as client:
-            items = _items(await _listed(client, f"{base}{'' if _versioned(base) else '/v1'}/models"))
+            versioned = re.fullmatch(r"v\d.*", base.rsplit("/", 1)[-1], re.DOTALL)
+            items = _items(await _listed(client, f"{base}{'' if versioned else '/v1'}/models"))
             if not items:
                 raise NoListing("lists no models")
             real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
@@ -319,7 +308,8 @@ async def ask_listing(
         raise NoAnswer(base) from error
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise NoListing("cannot be asked for its models") from error
-    return [LocalModel(_id(item), real[_id(item)] or _ceiling(item)) for item in items if _id(item)]
+    ceilings = {_id(item): _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train") for item in items}
+    return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
 
 
 def is_loopback(url: str) -> bool:
@@ -426,15 +416,6 @@ def _meta(item: Mapping[str, Any], key: str) -> int | None:
     return _number(meta, (key,)) if isinstance(meta, dict) else None
 
 
-def _ceiling(item: Mapping[str, Any]) -> int | None:
-    return _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train")
-
-
-def _versioned(base: str) -> bool:
-    last = base.rsplit("/", 1)[-1]
-    return last[:1] == "v" and last[1:2].isdigit()
-
-
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
 
 
@@ -466,7 +447,12 @@ def build_model(
     if name == providers.OFFLINE_MODEL:
         return OfflineModel()
     if prefix == providers.GGUF and rest:
-        return _file_model(from_home(rest))
+        try:
+            return gguf_model(from_home(rest))
+        except NoLlama as error:
+            raise ModelNotReady(str(error)) from error
+        except UnusableFile as error:
+            raise UnknownModel(str(error)) from error
     if prefix in endpoints and rest:
         return _endpoint_model(endpoints[prefix], rest, env)
     local = providers.provider_of(prefix)
@@ -474,15 +460,6 @@ def build_model(
         # An address that moves a local server somewhere else is read by pydantic-ai itself.
         return _compatible(prefix, local_base_url(local.port), "", rest, None)
     return _vendor_model(name, prefix, env, endpoints)
-
-
-def _file_model(path: Path) -> Model[Any]:
-    try:
-        return gguf_model(path)
-    except NoLlama as error:
-        raise ModelNotReady(str(error)) from error
-    except UnusableFile as error:
-        raise UnknownModel(str(error)) from error
 
 
 def known_window(model: Model[Any]) -> int | None:
@@ -524,8 +501,13 @@ async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None
     host = urlsplit(url).hostname or ""
     if provider is None or not host or host.endswith(providers.SILENT_HOSTS):
         return None
+    headers: dict[str, str] = {}
+    client = provider.client
+    if isinstance(client, _Keyed) and isinstance(client.api_key, str):
+        # The headers that OpenAI's and Anthropic's protocols carry a key in.
+        headers = {"Authorization": f"Bearer {client.api_key}", "x-api-key": client.api_key}
     try:
-        models = await ask_listing(url, headers=_credentials(provider.client), timeout_s=timeout_s)
+        models = await ask_listing(url, headers=headers, timeout_s=timeout_s)
     except NoListing:
         return None
     named = [each.window for each in models if each.id == model.model_name]
@@ -539,20 +521,19 @@ class _Keyed(Protocol):
     api_key: str | None
 
 
-def _credentials(client: object) -> dict[str, str]:
-    """The headers that OpenAI's and Anthropic's protocols carry a key in."""
-    if not isinstance(client, _Keyed) or not isinstance(client.api_key, str):
-        return {}
-    return {"Authorization": f"Bearer {client.api_key}", "x-api-key": client.api_key}
-
-
 def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> Model[Any]:
     key = env.get(endpoint.key_env, "") if endpoint.key_env else ""
     if endpoint.key_env and not key:
         raise ModelNotReady(
             f"The endpoint {endpoint.name} needs a key in {endpoint.key_env}, which is not set."
         )
-    profile = _profile(endpoint)
+    # What the user has set about the models of a server; None leaves all to what is known.
+    own = PricedProfile()
+    if endpoint.window:
+        own["context_window"] = endpoint.window
+    if endpoint.price_in is not None and endpoint.price_out is not None:
+        own["price_in"], own["price_out"] = endpoint.price_in, endpoint.price_out
+    profile = own or None
     match endpoint.protocol:
         case providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel
@@ -578,16 +559,6 @@ def _compatible(name: str, base_url: str, key: str, model: str, profile: ModelPr
     return OpenAIChatModel(model, provider=provider, profile=profile)
 
 
-def _profile(endpoint: Endpoint) -> ModelProfile | None:
-    """What a person has set about the models of a server; None leaves all to what is known."""
-    profile = PricedProfile()
-    if endpoint.window:
-        profile["context_window"] = endpoint.window
-    if endpoint.price_in is not None and endpoint.price_out is not None:
-        profile["price_in"], profile["price_out"] = endpoint.price_in, endpoint.price_out
-    return profile or None
-
-
 def _vendor_model(
     name: str, prefix: str, env: Mapping[str, str], endpoints: Mapping[str, Endpoint]
 ) -> Model[Any]:
@@ -601,14 +572,10 @@ def _vendor_model(
     except ImportError as error:
         raise ModelNotReady(f"{name} needs a Python package that is not installed: {error}") from error
     except (UserError, ValueError) as error:
-        if _known_prefix(prefix):
+        known = {each.partition(":")[0] for each in known_model_names()}
+        if prefix in known or providers.provider_of(prefix).any_model:
             raise ModelNotReady(f"{name} is not ready: {' '.join(str(error).split())}") from error
         raise UnknownModel(_unknown(name, endpoints)) from error
-
-
-def _known_prefix(prefix: str) -> bool:
-    known = {each.partition(":")[0] for each in known_model_names()}
-    return prefix in known or providers.provider_of(prefix).any_model
 
 
 def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
@@ -617,16 +584,12 @@ def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
     return f"There is no model {name!r:.200}.{hint}"
 
 
-def _rank(name: str) -> int:
-    """Whoever makes a model comes before a gateway to it."""
-    prefix = name.partition(":")[0]
-    ranked = [known for known in providers.PROVIDERS if providers.required_keys(known)]
-    return ranked.index(prefix) if prefix in ranked else len(ranked)
-
-
 def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequence[str]:
     """Names of existing models that look most like ``name``, best first, at most three."""
-    vendors = sorted((each for each in known_model_names() if ":" in each), key=_rank)
+    # Whoever makes a model comes before a gateway to it.
+    ranks = {each: at for at, each in enumerate(filter(providers.required_keys, providers.PROVIDERS))}
+    vendors = [each for each in known_model_names() if ":" in each]
+    vendors.sort(key=lambda each: ranks.get(each.partition(":")[0], len(ranks)))
     names = [providers.OFFLINE_MODEL, *(f"{endpoint}:" for endpoint in endpoints), *vendors]
     provider = name.rstrip(":")
     begun = [each for each in names if provider and each.startswith(f"{provider}:")]

@@ -72,8 +72,16 @@ class IgnoreRule:
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
     """Read the rules of a ``.gitignore`` as git documents them; unusable lines are left out."""
-    rules = (_ignore_rule(line) for line in text.splitlines()[:2000])
-    return tuple(rule for rule in rules if rule is not None)
+    rules: list[IgnoreRule] = []
+    for line in map(str.rstrip, text.splitlines()[:2000]):
+        negated = line.startswith("!")
+        body = line[1:] if negated or line.startswith("\\") else line
+        anchored = "/" in body.rstrip("/")
+        pattern = compile_path(body if anchored else f"**/{body}")
+        if line.startswith("#") or all(segment is _ANY_DEPTH for segment in pattern.segments):
+            continue
+        rules.append(IgnoreRule(pattern, negated, body.endswith("/")))
+    return tuple(rules)
 
 
 def verdict(rules: Sequence[IgnoreRule], parts: Sequence[str], folder: bool) -> bool | None:
@@ -82,19 +90,6 @@ def verdict(rules: Sequence[IgnoreRule], parts: Sequence[str], folder: bool) -> 
         if (folder or not rule.folders_only) and rule.pattern.matches(parts):
             return not rule.negated
     return None
-
-
-def _ignore_rule(line: str) -> IgnoreRule | None:
-    line = line.rstrip()
-    if not line or line.startswith("#"):
-        return None
-    negated = line.startswith("!")
-    body = line[1:] if negated or line.startswith("\\") else line
-    anchored = "/" in body.rstrip("/")
-    pattern = compile_path(body if anchored else f"**/{body}")
-    if not pattern.segments or all(segment is _ANY_DEPTH for segment in pattern.segments):
-        return None
-    return IgnoreRule(pattern, negated, body.endswith("/"))
 
 
 @lru_cache(maxsize=512)

@@ -84,7 +84,13 @@ class Gate:
             return True
         if is_loopback(self.host):
             return is_loopback(name)
-        return is_any(self.host) and (is_loopback(name) or _is_address(name))
+        if not is_any(self.host):
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return is_loopback(name)
+        return True
 
 
 def new_token() -> str:
@@ -108,14 +114,6 @@ def is_any(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _same(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 
 from aiohttp import web
-from aiohttp.typedefs import Handler, Middleware
+from aiohttp.typedefs import Handler
 from textual_serve.server import Server
 
 from tui_app.web.access import Answer, Gate
@@ -107,7 +107,9 @@ def build(gate: Gate, command: str) -> web.Application:
     screens = Server(command, host=gate.host, port=gate.port, title="Plimsoll")
 
     async def index(request: web.Request) -> web.Response:
-        text = page(request.headers["Host"], _font_size(request.query.get("fontsize", "")))
+        wanted = request.query.get("fontsize", "")
+        size = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else _USUAL_SIZE
+        text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE)
         return web.Response(text=text, content_type="text/html")
 
     async def style(_request: web.Request) -> web.Response:
@@ -116,8 +118,22 @@ def build(gate: Gate, command: str) -> web.Application:
     async def script(_request: web.Request) -> web.Response:
         return web.Response(text=SCRIPT, content_type="text/javascript")
 
-    application = web.Application(middlewares=[_guard(gate)])
-    application.on_response_prepare.append(_protect)
+    async def protect(_request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.update(SAFETY)
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        answer = gate.judge(request.headers, request.query, request.cookies)
+        if answer is Answer.SIGN_IN:
+            inside = web.Response(status=302, headers={"Location": "/"})
+            inside.set_cookie(gate.cookie, gate.token, max_age=COOKIE_S, httponly=True, samesite="Lax")
+            return inside
+        if answer is Answer.SERVE:
+            return await handler(request)
+        return web.Response(status=403, text=REFUSALS[answer])
+
+    application = web.Application(middlewares=[guard])
+    application.on_response_prepare.append(protect)
     application.add_routes(
         [
             web.get("/", index),
@@ -150,27 +166,3 @@ async def serve(gate: Gate, command: str, ready: Callable[[], None]) -> None:
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()
-
-
-def _guard(gate: Gate) -> Middleware:
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        answer = gate.judge(request.headers, request.query, request.cookies)
-        if answer is Answer.SIGN_IN:
-            inside = web.Response(status=302, headers={"Location": "/"})
-            inside.set_cookie(gate.cookie, gate.token, max_age=COOKIE_S, httponly=True, samesite="Lax")
-            return inside
-        if answer is Answer.SERVE:
-            return await handler(request)
-        return web.Response(status=403, text=REFUSALS[answer])
-
-    return guard
-
-
-async def _protect(_request: web.Request, response: web.StreamResponse) -> None:
-    response.headers.update(SAFETY)
-
-
-def _font_size(wanted: str) -> int:
-    size = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else _USUAL_SIZE
-    return size if size in FONT_SIZES else _USUAL_SIZE

@@ -134,7 +134,15 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
     looks = action.looks or any(rule.ruling == "looks" and fits(rule, action) for rule in known)
     if read_only and not looks:
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
-    said = [_verdict(rule, how) for rule in known if (how := _fit(rule, action)) != "no"]
+    said: list[Verdict] = []
+    for rule in known:
+        if (how := _fit(rule, action)) == "surely":
+            said.append(Verdict(rule.ruling, rule.text, rule.text))
+        elif how == "perhaps":
+            # What may be denied, and may be something else, is for the user to say.
+            denied = rule.ruling == "deny"
+            ruling: Ruling = "ask" if denied else rule.ruling
+            said.append(Verdict(ruling, f"{rule.text}, {PERHAPS}", rule.text, firm=denied))
     for ruling in RULINGS:
         if ruling == "allow" and action.guarded:
             break
@@ -151,14 +159,6 @@ def fits(rule: ApprovalRule, action: Action) -> bool:
     return _fit(rule, action) != "no"
 
 
-def _verdict(rule: ApprovalRule, how: Found) -> Verdict:
-    """What one rule says. What may be denied, and may be something else, is for a person to say."""
-    because = rule.text if how == "surely" else f"{rule.text}, {PERHAPS}"
-    if rule.ruling == "deny" and how == "perhaps":
-        return Verdict("ask", because, rule.text, firm=True)
-    return Verdict(rule.ruling, because, rule.text)
-
-
 def _fit(rule: ApprovalRule, action: Action) -> Found:
     narrow = rule.ruling == "allow"
     tools = (action.tool,) if narrow else (action.tool, *action.like)
@@ -170,31 +170,23 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
     if not rule.pattern:
         # All commands, whatever a shell makes of them, are allowed by their name alone.
         return "surely"
-    return _pattern_allows(rule.pattern, action) if narrow else _pattern_concerns(rule.pattern, action)
-
-
-def _pattern_allows(pattern: str, action: Action) -> Found:
     match action.kind:
+        case "file" if narrow:
+            parts = PurePosixPath(action.subject).parts
+            return _sure(any(each.matches(parts) for each in _compiled(rule.pattern)))
         case "file":
-            return _sure(_path_fits(pattern, action.subject))
+            names = (action.subject, *action.spelled)
+            return _sure(any(_path_concerns(rule.pattern, each) for each in names))
+        case "command" if narrow:
+            return _sure(begins_with(action.subject, rule.pattern))
         case "command":
-            return _sure(begins_with(action.subject, pattern))
+            return find_in(action.subject, rule.pattern)
         case "address":
-            return _sure(_host_fits(pattern, action.subject))
+            host = _host(action.subject)
+            return _sure(bool(host) and fnmatchcase(host, plain_host(rule.pattern)))
         case "other":
-            return "no"
-
-
-def _pattern_concerns(pattern: str, action: Action) -> Found:
-    match action.kind:
-        case "file":
-            return _sure(any(_path_concerns(pattern, each) for each in (action.subject, *action.spelled)))
-        case "command":
-            return find_in(action.subject, pattern)
-        case "address":
-            return _sure(_host_fits(pattern, action.subject))
-        case "other":
-            return _sure(fnmatchcase(action.subject.casefold(), pattern.casefold()))
+            like = fnmatchcase(action.subject.casefold(), rule.pattern.casefold())
+            return _sure(like and not narrow)
 
 
 def _sure(fitting: bool) -> Found:
@@ -207,7 +199,8 @@ def proposed_pattern(action: Action) -> str:
         return ""
     match action.kind:
         case "file":
-            return f"{action.tool} {action.subject}" if _is_literal(action.subject) else ""
+            literal = action.subject.isprintable() and not set("*?[]{}") & set(action.subject)
+            return f"{action.tool} {action.subject}" if literal else ""
         case "command":
             words = action.subject.split()
             return (
@@ -218,15 +211,6 @@ def proposed_pattern(action: Action) -> str:
             return f"{action.tool} {host}" if host else ""
         case "other":
             return action.tool
-
-
-def _is_literal(path: str) -> bool:
-    return path.isprintable() and not set("*?[]{}") & set(path)
-
-
-def _path_fits(pattern: str, path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return any(each.matches(parts) for each in _compiled(pattern))
 
 
 def _path_concerns(pattern: str, path: str) -> bool:
@@ -246,11 +230,6 @@ def _plain(path: str) -> str:
 @lru_cache(maxsize=256)  # a search asks about every file it comes across
 def _compiled(pattern: str) -> tuple[PathPattern, ...]:
     return tuple(compile_path(each) for each in expand_braces(pattern))
-
-
-def _host_fits(pattern: str, address: str) -> bool:
-    host = _host(address)
-    return bool(host) and fnmatchcase(host, plain_host(pattern))
 
 
 def _host(address: str) -> str:

@@ -235,7 +235,9 @@ class _Scanner:
             runner = any(each.rsplit("/", 1)[-1] in RUNNERS for each in self._words)
             self.nested.append((plain.replace(ANY_WORD, ANYTHING), runner))
         if not self._target:
-            self._words += [one for each in expand_braces(word) if (one := _literal(_ranges(each)))]
+            # A range in braces, or a list that is too long, is not known.
+            lists = (re.sub(r"\{.*(?:\.\.|,).*\}", ANYTHING, each) for each in expand_braces(word))
+            self._words += filter(None, map(_literal, lists))
         self._target = False
 
     def _end_part(self) -> None:
@@ -244,11 +246,6 @@ class _Scanner:
         if self._words:
             self._parts.append(Part(tuple(self._words), self.runs))
         self._words = []
-
-
-def _ranges(word: str) -> str:
-    """A range in braces, or a list that is too long, is not known."""
-    return re.sub(r"\{.*(?:\.\.|,).*\}", ANYTHING, word)
 
 
 def _literal(word: str) -> str:
@@ -384,17 +381,16 @@ def _read(
     elif _may_be(word, names[at]):
         yield (at + 1, "no"), "perhaps"
     if _is_option(word) or _ASSIGNMENT.fullmatch(word):
-        yield (at, _takes_value(program if not at else "", word)), "surely"
+        takes: Found = "perhaps"
+        if "=" in word or word == "--" or not word.startswith("-"):
+            takes = "no"
+        elif not at and word in _TAKING.get(program, ()):
+            takes = "surely"
+        elif not at and word in _ALONE.get(program, ()):
+            takes = "no"
+        yield (at, takes), "surely"
     elif word[:1] in (ANYTHING, ANY_WORD):
         yield (at, "perhaps"), "perhaps"
-
-
-def _takes_value(program: str, option: str) -> Found:
-    if "=" in option or option == "--" or not option.startswith("-"):
-        return "no"
-    if option in _TAKING.get(program, ()):
-        return "surely"
-    return "no" if option in _ALONE.get(program, ()) else "perhaps"
 
 
 def _has(option: str, words: Sequence[str]) -> Found:

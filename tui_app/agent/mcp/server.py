@@ -26,7 +26,6 @@ from tui_app.tool_specs import TOOLS
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport
-    from pydantic_ai.mcp import MCPToolset
 
 # What an MCP server's program may see of our environment: what it needs to run, and what is named.
 
@@ -119,37 +118,30 @@ class Connection:
     """
 
     def __init__(self, server: McpServer, env: Mapping[str, str], cwd: Path) -> None:
-        self._server = server
-        self._said: TextIO | None = None
-        self.toolset = self._toolset(env, cwd)
-
-    def _toolset(self, env: Mapping[str, str], cwd: Path) -> "MCPToolset[Any]":
+        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
         from pydantic_ai.mcp import MCPToolset
 
-        timeout = self._server.timeout
-        return MCPToolset(
-            self._transport(env, cwd),
-            id=self._server.name,
-            init_timeout=timeout,
-            read_timeout=timeout,
-            tool_error_behavior="failed",
-        )
-
-    def _transport(self, env: Mapping[str, str], cwd: Path) -> "ClientTransport":
-        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-
-        server = self._server
+        self._said: TextIO | None = None
+        transport: ClientTransport
         if server.url:
-            return StreamableHttpTransport(server.url, headers=header_values(server, env))
-        inherited = program_environment(server, env)
-        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
-        return StdioTransport(
-            command=sys.executable,
-            args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
-            env=inherited,
-            cwd=str(cwd / from_home(server.cwd)),
-            keep_alive=False,
-            log_file=self._said,
+            transport = StreamableHttpTransport(server.url, headers=header_values(server, env))
+        else:
+            inherited = program_environment(server, env)
+            self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
+            transport = StdioTransport(
+                command=sys.executable,
+                args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
+                env=inherited,
+                cwd=str(cwd / from_home(server.cwd)),
+                keep_alive=False,
+                log_file=self._said,
+            )
+        self.toolset: MCPToolset[Any] = MCPToolset(
+            transport,
+            id=server.name,
+            init_timeout=server.timeout,
+            read_timeout=server.timeout,
+            tool_error_behavior="failed",
         )
 
     @property
@@ -224,45 +216,36 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
     for each in listed:
         if allowed is not None and each.name not in allowed:
             continue
-        tool = _offered(server, each)
-        if (why := _unusable(tool, tools)) or len(tools) >= MOST_TOOLS:
-            left_out.append(
-                f"{each.name:.80} is left out: {why or f'a server may bring {MOST_TOOLS} tools'}."
-            )
-        else:
-            tools[tool.definition.name] = tool
+        hints, name, schema = each.annotations, prefixed(server, each.name), dict(each.input_schema)
+        why = ""
+        if len(name) > NAME_CHARS:
+            why = f"its name is longer than {NAME_CHARS} characters"
+        elif name in tools:
+            why = f"{tools[name].own_name:.80} has the name {name} already"
+        elif len(json.dumps(schema)) > SCHEMA_CHARS:
+            why = f"its schema is longer than {SCHEMA_CHARS:,} characters"
+        elif len(tools) >= MOST_TOOLS:
+            why = f"a server may bring {MOST_TOOLS} tools"
+        if why:
+            left_out.append(f"{each.name:.80} is left out: {why}.")
+            continue
+        definition = ToolDefinition(
+            name=name,
+            description=(each.description or "")[:DESCRIPTION_CHARS],
+            parameters_json_schema=schema,
+            metadata={
+                "mcp_server": server,
+                "mcp_tool": each.name,
+                "read_only_hint": bool(hints is not None and hints.read_only_hint),
+            },
+        )
+        tools[name] = Offered(server, each.name, definition)
     return Offer(tuple(tools.values()), tuple(left_out))
-
-
-def _offered(server: str, listed: Any) -> Offered:
-    hints = listed.annotations
-    definition = ToolDefinition(
-        name=prefixed(server, listed.name),
-        description=(listed.description or "")[:DESCRIPTION_CHARS],
-        parameters_json_schema=dict(listed.input_schema),
-        metadata={
-            "mcp_server": server,
-            "mcp_tool": listed.name,
-            "read_only_hint": bool(hints is not None and hints.read_only_hint),
-        },
-    )
-    return Offered(server, listed.name, definition)
 
 
 def prefixed(server: str, tool: str) -> str:
     """The name the model calls a tool by."""
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
-
-
-def _unusable(tool: Offered, others: Mapping[str, Offered]) -> str:
-    name = tool.definition.name
-    if len(name) > NAME_CHARS:
-        return f"its name is longer than {NAME_CHARS} characters"
-    if name in others:
-        return f"{others[name].own_name:.80} has the name {name} already"
-    if len(json.dumps(tool.definition.parameters_json_schema)) > SCHEMA_CHARS:
-        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
-    return ""
 
 
 def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[str]]) -> dict[str, Offer]:
@@ -378,7 +361,10 @@ class Server:
             for task in (calling, stopping):
                 task.cancel()
             await asyncio.gather(calling, stopping, return_exceptions=True)
-        raise CallFailed(self._note(self._no_answer()))
+        why = f"did not answer within {self.settings.timeout:g} seconds"
+        if self._stop.is_set():
+            why = "was stopped"
+        raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
     async def _why(self, connection: Connection, error: Exception) -> str:
         """What to tell of a failed call; also finds out whether the program is gone."""
@@ -390,11 +376,6 @@ class Server:
             self._fail(f"In the middle of a call {connection.ended}.")
             return f"The MCP server {self.settings.name} is gone: {connection.ended}."
         return self._note(_sentence(error))
-
-    def _no_answer(self) -> str:
-        if self._stop.is_set():
-            return f"The MCP server {self.settings.name} was stopped."
-        return f"The MCP server {self.settings.name} did not answer within {self.settings.timeout:g} seconds."
 
     def _note(self, text: str) -> str:
         """Keep what went wrong last; the server goes on."""
@@ -409,7 +390,15 @@ class Server:
         except (ClientMissing, MissingVariable) as error:
             self._fail(str(error))
         except Exception as error:  # whatever a foreign program makes the client raise
-            self._fail(self._not_started(error))
+            connection = self._connection
+            why = f"It could not be started: {_sentence(error)}"
+            if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
+                why = f"It did not answer within {self.settings.timeout:g} seconds."
+            elif connection is not None and connection.ended:
+                why = f"It could not be started: {connection.ended}."
+            if connection is not None and connection.said:
+                why += f" It said: {connection.said[-_SERVER_SAID_CHARS:]}"
+            self._fail(why)
         finally:
             self.settled.set()
             if self._connection is not None:
@@ -444,16 +433,6 @@ class Server:
             if not isinstance(entered, BaseException):
                 with suppress(Exception):  # it is going anyway
                     await connection.toolset.__aexit__(None, None, None)
-
-    def _not_started(self, error: Exception) -> str:
-        connection = self._connection
-        said = connection.said if connection is not None else ""
-        told = f" It said: {said[-_SERVER_SAID_CHARS:]}" if said else ""
-        if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
-            return f"It did not answer within {self.settings.timeout:g} seconds.{told}"
-        if connection is not None and connection.ended:
-            return f"It could not be started: {connection.ended}.{told}"
-        return f"It could not be started: {_sentence(error)}{told}"
 
     def _fail(self, why: str) -> None:
         if self._stop.is_set():

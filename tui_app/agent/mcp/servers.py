@@ -16,7 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from tui_app.agent.mcp.server import CallFailed, Offered, Server, without_clashes
-from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.agent.mcp.status import McpStatus, McpTool, ServerState
 from tui_app.files import write_atomic
 from tui_app.settings.mcp import McpServer
 
@@ -170,9 +170,20 @@ class McpServers:
         found = []
         for name, settings in self.defined.items():
             server = self._servers.get(name)
-            status = server.status if server is not None else _before(settings)
+            state: ServerState = "starting" if settings.enabled else "off"
+            status = McpStatus(name=settings.name, where=settings.where, state=state)
+            if server is not None:
+                status = server.status
             if name in kept:
-                tools = tuple(self._tool(tool) for tool in kept[name].tools)
+                tools = tuple(
+                    McpTool(
+                        name=tool.definition.name,
+                        description=tool.definition.description or "",
+                        tokens=self.host.weigh(tool),
+                        claims_read_only=tool.claims_read_only,
+                    )
+                    for tool in kept[name].tools
+                )
                 status = replace(status, tools=tools, left_out=kept[name].left_out)
             found.append(status)
         return tuple(found)
@@ -202,20 +213,6 @@ class McpServers:
         if server.status.state == "ready":
             self.seen.note(server.settings, [tool.definition for tool in server.offer.tools])
         self.host.heard(server.status)
-
-    def _tool(self, tool: Offered) -> McpTool:
-        definition = tool.definition
-        return McpTool(
-            name=definition.name,
-            description=definition.description or "",
-            tokens=self.host.weigh(tool),
-            claims_read_only=tool.claims_read_only,
-        )
-
-
-def _before(settings: McpServer) -> McpStatus:
-    state = "starting" if settings.enabled else "off"
-    return McpStatus(name=settings.name, where=settings.where, state=state)  # type: ignore[arg-type]
 
 
 # The tools of all MCP servers as the agent is given them.

@@ -44,16 +44,6 @@ def _watch(child: "subprocess.Popen[bytes]") -> None:
     _end(1, why)
 
 
-def _feed(target: int) -> None:
-    """Hand our input on until it ends; a server that has closed its own is watched elsewhere."""
-    while data := os.read(0, _CHUNK):
-        try:
-            while data:
-                data = data[os.write(target, data) :]
-        except OSError:
-            continue
-
-
 def main(words: list[str]) -> None:
     """Run a program until it ends or our input does."""
     if os.getpgrp() != os.getpid():
@@ -68,7 +58,12 @@ def main(words: list[str]) -> None:
     assert child.stderr is not None
     threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True).start()
     threading.Thread(target=_watch, args=(child,), daemon=True).start()
-    _feed(child.stdin.fileno())
+    target = child.stdin.fileno()
+    while data := os.read(0, _CHUNK):
+        # A server that has closed its own input is watched elsewhere.
+        with contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(target, data) :]
     child.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE_S)

@@ -33,9 +33,8 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.agent.offline.answer import answer
-from tui_app.agent.offline.steps import Step, next_steps
-from tui_app.agent.offline.turn import Turn, read_turn, understand
+from tui_app.agent.offline.answer import answer, next_steps
+from tui_app.agent.offline.turn import read_turn, understand
 from tui_app.providers import OFFLINE, OFFLINE_MODEL
 from tui_app.settings import OFFLINE_WINDOW
 
@@ -52,15 +51,11 @@ def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParam
     texts = [text for message in messages for part in message.parts for text in _texts(part)]
     texts += [part.content for part in parameters.instruction_parts or []]
     if parameters.instruction_parts is None:
-        texts += _instructions(messages)
+        requests = [message for message in messages if isinstance(message, ModelRequest)]
+        texts += [requests[-1].instructions or ""] if requests else []
     for tool in parameters.function_tools:
         texts += [tool.name, tool.description or "", json.dumps(tool.parameters_json_schema)]
     return sum(text_tokens(text) for text in texts)
-
-
-def _instructions(messages: Sequence[ModelMessage]) -> list[str]:
-    requests = [message for message in messages if isinstance(message, ModelRequest)]
-    return [requests[-1].instructions] if requests and requests[-1].instructions else []
 
 
 def _texts(part: ModelRequestPart | ModelResponsePart) -> Iterator[str]:
@@ -233,14 +228,14 @@ def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     turn = read_turn(messages)
     question = understand(turn.question, turn.attached)
     steps = next_steps(question, turn, tools)
-    if steps:
-        return [ToolCallPart(step.tool, step.args, _call_id(turn, at, step)) for at, step in enumerate(steps)]
-    return [TextPart(answer(question, turn))]
-
-
-def _call_id(turn: Turn, at: int, step: Step) -> str:
-    seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at, step.tool, step.args])
-    return f"offline_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
+    if not steps:
+        return [TextPart(answer(question, turn))]
+    calls: list[ModelResponsePart] = []
+    for at, step in enumerate(steps):
+        seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at, step.tool, step.args])
+        id = f"offline_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
+        calls.append(ToolCallPart(step.tool, step.args, id))
+    return calls
 
 
 def _written(parts: Sequence[ModelResponsePart]) -> int:

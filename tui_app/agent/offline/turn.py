@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal
 
 from pydantic_ai.messages import (
@@ -67,26 +66,31 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
 
     Summaries and system prompts are never taken for the question, wherever they stand.
     """
-    at, prompt = _latest_prompt(messages)
+    prompts = (
+        (at, part)
+        for at, message in reversed(list(enumerate(messages)))
+        if isinstance(message, ModelRequest)
+        for part in reversed(message.parts)
+        if isinstance(part, UserPromptPart) and _text(part).strip()
+    )
+    at, prompt = next(prompts, (-1, None))
     since = messages[at + 1 :]
+    said = (
+        part.content
+        for message in messages
+        if isinstance(message, ModelResponse)
+        for part in message.parts
+        if isinstance(part, TextPart)
+    )
+    items = prompt.content if prompt and not isinstance(prompt.content, str) else ()
     return Turn(
         question=_text(prompt) if prompt else "",
         asked_at=prompt.timestamp.isoformat() if prompt else "",
         found=tuple(_found(since)),
         rounds=sum(isinstance(message, ModelResponse) for message in since),
-        introduced=any(_says(message, INTRODUCTION) for message in messages),
-        attached=_attached(prompt) if prompt else (),
+        introduced=any(INTRODUCTION in text for text in said),
+        attached=tuple(dict.fromkeys(name for item in items if (name := file_name(item)))),
     )
-
-
-def _latest_prompt(messages: Sequence[ModelMessage]) -> tuple[int, UserPromptPart | None]:
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if isinstance(message, ModelRequest):
-            for part in reversed(message.parts):
-                if isinstance(part, UserPromptPart) and _text(part).strip():
-                    return index, part
-    return -1, None
 
 
 def _text(part: UserPromptPart) -> str:
@@ -95,11 +99,6 @@ def _text(part: UserPromptPart) -> str:
     said = (item for item in part.content if not file_name(item))
     texts = (item.content if isinstance(item, TextContent) else item for item in said)
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _attached(part: UserPromptPart) -> tuple[str, ...]:
-    items = () if isinstance(part.content, str) else part.content
-    return tuple(dict.fromkeys(name for item in items if (name := file_name(item))))
 
 
 def _found(messages: Sequence[ModelMessage]) -> list[Found]:
@@ -122,12 +121,6 @@ def _args(call: ToolCallPart) -> dict[str, Any]:
         return call.args_as_dict()
     except ValueError:
         return {}
-
-
-def _says(message: ModelMessage, sentence: str) -> bool:
-    return isinstance(message, ModelResponse) and any(
-        isinstance(part, TextPart) and sentence in part.content for part in message.parts
-    )
 
 
 # Which files a prompt names, and which of its words only look as if they did.
@@ -204,6 +197,7 @@ _READ_CHARS = 4_000
 """Characters of a prompt that are looked at: half from its start, half from its end."""
 _COMMAND_CHARS = 300
 
+_POLITE = re.compile(r"^(?:please|can you|could you|now)[, ]+", re.IGNORECASE)
 _QUOTED_PATH = r'@"[^"\n]+"'
 _LIST = re.compile(
     r"(?:ls|dir|(?:list|show|which|what)(?: me)?(?: all| the| are the| project)*"
@@ -288,7 +282,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
     order = _order(prompt)
     if order is not None:
         return order
-    command = _polite(prompt)
+    command = _POLITE.sub("", prompt.strip().rstrip(".?! "))
     direct = _command(command, attached) if len(command) <= _COMMAND_CHARS and "\n" not in command else None
     if direct is not None and not (direct.kind == "search" and attached):
         return direct
@@ -307,7 +301,11 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
 
 def term_pattern(term: str) -> str:
     """A regular expression for a term that also meets its other word forms."""
-    escaped = re.escape(_stem(term)).replace(r"\-", "-").replace(r"\ ", " ")
+    stem = term
+    if not _names_code(term) and " " not in term:
+        endings = (end for end in _SUFFIXES if term.endswith(end) and len(term) - len(end) >= 4)
+        stem = term.removesuffix(next(endings, ""))
+    escaped = re.escape(stem).replace(r"\-", "-").replace(r"\ ", " ")
     return rf"\b{escaped}\b" if len(term) <= 3 else escaped
 
 
@@ -357,11 +355,6 @@ def _names_file(match: re.Match[str], attached: Collection[str]) -> bool:
     )
 
 
-def _polite(prompt: str) -> str:
-    text = prompt.strip().rstrip(".?! ")
-    return re.sub(r"^(?:please|can you|could you|now)[, ]+", "", text, flags=re.IGNORECASE)
-
-
 def _terms(text: str) -> tuple[str, ...]:
     quoted = [one or two for one, two in _QUOTED.findall(text)]
     words = [word.strip("./\\-") for word in _WORD.findall(_QUOTED.sub(" ", text))]
@@ -376,15 +369,6 @@ def _terms(text: str) -> tuple[str, ...]:
 
 def _names_code(word: str) -> bool:
     return bool(re.search(r"[_./\d]|[a-z][A-Z]", word))
-
-
-def _stem(term: str) -> str:
-    if _names_code(term) or " " in term:
-        return term
-    for suffix in _SUFFIXES:
-        if term.endswith(suffix) and len(term) - len(suffix) >= 4:
-            return term.removesuffix(suffix)
-    return term
 
 
 # Lines that the tools brought back, ranked by how well they fit the words of a question.
@@ -413,7 +397,17 @@ class Passage:
 def passages(found: Iterable[Found]) -> list[Passage]:
     """Collect every line that ``grep`` and ``read_file`` showed, each once, in file order."""
     known: dict[tuple[str, int], Passage] = {}
-    for passage in chain.from_iterable(map(_lines_of, found)):
+    shown: list[tuple[str, re.Match[str]]] = []
+    for each in found:
+        if each.ok and each.tool == READ_FILE.name:
+            path = each.arg("path").removeprefix("./")
+            shown += [(path, match) for match in _NUMBERED.finditer(each.text)]
+        elif each.ok and each.tool == GREP.name:
+            shown += [(match["path"], match) for match in _HIT.finditer(each.text)]
+    for path, match in shown:
+        text = match["text"]
+        whole = not text.endswith(CUT_MARK)
+        passage = Passage(path, int(match["line"]), text.removesuffix(CUT_MARK), whole)
         place = (passage.path, passage.line)
         if place not in known or passage.whole:
             known[place] = passage
@@ -426,35 +420,15 @@ def ranked(candidates: Sequence[Passage], terms: Sequence[str]) -> list[Passage]
     counts = [[len(pattern.findall(each.text)) for pattern in patterns] for each in candidates]
     lengths = [max(1, len(each.text.split())) for each in candidates]
     average = sum(lengths) / max(1, len(lengths))
-    rarity = [_rarity(len(candidates), sum(1 for row in counts if row[at])) for at in range(len(patterns))]
-    scores = [
-        sum(weight * _weight(count, length, average) for weight, count in zip(rarity, row, strict=True))
-        * (_DEFINITION_BONUS if _DEFINES.match(each.text) else 1.0)
-        for each, row, length in zip(candidates, counts, lengths, strict=True)
-    ]
+    holding = [sum(1 for row in counts if row[at]) for at in range(len(patterns))]
+    rarity = [math.log(1.0 + (len(candidates) - lines + 0.5) / (lines + 0.5)) for lines in holding]
+    scores: list[float] = []
+    for each, row, length in zip(candidates, counts, lengths, strict=True):
+        damping = _K1 * (1.0 - _B + _B * length / average)
+        score = sum(
+            weight * (count * (_K1 + 1.0) / (count + damping))
+            for weight, count in zip(rarity, row, strict=True)
+        )
+        scores.append(score * (_DEFINITION_BONUS if _DEFINES.match(each.text) else 1.0))
     order = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
     return [candidates[at] for at in order if scores[at] > 0.0]
-
-
-def _rarity(lines: int, holding: int) -> float:
-    return math.log(1.0 + (lines - holding + 0.5) / (holding + 0.5))
-
-
-def _weight(count: int, length: int, average: float) -> float:
-    return count * (_K1 + 1.0) / (count + _K1 * (1.0 - _B + _B * length / average))
-
-
-def _lines_of(found: Found) -> list[Passage]:
-    if not found.ok:
-        return []
-    if found.tool == READ_FILE.name:
-        path = found.arg("path").removeprefix("./")
-        return [_passage(path, match) for match in _NUMBERED.finditer(found.text)]
-    if found.tool == GREP.name:
-        return [_passage(match["path"], match) for match in _HIT.finditer(found.text)]
-    return []
-
-
-def _passage(path: str, match: re.Match[str]) -> Passage:
-    text = match["text"]
-    return Passage(path, int(match["line"]), text.removesuffix(CUT_MARK), not text.endswith(CUT_MARK))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import Listener, NotStarted, Pipes, start_group
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -49,13 +49,9 @@ class Output:
         if head:
             self._head.append(head)
             self._head_size += len(head)
-        if rest:
-            self._keep_tail(rest[-TAIL_CHARS:])
-        return text
-
-    def _keep_tail(self, text: str) -> None:
-        self._tail.append(text)
-        self._tail_size += len(text)
+        if rest := rest[-TAIL_CHARS:]:
+            self._tail.append(rest)
+            self._tail_size += len(rest)
         while self._tail_size > TAIL_CHARS:
             over = self._tail_size - TAIL_CHARS
             first = self._tail.popleft()
@@ -63,6 +59,7 @@ class Output:
             self._tail_size -= len(first) - len(kept)
             if kept:
                 self._tail.appendleft(kept)
+        return text
 
     def text(self) -> str:
         """All that is kept, as a person would have read it in a terminal that shows no colours."""
@@ -159,7 +156,19 @@ class ProcessRunner:
             CommandStopped: if this was cancelled; the group is ended then.
         """
         started = monotonic()
-        group, cancelled = await self._started(words, heard)
+        try:
+            group, cancelled = await start_group(
+                lambda: _Listening(heard),
+                words,
+                cwd=self.cwd,
+                env=self.env,
+                # One pipe for both, so that they stay in the order in which they were written.
+                pipes=Pipes(stderr=subprocess.STDOUT),
+            )
+        except NotStarted as error:
+            if error.cancelled:
+                raise asyncio.CancelledError from error
+            raise
         timed_out = False
         try:
             if not cancelled:
@@ -178,23 +187,6 @@ class ProcessRunner:
             raise CommandStopped(output.text())
         code = None if timed_out else group.transport.get_returncode()
         return Ended(output.text(), code, monotonic() - started, timed_out)
-
-    async def _started(
-        self, words: Sequence[str], heard: Callable[[str], None]
-    ) -> tuple[ProcessGroup[_Listening], bool]:
-        try:
-            return await start_group(
-                lambda: _Listening(heard),
-                words,
-                cwd=self.cwd,
-                env=self.env,
-                # One pipe for both, so that they stay in the order in which they were written.
-                pipes=Pipes(stderr=subprocess.STDOUT),
-            )
-        except NotStarted as error:
-            if error.cancelled:
-                raise asyncio.CancelledError from error
-            raise
 
 
 # When a blocking tool has to give up: the turn was cancelled, or it took too long.

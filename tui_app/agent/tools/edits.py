@@ -66,24 +66,18 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
         raise ToolProblem("old_text and new_text are the same; nothing would change.")
     count = text.count(old)
     if count == 1 or (count and every):
-        return Edited(_put(text, ends, _exactly(text, old, new)), count, "exact")
+        changes = [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
+        return Edited(_put(text, ends, changes), count, "exact")
     if count:
+        places = itertools.islice(re.finditer(f"(?={re.escape(old)})", text), _PLACES)
+        lines = ", ".join(str(_line_at(text, found.start())) for found in places)
         raise ToolProblem(
-            f"old_text stands {count} times, at lines {_lines_of(text, old)}; "
+            f"old_text stands {count} times, at lines {lines}; "
             "give more lines around the one that is meant, or set every."
         )
     if every:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
     return Edited(_put(text, ends, [_loosely(text, old, new)]), 1, "white space")
-
-
-def _exactly(text: str, old: str, new: str) -> list[_Change]:
-    changes: list[_Change] = []
-    at = text.find(old)
-    while at >= 0:
-        changes.append((at, at + len(old), new))
-        at = text.find(old, at + len(old))
-    return changes
 
 
 def _put(text: str, ends: Sequence[str], changes: Sequence[_Change]) -> str:
@@ -196,20 +190,18 @@ def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, s
                 f"Near line {_line_at(text, begin)} the lines are indented otherwise than in old_text; "
                 "give them exactly as they are."
             )
-    return begin, "\n".join(_deeper(line, given, there) for line in new.split("\n"))
+    lines = new.split("\n")
+    for at, line in enumerate(lines):
+        if line.strip():
+            indent = _shifted(_indent(line), given, there)
+            if indent is None:
+                raise ToolProblem("new_text is indented less than old_text; give old_text exactly as it is.")
+            lines[at] = indent + line.lstrip(" \t")
+    return begin, "\n".join(lines)
 
 
 def _shifted(indent: str, given: str, there: str) -> str | None:
     return there + indent[len(given) :] if indent.startswith(given) else None
-
-
-def _deeper(line: str, given: str, there: str) -> str:
-    if not line.strip():
-        return line
-    indent = _shifted(_indent(line), given, there)
-    if indent is None:
-        raise ToolProblem("new_text is indented less than old_text; give old_text exactly as it is.")
-    return indent + line.lstrip(" \t")
 
 
 def nearest(text: str, old: str) -> str:
@@ -260,14 +252,6 @@ def _line_at(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-def _lines_of(text: str, piece: str) -> str:
-    numbers: list[str] = []
-    at = -1
-    while len(numbers) < _PLACES and (at := text.find(piece, at + 1)) >= 0:
-        numbers.append(str(_line_at(text, at)))
-    return ", ".join(numbers)
-
-
 # A change of a file as a unified diff, in bounded time and size.
 
 _COMPARED_LINES = 6_000
@@ -281,7 +265,12 @@ def diff_of(before: str | None, after: str, path: str) -> str:
     old, new = (before or "").splitlines(), after.splitlines()
     prefix = 0
     if len(old) + len(new) > _COMPARED_LINES:
-        old, new, prefix = _without_equal_ends(old, new)
+        shorter, suffix = min(len(old), len(new)), 0
+        while prefix < shorter and old[prefix] == new[prefix]:
+            prefix += 1
+        while suffix < shorter - prefix and old[-1 - suffix] == new[-1 - suffix]:
+            suffix += 1
+        old, new = old[prefix : len(old) - suffix], new[prefix : len(new) - suffix]
     if len(old) + len(new) > _COMPARED_LINES:
         rows = [f"[{len(old):,} lines from line {prefix + 1} on are replaced by {len(new):,}]"]
         rows += [f"+{line}" for line in new]
@@ -290,7 +279,17 @@ def diff_of(before: str | None, after: str, path: str) -> str:
         rows = list(unified_diff(old, new, start, f"b/{path}", lineterm=""))
         if prefix:
             rows.insert(2, f"[line numbers count from line {prefix + 1}]")
-    return _bounded(rows)
+    shown: list[str] = []
+    room = DIFF_CHARS
+    for row in rows[:DIFF_LINES]:
+        room -= len(row) + 1
+        if room < 0:
+            break
+        shown.append(row)
+    if left := len(rows) - len(shown):
+        verb = "is" if left == 1 else "are"
+        shown.append(f"[{count(left, 'more line')} of this change {verb} not shown]")
+    return "\n".join(shown)
 
 
 def counts_of(diff: str) -> str:
@@ -299,31 +298,6 @@ def counts_of(diff: str) -> str:
     added = sum(row.startswith("+") for row in rows)
     removed = sum(row.startswith("-") for row in rows)
     return f"+{added} -{removed}"
-
-
-def _without_equal_ends(old: list[str], new: list[str]) -> tuple[list[str], list[str], int]:
-    prefix = 0
-    while prefix < min(len(old), len(new)) and old[prefix] == new[prefix]:
-        prefix += 1
-    suffix = 0
-    while suffix < min(len(old), len(new)) - prefix and old[-1 - suffix] == new[-1 - suffix]:
-        suffix += 1
-    return old[prefix : len(old) - suffix], new[prefix : len(new) - suffix], prefix
-
-
-def _bounded(rows: list[str]) -> str:
-    shown: list[str] = []
-    room = DIFF_CHARS
-    for row in rows[:DIFF_LINES]:
-        room -= len(row) + 1
-        if room < 0:
-            break
-        shown.append(row)
-    if len(shown) < len(rows):
-        left = len(rows) - len(shown)
-        verb = "is" if left == 1 else "are"
-        shown.append(f"[{count(left, 'more line')} of this change {verb} not shown]")
-    return "\n".join(shown)
 
 
 # Changing files: planned first, so that it can be shown, then carried out as planned or not at all.

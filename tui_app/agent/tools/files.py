@@ -15,6 +15,7 @@ from tui_app.agent.path_patterns import IgnoreRule, compile_path, expand_braces,
 from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.tool_results.results import byte_count
+from tui_app.tool_specs import GLOB
 
 # Reading text files line by line in bounded memory, whatever the file holds.
 
@@ -148,23 +149,20 @@ def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if not shown(entry) or _ignored(Path(entry.path), is_folder, rules):
+                path = Path(entry.path)
+                said = (
+                    verdict(level.rules, path.relative_to(level.folder).parts, is_folder)
+                    for level in reversed(rules)
+                )
+                if not shown(entry) or next((each for each in said if each is not None), False):
                     continue
                 if is_folder:
-                    folders.append(Path(entry.path))
+                    folders.append(path)
                 elif entry.is_file(follow_symlinks=False):
-                    files.append(Path(entry.path))
+                    files.append(path)
     except OSError:
         return files, folders  # unreadable or just deleted: the rest of the tree still counts
     return files, folders
-
-
-def _ignored(path: Path, is_folder: bool, levels: tuple[_Rules, ...]) -> bool:
-    for level in reversed(levels):
-        found = verdict(level.rules, path.relative_to(level.folder).parts, is_folder)
-        if found is not None:
-            return found
-    return False
 
 
 def _own_rules(folder: Path) -> tuple[_Rules, ...]:
@@ -376,13 +374,13 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
     try:
         with os.scandir(folder) as found:
             listed = (each for each in found if shown(each) and Path(each.path) not in ws.hidden)
-            present = sorted(listed, key=_folders_first)
+            present = sorted(listed, key=lambda each: (not each.is_dir(follow_symlinks=False), each.name))
     except OSError as error:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
     entries = [each for each in present if shows(Path(each.path))]
     rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
     if len(entries) > MAX_ENTRIES:
-        rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with glob]")
+        rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with {GLOB.name}]")
     if withheld := len(present) - len(entries):
         rows.append(f"[{WITHHELD.format(withheld)}]")
     return "\n".join(rows) if rows else f"[{ws.display(folder)} holds nothing to show]"
@@ -436,10 +434,6 @@ def _split_base(ws: Workspace, pattern: str) -> tuple[Path, str]:
     base = ws.folder(f"/{start}" if pattern.startswith("/") else start or ".")
     rest = parts[len(fixed) :]
     return base, "/".join(rest if fixed or len(rest) > 1 else ["**", *rest])
-
-
-def _folders_first(entry: os.DirEntry[str]) -> tuple[bool, str]:
-    return (not entry.is_dir(follow_symlinks=False), entry.name)
 
 
 def _row(entry: os.DirEntry[str]) -> str:

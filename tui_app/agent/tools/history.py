@@ -48,8 +48,14 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
     Returns:
         The page, with one row at least; None if the message ends before it.
     """
-    source = _lines(text)
-    first, skip = _place(source, max(1, start), max(0, offset))
+    source = text.split("\n")
+    if len(source) > 1 and not source[-1]:
+        # As lines are counted everywhere: a line break at the end opens no further one.
+        source.pop()
+    first, skip = max(1, start), max(0, offset)
+    while first <= len(source) and skip > len(source[first - 1]):
+        skip -= len(source[first - 1]) + 1
+        first += 1
     if first > len(source):
         return None
     rows: list[str] = []
@@ -62,7 +68,10 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
         if rows and (full or len(rows) >= min(lines, PAGE_LINES)):
             following = (number, 0)
             break
-        fits = line if size <= room else _beginning(line, room - len(prefix))
+        fits = line
+        if size > room:
+            fits = line[: room - len(prefix)]
+            fits = fits[: cut_bytes(fits, Kept(len(fits), 0), room - len(prefix)).head]
         rows.append(f"{prefix}{fits}")
         room, last = room - size, number
         if len(fits) < len(line):
@@ -70,28 +79,6 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
             break
     whole = (first, skip) == (1, 0) and following is None
     return Page(rows, first, last, len(source), following, whole)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines as they are counted everywhere: a line break at the end opens no further one."""
-    lines = text.split("\n")
-    if len(lines) > 1 and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _place(lines: list[str], start: int, offset: int) -> tuple[int, int]:
-    """Where to begin; an offset beyond the end of its line counts on in the next one."""
-    while start <= len(lines) and offset > len(lines[start - 1]):
-        offset -= len(lines[start - 1]) + 1
-        start += 1
-    return start, offset
-
-
-def _beginning(line: str, size: int) -> str:
-    """As much of a line as fits so many bytes."""
-    piece = line[:size]
-    return piece[: cut_bytes(piece, Kept(len(piece), 0), size).head]
 
 
 HIT_CHARS = 600
@@ -152,11 +139,24 @@ def search_history(
         hit = history.fetch(int(handle.group(1)))
         if hit is None:
             return f"[the conversation has no message {query.strip():.20}]"
-        return _message(hit, start, lines, offset)
+        page = page_of(hit.text, start, lines, offset)
+        head = f"#{hit.seq} {hit.role}:"
+        if page is None:
+            return f"[#{hit.seq} ends before line {start}, character {offset}; start=1 gives its beginning]"
+        if page.whole:
+            return f"{head}\n{hit.text}"
+        title = f"{head} lines {page.first}-{page.last} of {page.total}"
+        return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
     hits = history.search(query, min(max(1, limit), 50))
     if not hits:
         return f"[nothing in the conversation fits {query!r:.200}]"
-    return "\n\n".join(_listed(hit) for hit in hits)
+    shown: list[str] = []
+    for hit in hits:
+        text = " ".join(hit.text[: HIT_CHARS * 2].split())
+        more = len(text) > HIT_CHARS or len(hit.text) > HIT_CHARS * 2
+        place = f"[line {hit.line} of {hit.lines}] " if hit.line else ""
+        shown.append(f"#{hit.seq} {hit.role}: {place}{text[:HIT_CHARS]}{' …' if more else ''}")
+    return "\n\n".join(shown)
 
 
 def names_message(history: HistorySearch, path: str) -> bool:
@@ -187,17 +187,6 @@ def _named(history: HistorySearch, path: str) -> HistoryHit | None:
     return history.fetch(int(handle.group(1))) if handle and path.strip().startswith("#") else None
 
 
-def _message(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
-    page = page_of(hit.text, start, lines, offset)
-    head = f"#{hit.seq} {hit.role}:"
-    if page is None:
-        return f"[#{hit.seq} ends before line {start}, character {offset}; start=1 gives its beginning]"
-    if page.whole:
-        return f"{head}\n{hit.text}"
-    title = f"{head} lines {page.first}-{page.last} of {page.total}"
-    return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
-
-
 def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
     """How to read on; in the middle of a line only the search tool can begin."""
     if page.next is None:
@@ -206,10 +195,3 @@ def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
     if offset:
         return [f'[read on with {SEARCH_HISTORY.name}(query="#{hit.seq}", start={line}, offset={offset})]']
     return [f'[more lines follow, {page.total} in all; read on with {tool}="#{hit.seq}", start={line})]']
-
-
-def _listed(hit: HistoryHit) -> str:
-    text = " ".join(hit.text[: HIT_CHARS * 2].split())
-    more = len(text) > HIT_CHARS or len(hit.text) > HIT_CHARS * 2
-    place = f"[line {hit.line} of {hit.lines}] " if hit.line else ""
-    return f"#{hit.seq} {hit.role}: {place}{text[:HIT_CHARS]}{' …' if more else ''}"

@@ -82,14 +82,12 @@ class Looking:
         except ToolProblem:
             # The tool says why; a rule about all of it, or about this very name, is heard before.
             shown = path
-        return _action(tool, ctx, shown, self._spelled(path, shown), like)
-
-    def _spelled(self, path: str, shown: str) -> tuple[str, ...]:
-        """The name that was given, as seen from the workspace; rules say nothing of folders around that."""
+        # As seen from the workspace: rules say nothing of the folders around it.
         given = PurePosixPath(path)
         if given.is_relative_to(self.workspace.root):
             given = given.relative_to(self.workspace.root)
-        return () if given.is_absolute() or str(given) == shown else (str(given),)
+        spelled = () if given.is_absolute() or str(given) == shown else (str(given),)
+        return _action(tool, ctx, shown, spelled, like)
 
 
 def _name(ctx: RunContext[Any]) -> str:
@@ -371,7 +369,9 @@ class FileTools:
                 await on_thread(lambda: check_unchanged(self.workspace, change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
                 await on_thread(lambda: carry_out(self.workspace, change))
-        shown = _clipped(change.diff) if change.before is not None else ""
+        shown = change.diff if change.before is not None else ""
+        if len(shown) > _RESULT_DIFF:
+            shown = f"{shown[:_RESULT_DIFF]}\n[the rest of the diff is left out]"
         return f"{change.shown}: {change.note}\n{shown}".rstrip()
 
 
@@ -416,7 +416,11 @@ class CommandTool:
         """
         call = ctx.tool_call_id or ""
         with told():
-            words, note = _program(command)
+            if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
+                raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
+            words, note = plain_words(command), "without a shell"
+            if words is None:
+                words, note = (SHELL, "-c", command), "through a shell"
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
             action = Action(
                 tool=ctx.tool_name or RUN_COMMAND.name,
@@ -434,19 +438,6 @@ class CommandTool:
                 self.cut_short[call] = stopped.printed
                 raise
             return command_result(ended, limit)
-
-
-def _program(command: str) -> tuple[tuple[str, ...], str]:
-    """The words to start, and in words how.
-
-    Raises:
-        ToolProblem: if it is no command line.
-    """
-    if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
-        raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
-    if (words := plain_words(command)) is not None:
-        return words, "without a shell"
-    return (SHELL, "-c", command), "through a shell"
 
 
 def command_result(ended: Ended, limit_s: float) -> str:
@@ -485,12 +476,6 @@ async def on_thread(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([working])
         raise
-
-
-def _clipped(diff: str) -> str:
-    if len(diff) <= _RESULT_DIFF:
-        return diff
-    return f"{diff[:_RESULT_DIFF]}\n[the rest of the diff is left out]"
 
 
 # The plan and the todo list of a session, which the model keeps for itself and every compaction carries.

@@ -9,7 +9,7 @@ import codecs
 import re
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
@@ -187,19 +187,16 @@ def is_public(address: str) -> bool:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
         return False
+    found: list[IPv4Address | IPv6Address] = [ip]
+    if isinstance(ip, IPv6Address):
+        # Addresses of the old kind written as one of the new: where what is sent there may come out.
+        found += filter(None, (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())))
+        if any(ip in network for network in _OLD_AT_THE_END):
+            found.append(IPv4Address(int(ip) & 0xFFFFFFFF))
     return all(
         each.is_global and not each.is_multicast and not any(each in network for network in _LOCAL)
-        for each in (ip, *_embedded(ip))
+        for each in found
     )
-
-
-def _embedded(ip: IPv4Address | IPv6Address) -> Iterator[IPv4Address]:
-    """Addresses of the old kind written as one of the new: where what is sent there may come out."""
-    if isinstance(ip, IPv4Address):
-        return
-    yield from (each for each in (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())) if each is not None)
-    if any(ip in network for network in _OLD_AT_THE_END):
-        yield IPv4Address(int(ip) & 0xFFFFFFFF)
 
 
 MAX_BYTES = 2_000_000
@@ -208,6 +205,7 @@ MAX_REDIRECTS = 5
 LONGEST_URL = 8_000
 """Characters."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_ACCEPT = "text/html, text/*, application/json;q=0.9"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
 _NOT_OF_PAGES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 """Codecs that Python counts among those of texts."""
@@ -259,10 +257,19 @@ class WebTool:
                 if parts.hostname != home:
                     raise ToolProblem(f"It leads to another host: fetch {url:.500} if that is what you want.")
                 address = await self._address(parts)
-                async with client.stream("GET", _pinned(parts, address), **_as_named(parts)) as answer:
+                pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
+                # The server, and the check of its certificate, are told the name that was asked for.
+                headers, named = {"Host": parts.netloc, "Accept": _ACCEPT}, {"sni_hostname": parts.hostname}
+                async with client.stream("GET", pinned, headers=headers, extensions=named) as answer:
                     if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
                         return await _text(url, answer)
-                    url = _led_to(url, answer.headers["location"])
+                    location = answer.headers["location"]
+                try:
+                    url = urljoin(url, location)
+                except ValueError as error:
+                    raise ToolProblem(
+                        f"{url:.200} leads to {location!r:.200}, which is no address."
+                    ) from error
         raise ToolProblem(f"{url:.200} leads on more than {MAX_REDIRECTS} times.")
 
     async def _address(self, parts: SplitResult) -> str:
@@ -307,28 +314,9 @@ def _parts(url: str) -> SplitResult:
     return parts._replace(netloc=_netloc(host, port))
 
 
-def _led_to(url: str, location: str) -> str:
-    try:
-        return urljoin(url, location)
-    except ValueError as error:
-        raise ToolProblem(f"{url:.200} leads to {location!r:.200}, which is no address.") from error
-
-
 def _netloc(host: str, port: int | None) -> str:
     host = f"[{host}]" if ":" in host else host
     return f"{host}:{port}" if port else host
-
-
-def _pinned(parts: SplitResult, address: str) -> str:
-    return parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
-
-
-def _as_named(parts: SplitResult) -> dict[str, Any]:
-    """What tells the server, and its certificate's check, the name that was asked for."""
-    return {
-        "headers": {"Host": parts.netloc, "Accept": "text/html, text/*, application/json;q=0.9"},
-        "extensions": {"sni_hostname": parts.hostname},
-    }
 
 
 async def _text(url: str, answer: httpx2.Response) -> str:
@@ -341,17 +329,13 @@ async def _text(url: str, answer: httpx2.Response) -> str:
         data += piece[: MAX_BYTES - len(data)]
         if cut := len(data) >= MAX_BYTES:
             break
-    text = _decoded(bytes(data), answer)
+    text = data.decode("utf-8", "replace")
+    # As the server says, or as UTF-8 where it names nothing that texts are written in.
+    with suppress(LookupError, ValueError):
+        name = answer.charset_encoding or "utf-8"
+        if codecs.lookup(name).name not in _NOT_OF_PAGES:
+            text = data.decode(name, "replace")
     # Off the loop: an interruption and the limit of time come through meanwhile.
     text = await asyncio.to_thread(text_of_html if "html" in kind else readable, text)
     note = f"\n[only the first {MAX_BYTES:,} bytes were read]" if cut else ""
     return f"{url} answered {answer.status_code}\n\n{text}{note}"
-
-
-def _decoded(data: bytes, answer: httpx2.Response) -> str:
-    """Read bytes as the server says, or as UTF-8 where it names nothing that texts are written in."""
-    with suppress(LookupError, ValueError):
-        name = answer.charset_encoding or "utf-8"
-        if codecs.lookup(name).name not in _NOT_OF_PAGES:
-            return data.decode(name, "replace")
-    return data.decode("utf-8", "replace")

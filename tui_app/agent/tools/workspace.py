@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
-from tui_app.tool_specs import READ_FILE
+from tui_app.tool_specs import GLOB, LS, READ_FILE
 
 _KERNEL_TREES = (Path("/proc"), Path("/sys"), Path("/dev"))
 """Never files in the sense of a project, even when the workspace is ``/``."""
@@ -50,7 +50,10 @@ class Workspace:
             ToolProblem: if it is no usable path at all.
         """
         try:
-            real = self._located(path).resolve()
+            given = Path(path or ".")
+            own = given.is_absolute() or not given.parts or os.path.lexists(self.root / given.parts[0])
+            extra = next((each for each in self._extra if not own and each.name == given.parts[0]), None)
+            real = (self.root / given if extra is None else extra.joinpath(*given.parts[1:])).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
         inside = any(real.is_relative_to(folder) for folder in (self.root, *self._extra))
@@ -96,9 +99,9 @@ class Workspace:
         real = self.resolve(path)
         mode = _mode(real)
         if mode is None:
-            raise ToolProblem(f"There is no file {path!r:.200}; find its name with glob or ls.")
+            raise ToolProblem(f"There is no file {path!r:.200}; find its name with {GLOB.name} or {LS.name}.")
         if S_ISDIR(mode):
-            raise ToolProblem(f"{path!r:.200} is a folder; list it with ls.")
+            raise ToolProblem(f"{path!r:.200} is a folder; list it with {LS.name}.")
         if not S_ISREG(mode):
             raise ToolProblem(f"{path!r:.200} is not a regular file and is not read.")
         return real
@@ -112,19 +115,10 @@ class Workspace:
         real = self.resolve(path)
         mode = _mode(real)
         if mode is None:
-            raise ToolProblem(f"There is no folder {path!r:.200}; list what is there with ls.")
+            raise ToolProblem(f"There is no folder {path!r:.200}; list what is there with {LS.name}.")
         if not S_ISDIR(mode):
             raise ToolProblem(f"{path!r:.200} is not a folder; read it with {READ_FILE.name}.")
         return real
-
-    def _located(self, path: str) -> Path:
-        given = Path(path or ".")
-        if given.is_absolute() or not given.parts or os.path.lexists(self.root / given.parts[0]):
-            return self.root / given
-        for folder in self._extra:
-            if given.parts[0] == folder.name:
-                return folder.joinpath(*given.parts[1:])
-        return self.root / given
 
 
 def open_regular(path: Path) -> BinaryIO:
