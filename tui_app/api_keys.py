@@ -19,11 +19,11 @@ SERVICE = "plimsoll"
 
 
 class KeyringTrouble(Exception):
-    """The keyring cannot be used; the text is a sentence for a person and holds no key."""
+    """The keyring cannot be used; the text is a sentence for the user and holds no key."""
 
 
 class Keyring(Protocol):
-    """Where keys are kept between runs. Calls may block, for example until a person has unlocked it."""
+    """Where keys are kept between runs. Calls may block, for example until the user has unlocked it."""
 
     def read(self, name: str) -> str | None:
         """The key of that name; None when there is none."""

@@ -10,7 +10,7 @@ PRIVATE_FOLDER = 0o700
 
 
 def from_home(path: str) -> Path:
-    """A path that a person has written; ``~`` is a home folder, unless nobody has that name."""
+    """Expand ``~`` in a path that the user has written, unless no user has that name."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -22,7 +22,7 @@ class Paths:
     """The folders of one installation, and the files that have a fixed place in them."""
 
     config: Path
-    """What a person edits."""
+    """What the user edits."""
     data: Path
     """What must never be lost: the log of every session and its workspace."""
     state: Path
@@ -85,7 +85,7 @@ class Paths:
 
     @property
     def told_of_tmux_file(self) -> Path:
-        """There once a person was told which keys tmux does not pass on."""
+        """There once the user was told which keys tmux does not pass on."""
         return self.state / "told-of-tmux-keys"
 
     @property
@@ -97,7 +97,7 @@ class Paths:
         """Create the folders that are missing; only their owner may enter any of them.
 
         Raises:
-            OSError: if a folder cannot be created, or belongs to somebody else.
+            OSError: if a folder cannot be created, or belongs to another user.
         """
         for folder in (self.config, self.data, self.state, self.cache, self.sessions_dir):
             missing = [path for path in (folder, *folder.parents) if not path.exists()]

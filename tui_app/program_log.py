@@ -1,4 +1,4 @@
-"""The program's own log file: warnings of every library go there, and never to a person's terminal."""
+"""The program's own log file: warnings of every library go there, and never to the user's terminal."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Text about which a person decides, shown so that nothing in it can hide."""
+"""Text made safe to show: hidden signs written out, terminal sequences dropped, titles cut from it."""
 
 import re
 import unicodedata
@@ -48,7 +48,7 @@ def plain_text(text: str) -> str:
     )
 
 
-# The first line of what somebody said, as the title of a row: the words without the signs of Markdown.
+# The first line of a message, as the title of a row: the words without the signs of Markdown.
 
 _FENCE = re.compile(r"(?:```|~~~)[\w+.#-]*")
 _HEADING = re.compile(r"#{1,6}\s+(?P<words>\S.*?)(?:\s+#+)?")

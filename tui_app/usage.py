@@ -71,7 +71,7 @@ class ContextWindow:
 
     @property
     def stated(self) -> int:
-        """Tokens the model is known to accept: what a person is told."""
+        """Tokens the model is known to accept: what the user sees."""
         return self.announced or self.limit
 
     @property

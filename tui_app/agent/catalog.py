@@ -1,4 +1,4 @@
-"""What there is to choose from: the user's endpoints, local servers, vendors with a key, and offline."""
+"""The list of models: the user's endpoints, local servers, vendors with a key, and offline."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ class ModelChoice:
     name: str
     """What to pass on as the model's name."""
     label: str
-    """The same for a person: the model, then where it runs."""
+    """The same for the user: the model, then where it runs."""
     window: int | None
     """Tokens of one request; None when nobody says."""
     window_source: str
@@ -143,7 +143,7 @@ class ModelChoice:
     needs_key: str = ""
     """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
-    """Dollars for a million tokens in and out, for a person; empty when unknown."""
+    """Dollars for a million tokens in and out, for the user; empty when unknown."""
     price_in: float | None = None
     """US dollars for a million tokens sent; None when unknown."""
     price_out: float | None = None
@@ -343,7 +343,7 @@ class ModelShelf:
     endpoints: Mapping[str, Endpoint]
     limits: Limits
     ready: Mapping[str, Model] = field(default_factory=dict)
-    """Models that somebody else has made, by name."""
+    """Models made elsewhere, by name."""
     _unanswered: set[str] = field(default_factory=set)
     """Names of models whose server did not answer when it was asked last."""
     _models: dict[str, Model] = field(default_factory=dict)
@@ -401,7 +401,7 @@ class ModelShelf:
 
 
 def why_unavailable(error: Exception, *, model: str) -> Error:
-    """Say for a person why a model could not be built.
+    """Word why a model could not be built.
 
     Args:
         error: What building it raised.

@@ -47,11 +47,11 @@ _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|
 
 
 def describe_error(error: BaseException, *, model: str) -> Error:
-    """Say for a person what went wrong in a turn.
+    """Word what went wrong in a turn.
 
     Args:
         error: What the turn raised.
-        model: Name of the model with its provider, as the person chose it.
+        model: Name of the model with its provider, as the user chose it.
 
     Returns:
         The event to record: the sentence names no class of any library, and keys are masked throughout.
@@ -213,7 +213,7 @@ def _garbled(_error: BaseException, model: str) -> Error:
 
 
 def _no_model(error: BaseException, _model: str) -> Error:
-    """The sentence was made for a person already."""
+    """The sentence was made for the user already."""
     return Error(
         kind="auth" if isinstance(error, ModelNotReady) else "input",
         message=say.plain(str(error)),

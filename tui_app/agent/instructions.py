@@ -96,7 +96,7 @@ class InstructionFile:
     """Relative to the repository's root."""
     text: str = ""
     note: str = ""
-    """What a person should know of it: that it was cut, or why it is not read."""
+    """Shown with it: that it was cut, or why it is not read."""
 
 
 def read_instructions(folder: Path) -> tuple[InstructionFile, ...]:
@@ -165,7 +165,7 @@ class Skill:
     file: Path
     place: Literal["project", "user"]
     root: Path | None = None
-    """Folder that its file must not lead out of; None for the person's own."""
+    """Folder that its file must not lead out of; None for the user's own."""
 
     @property
     def folder(self) -> Path:
@@ -187,7 +187,7 @@ class Skills:
 
 
 def find_skills(folder: Path, config: Path) -> Skills:
-    """Look for skills: those nearest to the working folder win a name, the person's own come last.
+    """Look for skills: those nearest to the working folder win a name, the user's own come last.
 
     Args:
         folder: The working folder.

@@ -123,7 +123,7 @@ def without_retries(provider: Provider[Any]) -> Provider[Any]:
     return provider
 
 
-# A model file of the person's own, run in this process by llama.cpp (the extra ``local``).
+# A model file of the user's own, run in this process by llama.cpp (the extra ``local``).
 
 _QUIET = -1
 """llama.cpp would print to the terminal that the screen is drawn on."""
@@ -131,7 +131,7 @@ _MAGIC = b"GGUF"
 
 
 class UnusableFile(ValueError):
-    """A path leads to no model file that can be run; the text is a sentence for a person."""
+    """A path leads to no model file that can be run; the text is a sentence for the user."""
 
 
 class NoLlama(ValueError):
@@ -215,11 +215,11 @@ _CEILING_KEYS = ("max_context_length", "n_ctx_train")
 
 
 class NoAnswer(Exception):
-    """Nobody answers at an address now; later somebody may. The text is the address."""
+    """An address does not answer now, but may later. The text is the address."""
 
 
 class NoListing(Exception):
-    """A server answers, but lists no models. The text says what it does instead, in words for a person."""
+    """A server answers, but lists no models. The text says what it does instead, in words for the user."""
 
 
 class AccessRefused(NoListing):
@@ -420,7 +420,7 @@ NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
 
 
 class UnknownModel(ValueError):
-    """No model can be made from a name; the text is a sentence for a person."""
+    """No model can be made from a name; the text is a sentence for the user."""
 
 
 class ModelNotReady(UnknownModel):

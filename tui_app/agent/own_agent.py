@@ -1,4 +1,4 @@
-"""An agent of the person's own, named ``module:attribute``: its tools and instructions, our governor."""
+"""An agent of the user's own, named ``module:attribute``: its tools and instructions, our governor."""
 
 import contextlib
 import importlib
@@ -22,7 +22,7 @@ from tui_app.settings import SettingsError
 
 
 class UnusableAgent(SettingsError):
-    """A name leads to no agent; the text is a sentence for a person."""
+    """A name leads to no agent; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _module(name: str, folder: Path) -> Any:
                 f"There is no module {plain(name)} in {folder} or among the packages."
             ) from error
         raise UnusableAgent(f"{plain(name)} cannot be imported: {plain(str(error))}.") from error
-    except (Exception, SystemExit) as error:  # whatever the person's own code raises
+    except (Exception, SystemExit) as error:  # whatever the user's own code raises
         raise UnusableAgent(_failed(f"{plain(name)} cannot be imported", error)) from error
 
 
@@ -135,7 +135,7 @@ def _called(factory: Any, name: str) -> Any:
         raise UnusableAgent(f"{plain(name)} needs arguments ({wanted}), and is called with none.")
     try:
         made = factory()
-    except (Exception, SystemExit) as error:  # whatever the person's own code raises
+    except (Exception, SystemExit) as error:  # whatever the user's own code raises
         raise UnusableAgent(_failed(f"{plain(name)} was called and failed", error)) from error
     if not inspect.isawaitable(made):
         return made

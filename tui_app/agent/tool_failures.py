@@ -61,14 +61,14 @@ def plain(text: str, limit: int = _SENTENCE) -> str:
     """Foreign text as part of a sentence: one line, masked, without class names or control characters.
 
     Args:
-        text: What somebody else has said.
+        text: Text of a provider, a tool or a library.
         limit: Characters it may have.
     """
     return _one_line(_CLASS_NAME.sub("", " ".join(masked(text).split())), limit)
 
 
 def reason(error: BaseException, limit: int = _SENTENCE) -> str:
-    """What somebody else's code has raised, by name and in its own words: one line, masked.
+    """Name an exception with its own words: one line, masked.
 
     Args:
         error: What was raised; of a group with one member, that one.
@@ -296,7 +296,7 @@ class ToolFailures(AbstractCapability[Any]):
         """What the tools that are under way have raised, by the id of the call."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Around all others: hooks of the person's own agent see what was raised, and may deal with it."""
+        """Around all others: hooks of the user's own agent see what was raised, and may deal with it."""
         return CapabilityOrdering(position="outermost")
 
     async def on_tool_execute_error(
@@ -373,7 +373,7 @@ def _failure(tool: str, error: BaseException) -> str:
     return f"The tool {plain(tool)} failed: {reason(error, _MOST_TOLD)}"
 
 
-# What is looked at between the steps of a turn: does the person steer, does the model go in circles.
+# Checks between the steps of a turn: whether the user steers, whether the model goes in circles.
 
 SAME_WARNS = 3
 """The same call with the same result so often in a row: the model is told."""
@@ -408,7 +408,7 @@ class StepWatch(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """End the turn here if the person has asked for that.
+        """End the turn here if the user has asked for that.
 
         Raises:
             Steered: then.

@@ -254,7 +254,7 @@ class ProgramEnded(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Additions:
-    """What each run of an agent of somebody else is given on top of its own."""
+    """What each run of the user's own agent is given on top of its own parts."""
 
     deps: Any = None
     instructions: Sequence[str | Callable[[RunContext[Any]], Awaitable[str]]] = ()
@@ -264,7 +264,7 @@ class Additions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How turns are run, as far as a person has a say."""
+    """Settings of how turns are run."""
 
     thinking: str = "default"
     """How much the model thinks; ``default`` leaves it to the model."""
@@ -349,7 +349,7 @@ class TurnRunner:
             return TurnResult(cancelled=True)
         except Steered:
             return TurnResult()
-        except Exception as error:  # every failure of a turn becomes an error a person reads
+        except Exception as error:  # every failure of a turn becomes an error the user reads
             self.recorder.broken_off()
             return TurnResult(error=error)
         finally:
@@ -401,7 +401,7 @@ GROWTH = 2.0
 LONGEST_S = 30.0
 """No pause of our own is longer."""
 PATIENCE_S = 120.0
-"""A provider that asks for a longer pause is not waited for: a person decides."""
+"""A provider that asks for a longer pause is not waited for: the user decides."""
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """HTTP statuses that may be gone at the next try. 501 and 505 say what will not change."""
 
@@ -423,14 +423,14 @@ def pause_before(
 
     Args:
         error: What the turn raised.
-        told: The same as a person is told it.
+        told: The same as the user is told it.
         attempt: How many tries have failed in a row, from 1.
         rules: How often and how soon.
         jitter: 0 to 1; spreads the clients of one server by up to a quarter of the pause.
 
     Returns:
         Seconds, at least as long as the provider asks for; None where trying again is not worth it, or asks
-        for more patience than is had without a person.
+        for more patience than is had without the user.
     """
     if attempt > rules.retries or not passes(error, told):
         return None

@@ -212,7 +212,7 @@ class EditorAgent:
             raise trouble(SessionNotFound(f"There is no session {opening.session}."))
         try:
             opened = open_session(opening)
-        except Exception as error:  # worded for a person
+        except Exception as error:  # worded for the user
             raise trouble(error) from error
         session = EditorSession(opened, opening, self._client, Updates(opening.cwd))
         self._sessions[session.id] = session

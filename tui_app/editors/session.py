@@ -42,7 +42,7 @@ from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
 
-# Asking a person, through the editor, whether a tool may act.
+# Asking the user, through the editor, whether a tool may act.
 #
 # Only a chosen option allows anything. An editor that answers with an error, with nothing that was offered,
 # or not at all because it has gone, leaves the tool refused, and the events say that nobody could be asked.
@@ -416,7 +416,7 @@ class EditorSession:
                 self._outbox.task_done()
 
 
-# What a person can choose in an editor's menus: the model, and the policy as the session's mode.
+# The editor's menus: the model, and the policy as the session's mode.
 
 MODEL, POLICY = "model", "policy"
 Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
@@ -446,7 +446,7 @@ def options(conversation: Conversation, settings: Settings, models: Sequence[Mod
 
 
 async def usable_models(env: Mapping[str, str], settings: Settings) -> list[ModelChoice]:
-    """The models that can be used now, local servers and the person's own ones among them."""
+    """The models that can be used now, local servers and the user's own ones among them."""
     return await list_models(env=env, endpoints=settings.endpoints)
 
 

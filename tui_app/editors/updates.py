@@ -1,4 +1,4 @@
-"""What an editor is told of each event: the same for a session that goes on and for one that is replayed."""
+"""The updates an editor is sent for each event, in a live session and in a replay."""
 
 import json
 import logging
@@ -102,7 +102,7 @@ class Spending:
         )
 
 
-# Every failure as an error of the protocol, with a sentence that a person can read.
+# Every failure as an error of the protocol, with a sentence that the user can read.
 
 INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002
 _WORDS = MappingProxyType({"ctrl+g": "/compact", "ctrl+l": "the model menu", "/model": "the model menu"})
@@ -303,7 +303,7 @@ class Updates:
     _jobs: set[str] = field(default_factory=set)
 
     def of(self, payload: Payload) -> Sequence[Update]:
-        """What is said of one event; most have nothing to say."""
+        """Build the updates for one event; most need none."""
         self.spending.note(payload)
         match payload:
             case AssistantDelta():

@@ -1,6 +1,6 @@
 """Who may use the served screen: pure decisions over a request's headers.
 
-A page of somebody else can make a browser send requests to this machine, so an address of our own is not
+A foreign page can make a browser send requests to this machine, so an address of our own is not
 enough: the host name must be one we serve (against DNS rebinding), a web socket must come from our own page,
 and everything but the first visit needs the cookie that the token was exchanged for.
 """
@@ -47,7 +47,7 @@ class Gate:
 
     @property
     def address(self) -> str:
-        """What a person opens in the browser."""
+        """Address that the user opens in the browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 

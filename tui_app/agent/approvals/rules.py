@@ -18,7 +18,7 @@ from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 from tui_app.tool_specs import ActionKind
 
-# What a call of a tool would do, as a person is asked about it.
+# What a call of a tool would do.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,11 +107,11 @@ class Verdict:
 
     ruling: Ruling
     because: str
-    """Why, for a person: the rule that decided and how it fits, or what holds where none does."""
+    """Why, for the user: the rule that decided and how it fits, or what holds where none does."""
     rule: str = ""
     """The rule that decided, as it is written; empty where none did."""
     firm: bool = False
-    """Whether nobody but a person may allow it, because it may be what a rule denies."""
+    """Whether nobody but the user may allow it, because it may be what a rule denies."""
 
 
 class Judge(Gate, Protocol):

@@ -274,14 +274,14 @@ _SERVER_SAID_CHARS = 300
 
 
 class CallFailed(Exception):
-    """A call came to nothing. The message is for the model and the person."""
+    """A call came to nothing. The message is for the model and the user."""
 
 
 class Server:
     """Starts a server and keeps it; all methods belong to one event loop.
 
     Args:
-        settings: What the person wrote.
+        settings: What the user wrote.
         env: Our own environment.
         cwd: Folder of the session.
         changed: Called whenever its state has changed.

@@ -226,7 +226,7 @@ _ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(
 class McpTools(AbstractToolset[Any]):
     """Offers what the servers that are ready have. Every call of an MCP tool passes ``call_tool``.
 
-    Whoever lets a person approve calls finds server, tool and the server's own claim in the metadata of the
+    What asks the user about calls finds server, tool and the server's own claim in the metadata of the
     definition: ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is a hint: the server makes it.
     """
 

@@ -42,7 +42,7 @@ class McpStatus:
 
     @property
     def words(self) -> str:
-        """Its state as a person reads it."""
+        """Its state as the user reads it."""
         match self.state:
             case "ready":
                 return f"ready, {count(len(self.tools), 'tool')}"

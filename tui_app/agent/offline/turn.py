@@ -37,7 +37,7 @@ class Found:
     text: str
     ok: bool
     denied: bool = False
-    """Whether a rule or a person said no to it."""
+    """Whether a rule or the user said no to it."""
 
     def arg(self, name: str) -> str:
         """An argument as text; empty when it was not given."""
@@ -276,7 +276,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
     """Sort a prompt into a kind and take from it what its kind needs.
 
     Args:
-        prompt: What the person wrote.
+        prompt: What the user wrote.
         attached: Paths of the files that came with it.
     """
     order = _order(prompt)

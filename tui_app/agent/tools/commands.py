@@ -62,7 +62,7 @@ class Output:
         return text
 
     def text(self) -> str:
-        """All that is kept, as a person would have read it in a terminal that shows no colours."""
+        """All that is kept, as it would look in a terminal that shows no colours."""
         dropped = self.chars - self._head_size - self._tail_size
         mark = f"\n[… {dropped:,} characters left out here …]\n" if dropped else ""
         return readable("".join([*self._head, mark, *self._tail]))
@@ -80,7 +80,7 @@ def readable(text: str) -> str:
 _SHOW_S = 0.1
 """Seconds between two portions of output that are handed on."""
 _PORTION_CHARS = 4_000
-"""Characters handed on at once; of more only the end is of use to somebody who watches."""
+"""Characters handed on at once; of more only the end is of use to whoever watches."""
 
 
 @dataclass(frozen=True, slots=True)

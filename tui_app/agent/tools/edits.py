@@ -302,7 +302,7 @@ def counts_of(diff: str) -> str:
 
 # Changing files: planned first, so that it can be shown, then carried out as planned or not at all.
 #
-# Between plan and deed a person may think for minutes. So the folder is walked anew, from the root down and
+# Between plan and deed the user may think for minutes. So the folder is walked anew, from the root down and
 # without following any link, and a file that is not what the plan saw is left alone.
 
 MAX_BYTES = 4_000_000
@@ -424,7 +424,7 @@ def put_bytes(
 def _replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
     temporary = f".{name[:50]}.{secrets.token_hex(6)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A new file gets the rights that any program of the person would give it.
+    # A new file gets the rights that any program of the user would give it.
     file = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(file, "wb") as stream:

@@ -65,7 +65,7 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[:limit] + CUT_MARK
 
 
-# Walking a workspace the way a person would: without what git ignores and what tools generate.
+# Walking a workspace without what git ignores and what tools generate.
 
 MAX_FILES = 50_000
 """Files one walk looks at; a larger tree is reported as cut."""

@@ -355,7 +355,7 @@ class FileTools:
             # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
             async with self.arriving:
                 real: Path = await on_thread(lambda: self.workspace.writable(path))
-            # Held while a person thinks: the next change of this file is planned on what comes of this one.
+            # Held while the user thinks: the next change of this file is planned on what comes of this one.
             async with self.locks.hold(real):
                 # What the model is told of a change shows what the file held before.
                 looking = Looking(self.workspace, self.gate)

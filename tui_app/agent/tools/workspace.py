@@ -27,7 +27,7 @@ class Workspace:
     """Resolves paths before they are judged, so that ``..``, links and absolute paths cannot get out.
 
     Args:
-        root: The folder the person opened.
+        root: The folder the user opened.
         extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
             yet, and are reached by absolute path, or as ``NAME/...`` unless the root has such an entry.
         closed: The program's own folders. Nothing is written there; below the root nothing is read
