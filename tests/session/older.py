@@ -56,7 +56,8 @@ CREATE TABLE consolidations (
     attempts INTEGER NOT NULL DEFAULT 0, read_until INTEGER NOT NULL DEFAULT 0
 );
 """
-OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "")
+SCHEMA_6 = "ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
+OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6)
 """What each version added to the schema; the third and the fifth only counted anew. Kept here as they were
 released."""
 
@@ -90,7 +91,8 @@ def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, lis
         for number in range(sessions):
             session = f"{number:08x}"
             row = (session, f"Session {number}", "/tmp", "a:b", 1.0, 2.0, 4 if version < 5 else 5, 812)
-            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            columns = "id, title, cwd, model, created, updated, messages, tokens"
+            db.execute(f"INSERT INTO sessions ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
             written[session] = []
             for seq, payload in enumerate(said(number), 1):
                 record = Record(seq=seq, time=float(seq), session=session, data=payload)

@@ -1,5 +1,7 @@
 """What the agent view keeps from event to event says the same as looking through the whole log does."""
 
+import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hypothesis import given
@@ -22,7 +24,7 @@ from tui_app.events import (
     ToolResult,
     ToolTrimmed,
 )
-from tui_app.session.agent_view import AgentView
+from tui_app.session.agent_view import AgentView, plain_items
 from tui_app.session.event_heads import Head
 
 KINDS = (
@@ -123,3 +125,32 @@ def test_an_event_that_is_only_tried_changes_nothing(steps: list[tuple[str, int]
     for compaction in trial.undone:
         trial.apply(Head(seq=2**62 + 1, type=CompactionRedone.TYPE, ref=compaction))
     assert said_by(session.agent, range(len(session.heads) + 1)) == before
+
+
+@given(EVERY, EVERY)
+def test_a_view_that_was_kept_goes_on_as_if_it_had_been_folded(
+    before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> None:
+    session = Long()
+    for step, choice in before:
+        session.play(step, choice)
+    if session.agent.cuts:
+        session.play("user", 1)
+
+    def read(seqs: Collection[int]) -> list[Head]:
+        return [head for head in session.heads if head.seq in set(seqs)]
+
+    groups = {by: json.dumps(plain_items(items)) for by, items in session.agent.groups().items()}
+    kept = AgentView.from_text(session.agent.to_text(), groups, read)
+    assert kept is not None
+    assert kept.to_text() == session.agent.to_text()
+    for step, choice in after:
+        folded = len(session.heads)
+        session.play(step, choice)
+        for head in session.heads[folded:]:
+            kept.apply(head)
+        numbers = range(len(session.heads) + 1)
+        assert said_by(kept, numbers) == said_by(session.agent, numbers)
+    trial = kept.copy()
+    trial.apply(Head(seq=2**62, type=SessionRewind.TYPE, ref=1))
+    assert trial.visible() == []

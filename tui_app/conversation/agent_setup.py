@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,8 @@ class Tooling:
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
         store, session = self.files.history.store, self.files.history.session
-        numbers = [head.seq for head in store.heads(session) if head.type == ApprovalDecided.TYPE]
-        found = (store.record(session, seq) for seq in reversed(numbers[-MOST_DECISIONS:]))
+        newest = islice(store.newest(session, (ApprovalDecided.TYPE,)), MOST_DECISIONS)
+        found = (store.record(session, head.seq) for head in newest)
         return [record for record in found if record is not None]
 
 

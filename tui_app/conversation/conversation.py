@@ -163,7 +163,7 @@ class WorkRunner:
     def _last_prompt(self) -> int:
         """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
         failed: set[int] = set()
-        for head in reversed(list(self.history.store.heads(self.history.session))):
+        for head in self.history.store.newest(self.history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
             if head.type == SessionRewind.TYPE and head.state == "failed":
                 failed.add(head.ref)
             if head.type == UserMessage.TYPE and (

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.event_heads import Head
 from tui_app.session.exports.export import (
     export_jsonl,
@@ -68,7 +67,7 @@ def export_session(
 def agent_messages(store: SessionStore, session: str) -> list[str]:
     """The messages of the agent view as JSON texts, in the order they are sent."""
     forms = _Forms(store, session)
-    texts = [forms.text(head) for head in fold_agent_view(store.heads(session)).visible()]
+    texts = [forms.text(head) for head in store.agent_view(session).visible()]
     return [text for text in texts if text is not None]
 
 
@@ -78,7 +77,7 @@ def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict
     Returns:
         The events, and by log number what the model is shown where that is not the event's own text.
     """
-    forms, heads = _Forms(store, session), fold_agent_view(store.heads(session)).visible()
+    forms, heads = _Forms(store, session), store.agent_view(session).visible()
     groups: dict[int, list[Record]] = {head.seq: [] for head in heads}
     owners: dict[str, int] = {}
     for record, _ in store.records(session):

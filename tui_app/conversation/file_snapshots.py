@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -76,7 +77,7 @@ class FileKeeper:
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
         """What would become of the files that tools changed since a prompt; nothing is changed."""
-        targets = _targets(step for step in self._steps() if step.seq >= to)
+        targets = _targets(self._steps(to))
         return await asyncio.to_thread(lambda: [self._fate(*each) for each in targets])
 
     async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
@@ -91,8 +92,8 @@ class FileKeeper:
 
     def restored_since(self, seq: int) -> list[int]:
         """What has to be taken back of the restorings behind a log number, the newest first."""
-        heads = self.history.store.heads(self.history.session, seq)
-        return standing([head for head in heads if head.type == FilesRestored.TYPE])
+        newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
+        return standing([*takewhile(lambda head: head.seq > seq, newest)][::-1])
 
     async def undo(self, seq: int) -> FilesRestored | None:
         """Take a restoring back: the files hold again what they held in front of it."""
@@ -159,11 +160,11 @@ class FileKeeper:
         with open_regular(real) as stream:
             return stream.read()
 
-    def _steps(self) -> Iterator[_Step]:
+    def _steps(self, first: int) -> Iterator[_Step]:
+        """Changes from a log number on, in order."""
         store, session = self.history.store, self.history.session
-        for head in store.heads(session):
-            if head.type not in (FileChanged.TYPE, FilesRestored.TYPE):
-                continue
+        newest = store.newest(session, (FileChanged.TYPE, FilesRestored.TYPE))
+        for head in [*takewhile(lambda head: head.seq >= first, newest)][::-1]:
             record = store.record(session, head.seq)
             match record.data if record is not None else None:
                 case FileChanged(path=path, before=before, after=after, mode=mode):

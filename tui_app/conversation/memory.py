@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from tui_app.context.message_marks import inbox_message
@@ -77,7 +78,7 @@ class BoardInbox:
         self.history.append(said, message)
 
     def _has_begun(self) -> bool:
-        return any(head.type in CARRYING for head in self.history.view.held())
+        return any(head.type in CARRYING for head in self.history.view.each_held())
 
     def _entries(self, info: SessionInfo) -> tuple[Scope, list[Entry]]:
         scope = session_scope(self.boards, self.database, info, self.cwd)
@@ -135,8 +136,9 @@ class Remembering:
         """Ask for this session to be read, once enough has been said in it."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
             return
-        turns = sum(head.type == UserMessage.TYPE for head in self.history.view.held())
-        if turns >= self.settings.min_turns:
+        prompts = (head for head in self.history.view.each_held() if head.type == UserMessage.TYPE)
+        fewest = self.settings.min_turns
+        if sum(1 for _ in islice(prompts, fewest)) >= fewest:
             try:
                 scope = self._scope()
                 due = Due(

@@ -237,7 +237,7 @@ class Telling:
         if not log:
             return True  # a person's own, made outside of any session
         if log not in known:
-            known[log] = {(head.type, head.ref) for head in self.sessions.heads(log) if head.type in _TYPES}
+            known[log] = {(head.type, head.ref) for head in self.sessions.newest(log, _TYPES)}
         if (payload.TYPE, entry) in known[log]:
             return True
         try:

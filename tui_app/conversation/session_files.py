@@ -107,8 +107,8 @@ class Restoring:
 
     def _tool_output(self, name: str) -> bool:
         store, session = self.history.store, self.history.session
-        for head in store.heads(session):
-            forms = (store.message(session, head.seq) or "") if head.type in STAGES else ""
+        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
+            forms = store.message(session, head.seq) or ""
             if name not in forms:
                 continue
             places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
@@ -211,11 +211,14 @@ class SessionFiles:
                     yield path
         written = [path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)]
         if written:
-            rewrites = (
-                head.seq for head in self.history.store.heads(self.history.session) if head.type in STAGES
-            )
-            recorded = set(_names(self._texts(rewrites)))
-            yield from (path for path in written if path.name not in recorded)
+            # The newest first: hardly any file is older than what is still in view.
+            stray = {path.name: path for path in written}
+            for head in self.history.store.newest(self.history.session, STAGES):
+                for name in _names(self._texts([head.seq])):
+                    stray.pop(name, None)
+                if not stray:
+                    return
+            yield from stray.values()
 
     def missing(self) -> list[str]:
         """Names of the files that are not there: checkpoints, their index, and what the view points to."""

@@ -282,8 +282,10 @@ class SessionHistory:
 
     def load(self) -> None:
         """Fold the log."""
-        for head in self.store.heads(self.session):
-            self.view.apply(head)
+        self.view = self.store.agent_view(self.session)
+        for head in reversed(
+            [*self.store.newest(self.session, (CompactionComplete.TYPE, CheckpointCreated.TYPE))]
+        ):
             self.archive.note(head)
         self._rewritten()
         known = known_of(self.store, self.session)

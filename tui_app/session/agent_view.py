@@ -6,14 +6,15 @@ order that never changes, however often it leaves and returns. An event costs wh
 said before.
 """
 
+import json
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
 from itertools import chain
-from operator import attrgetter
-from typing import Literal, NamedTuple
+from operator import attrgetter, is_
+from typing import Any, Literal, NamedTuple, overload
 
 from tui_app.context.counting.tally import Report, Weighed
 from tui_app.events import (
@@ -44,6 +45,8 @@ Order = tuple[int, ...]
 """Place of a message among all others, as tuples compare. One that was said has its own number; one that is
 put directly behind another has that one's order and, negated, the number of the event that put it there."""
 _order = attrgetter("order")
+_FORMAT = 1
+"""Of a view as text; whoever changes what the fold makes of a log counts on, and older texts are not read."""
 
 
 class ViewItem(NamedTuple):
@@ -53,6 +56,54 @@ class ViewItem(NamedTuple):
     order: Order
     forms: tuple[tuple[int, int], ...] = ()
     """Other forms that stand, the newest last: number of the rewrite and the place in it."""
+
+
+def plain_items(items: Iterable[ViewItem]) -> list[object]:
+    """Messages as JSON has them: most are no more than their number."""
+    return [
+        item.seq if item.order == (item.seq,) and not item.forms else (item.seq, item.order, item.forms)
+        for item in items
+    ]
+
+
+def _items_of(items: Iterable[Any]) -> list[ViewItem]:
+    return [
+        ViewItem(item, (item,))
+        if isinstance(item, int)
+        else ViewItem(item[0], tuple(item[1]), tuple((rewrite, place) for rewrite, place in item[2]))
+        for item in items
+    ]
+
+
+class StoredItems(Sequence[ViewItem]):
+    """Messages that are hidden, as a text that is read when somebody looks at them.
+
+    Args:
+        text: What :meth:`AgentView.groups` made of them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._items: list[ViewItem] | None = None
+
+    @property
+    def _read(self) -> list[ViewItem]:
+        if self._items is None:
+            self._items = _items_of(json.loads(self._text))
+        return self._items
+
+    def __len__(self) -> int:
+        return len(self._read)
+
+    @overload
+    def __getitem__(self, index: int) -> ViewItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ViewItem]: ...
+    def __getitem__(self, index: int | slice) -> ViewItem | list[ViewItem]:
+        return self._read[index]
+
+    def __iter__(self) -> Iterator[ViewItem]:
+        return iter(self._read)
 
 
 @dataclass(slots=True)
@@ -76,6 +127,16 @@ class Reports:
         """The view has another size now."""
         self._counted = None
 
+    def to_plain(self) -> list[Any]:
+        """All of it as JSON has it."""
+        newest = self.newest
+        return [newest.reported, newest.counted, newest.model, self._counted]
+
+    @classmethod
+    def from_plain(cls, plain: Sequence[Any]) -> "Reports":
+        """Make it of that again."""
+        return cls(Report(*plain[:3]), plain[3])
+
 
 def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
     """Whether a log number lies in one of some inclusive ranges."""
@@ -92,16 +153,22 @@ STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
 
 
+Read = Callable[[Collection[int]], Iterable[Head]]
+"""Reads heads by their numbers; what is not in the log is left out."""
+
+
 class Heads(dict[int, Head]):
     """Heads by number: those that were folded, and others of the log, which are read when they are needed.
 
     Args:
-        read: Reads heads by their numbers; what is not in the log is left out.
+        read: Reads others; None where there are none.
+        under: Those of the view that this one is a copy of.
     """
 
-    def __init__(self, read: Callable[[Collection[int]], Iterable[Head]] | None = None) -> None:
+    def __init__(self, read: Read | None = None, under: "Heads | None" = None) -> None:
         super().__init__()
-        self._read = read
+        self._under = under
+        self._read = read if under is None else under.found
         self._forms: dict[tuple[int, int], Head] = {}
 
     def __missing__(self, seq: int) -> Head:
@@ -109,6 +176,13 @@ class Heads(dict[int, Head]):
         if seq not in self:
             raise KeyError(seq)
         return self[seq]
+
+    def read_with(self, read: Read) -> None:
+        """Read others in this way from now on."""
+        if self._under is not None:
+            self._under.read_with(read)
+        else:
+            self._read = read
 
     def want(self, seqs: Iterable[int]) -> None:
         """Read what is not here yet, all at once."""
@@ -278,7 +352,7 @@ class AgentView:
     def copy(self) -> "AgentView":
         """An independent view, to try an event on."""
         parts = {each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "_heads"}
-        return AgentView(**parts, _heads=Heads(self._heads.found))
+        return AgentView(**parts, _heads=Heads(under=self._heads))
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""
@@ -316,11 +390,13 @@ class AgentView:
         self._want(items)
         return [self._said(item.seq) for item in items]
 
+    def each_held(self) -> Iterator[Head]:
+        """The same in no order, the visible ones first, each looked at when it is asked for."""
+        return (self._said(item.seq) for items in self._held() for item in items)
+
     def left_behind(self, cut: int = 0) -> bool:
         """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
-        return any(
-            items and by not in self.compactions and cut in (0, by) for by, items in self._hidden.items()
-        )
+        return any(by not in self.compactions and cut in (0, by) for by in self._hidden)
 
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
@@ -335,6 +411,72 @@ class AgentView:
     def weighed(self) -> list[Weighed]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
+
+    def read_heads_with(self, read: Read) -> None:
+        """Read heads that were not folded in this way from now on."""
+        self._heads.read_with(read)
+
+    def to_text(self) -> str:
+        """The view as JSON, less the messages it hides and the heads, which are in the log.
+
+        A view whose newest cut can be taken back has no such text: it has to be folded from in front of it.
+        """
+        parts = {
+            "format": _FORMAT,
+            "last": self.last,
+            "version": self.version,
+            "compactions": self.compactions,
+            "undone": self.undone,
+            "rewrites": self.rewrites,
+            "restored": sorted(self.restored),
+            "pins": sorted(self.pins),
+            "edits": {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()},
+            "acknowledged": self._acknowledged,
+            "reports": self.reports.to_plain(),
+            "visible": plain_items(self._visible),
+        }
+        return json.dumps(parts, separators=(",", ":"))
+
+    def groups(self) -> dict[int, Sequence[ViewItem]]:
+        """The messages that are hidden, by the event that hides them; one that changes becomes another."""
+        return dict(self._hidden)
+
+    @classmethod
+    def from_text(cls, text: str, groups: Mapping[int, str], read: Read) -> "AgentView | None":
+        """Make a view that was kept.
+
+        Args:
+            text: The view as JSON.
+            groups: The messages that it hides, as JSON, by the event that hides them.
+            read: Reads heads by their numbers.
+
+        Returns:
+            None where it was folded by other rules.
+        """
+        parts = json.loads(text)
+        if parts["format"] != _FORMAT:
+            return None
+        view = cls(
+            last=parts["last"],
+            version=parts["version"],
+            compactions=parts["compactions"],
+            undone=parts["undone"],
+            rewrites=parts["rewrites"],
+            restored={(kind, seq) for kind, seq in parts["restored"]},
+            pins=set(parts["pins"]),
+            reports=Reports.from_plain(parts["reports"]),
+            _heads=Heads(read),
+            _visible=_items_of(parts["visible"]),
+            _hidden={by: StoredItems(group) for by, group in groups.items()},
+            _acknowledged={int(seq): said for seq, said in parts["acknowledged"].items()},
+        )
+        for compaction, edits in parts["edits"].items():
+            done = view._heads[int(compaction)]
+            words = (view._heads[edit] for edit in edits)
+            view.edits[done.seq] = tuple(
+                replace(done, tokens=head.tokens, form=(head.seq, ALONE)) for head in words
+            )
+        return view
 
     def _want(self, items: Iterable[ViewItem]) -> None:
         """Have heads read that are needed now, all at once."""
@@ -414,7 +556,7 @@ class AgentView:
 
         self._visible = [formed(item) for item in self._visible]
         if len(changed) < len(forms):
-            self._hidden = {by: [formed(item) for item in items] for by, items in self._hidden.items()}
+            self._change_hidden(formed)
         if head.type == ToolArchived.TYPE and head.tokens:
             last = max(changed, default=(0,))
             # Results of one answer stay together.
@@ -444,15 +586,22 @@ class AgentView:
     def _change(self, change: Callable[[ViewItem], ViewItem | None]) -> None:
         """Replace messages, visible and hidden, or take them out; their order stays."""
         self._visible = [new for item in self._visible if (new := change(item))]
-        self._hidden = {
-            by: [new for item in items if (new := change(item))] for by, items in self._hidden.items()
-        }
+        self._change_hidden(change)
+
+    def _change_hidden(self, change: Callable[[ViewItem], ViewItem | None]) -> None:
+        for by, items in list(self._hidden.items()):
+            changed = [new for item in items if (new := change(item))]
+            if not changed:
+                del self._hidden[by]
+            elif len(changed) < len(items) or not all(map(is_, changed, items)):
+                self._hidden[by] = changed
 
     def _hide(self, leaves: Callable[[ViewItem], bool], by: int) -> None:
         """Take messages out of the view; an event that hides once more hides them all together."""
         leaving = [item for item in self._visible if leaves(item)]
         self._visible = [item for item in self._visible if not leaves(item)]
-        self._hidden[by] = sorted([*self._hidden.get(by, ()), *leaving], key=_order)
+        if leaving:
+            self._hidden[by] = sorted([*self._hidden.get(by, ()), *leaving], key=_order)
 
     def _held(self) -> Iterable[Sequence[ViewItem]]:
         return (self._visible, *(self._hidden.get(compaction, ()) for compaction in self.compactions))

@@ -128,8 +128,8 @@ class Head:
             reported=get("r", 0),
             model=get("m", ""),
             ref=get("f", 0),
-            removed=tuple((a, b) for a, b in get("x", ())),
-            changes=tuple((seq, tokens) for seq, tokens in get("w", ())),
+            removed=tuple(map(tuple, get("x", ()))),
+            changes=tuple(map(tuple, get("w", ()))),
         )
 
 

@@ -1,11 +1,15 @@
 """The log of all sessions in SQL: one set of statements, whichever database is behind it."""
 
 import json
+import logging
 import secrets
+import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from heapq import merge
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from tui_app.events import (
@@ -29,15 +33,16 @@ from tui_app.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.session.agent_view import AgentView
+from tui_app.session.agent_view import AgentView, Read, ViewItem, plain_items
 from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
 from tui_app.session.model_state import Known
 from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
-from tui_app.session.stats import COUNTED, FIGURES
+from tui_app.session.stats import COUNTED, FIGURES, StatsFold
 
+_log = logging.getLogger(__name__)
 T = TypeVar("T")
 Row = tuple[Any, ...]
-_HEADS_AT_ONCE, _RECORDS_AT_ONCE = 4_000, 200
+_FEW, _HEADS_AT_ONCE, _RECORDS_AT_ONCE, _SEQS_AT_ONCE = 64, 4_000, 200, 500
 _BEHIND_ALL = 2**31 - 1
 
 
@@ -143,10 +148,20 @@ _BEGIN = (
 # What is read, each as a function of a connection: also in the middle of a transaction.
 
 
-def heads(db: Db, session: str, after: int) -> list[Head]:
+def heads(db: Db, session: str, after: int, most: int = _HEADS_AT_ONCE) -> list[Head]:
     """The next light rows behind a log number; none at the end."""
     query = "SELECT seq, type, time, head FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-    rows = db.execute(query, (session, min(after, _BEHIND_ALL), _HEADS_AT_ONCE)).fetchall()
+    rows = db.execute(query, (session, min(after, _BEHIND_ALL), most)).fetchall()
+    return [Head.from_text(*row) for row in rows]
+
+
+def heads_of_type(db: Db, session: str, kind: str, before: int, most: int) -> list[Head]:
+    """The newest light rows of a type in front of a log number, the newest first."""
+    query = (
+        "SELECT seq, type, time, head FROM events WHERE session = ? AND type = ? AND seq < ?"
+        " ORDER BY seq DESC LIMIT ?"
+    )
+    rows = db.execute(query, (session, kind, before, most)).fetchall()
     return [Head.from_text(*row) for row in rows]
 
 
@@ -155,6 +170,17 @@ def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
     while part := heads(db, session, after):
         yield from part
         after = part[-1].seq
+
+
+def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
+    """Light rows of some log numbers, as far as there are such events."""
+    wanted, found = list(seqs), list[Head]()
+    for first in range(0, len(wanted), _SEQS_AT_ONCE):
+        some = wanted[first : first + _SEQS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        query = f"SELECT seq, type, time, head FROM events WHERE session = ? AND seq IN ({marks})"
+        found += [Head.from_text(*row) for row in db.execute(query, (session, *some)).fetchall()]
+    return found
 
 
 def records(db: Db, session: str, after: int) -> list[tuple[Record, str | None]]:
@@ -175,14 +201,133 @@ def last_of(db: Db, session: str, kind: str) -> Record | None:
     return record_of(session, row) if row else None
 
 
+# What the folds of a session have come to, kept beside its log: opening a long one folds only its end.
+#
+# A snapshot says nothing that the log does not say. One that is missing, or made by other rules, is made
+# anew.
+
+EVERY = 256
+"""Events between two snapshots, about."""
+_STATS, _VIEW = -1, 0
+"""Parts of a snapshot; each other part is the messages that the event with its number hides."""
+
+
+def figures(db: Db, dialect: Dialect, session: str, after: int) -> list[tuple[int, str, Mapping[str, Any]]]:
+    """Figures of the counted events behind a log number; their texts stay in the database."""
+    query = (
+        f"SELECT seq, type, {dialect.figures} FROM events WHERE session = ? AND seq > ?"
+        f" AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
+    )
+    empty: dict[str, Any] = dict.fromkeys(FIGURES)
+    rows = db.execute(query, (session, after, *COUNTED)).fetchall()
+    return [(seq, kind, {**empty, **json.loads(found or "{}")}) for seq, kind, found in rows]
+
+
+@dataclass(slots=True)
+class Folded:
+    """The folds of one session, as far as they have come, and what is stored of them."""
+
+    session: str
+    view: AgentView
+    stats: StatsFold
+    stored: int = 0
+    """Log number of the snapshot that is stored; 0 for none."""
+    groups: dict[int, Sequence[ViewItem]] = field(default_factory=dict)
+    """The groups of hidden messages that are stored, by the event that hides them."""
+
+
+def load_folds(db: Db, session: str, read: Read) -> Folded:
+    """Read the folds of a session as they were kept; those that were not begin with its first event.
+
+    Args:
+        db: The database.
+        session: Whole id of the session.
+        read: Reads heads of the session by their numbers.
+    """
+    query = "SELECT part, data FROM snapshots WHERE session = ?"
+    parts: dict[int, str] = dict(db.execute(query, (session,)).fetchall())
+    text, figures = parts.pop(_VIEW, ""), parts.pop(_STATS, "")
+    view = AgentView.from_text(text, parts, read) if text else None
+    stats = StatsFold.from_text(figures) if figures else None
+    if view is None:
+        return Folded(session, AgentView(), stats or StatsFold())
+    return Folded(session, view, stats or StatsFold(), view.last, view.groups())
+
+
+def save_folds(db: Db, folded: Folded) -> None:
+    """Store the folds of a session, within a transaction; only what has changed is written."""
+    session, view, groups = folded.session, folded.view, folded.view.groups()
+    # Whoever else stores one waits; of a session that was deleted meanwhile nothing is kept.
+    if not db.execute("UPDATE sessions SET title = title WHERE id = ?", (session,)).rowcount:
+        return
+    query = "SELECT seq FROM snapshots WHERE session = ? AND part = ?"
+    stored = db.execute(query, (session, _VIEW)).fetchone()
+    before = folded.groups if stored == (folded.stored,) else {}
+    if not before:
+        db.execute("DELETE FROM snapshots WHERE session = ?", (session,))
+    texts = {
+        by: json.dumps(plain_items(items)) for by, items in groups.items() if items is not before.get(by)
+    }
+    gone = [by for by in before if by not in groups]
+    texts |= {_VIEW: view.to_text(), _STATS: folded.stats.to_text()}
+    db.executemany(
+        "DELETE FROM snapshots WHERE session = ? AND part = ?", [(session, part) for part in (*gone, *texts)]
+    )
+    db.executemany(
+        "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)",
+        [(session, part, view.last, text) for part, text in texts.items()],
+    )
+    folded.stored, folded.groups = view.last, groups
+
+
+def kept_stats(db: Db, session: str) -> StatsFold:
+    """Read the figures of a session as they were kept; what came since is not in them."""
+    query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
+    row = db.execute(query, (session, _STATS)).fetchone()
+    return (StatsFold.from_text(row[0]) if row else None) or StatsFold()
+
+
+def catch_up(db: Db, folded: Folded) -> None:
+    """Fold what the log of a session holds beyond its view."""
+    for head in all_heads(db, folded.session, folded.view.last):
+        folded.view.apply(head)
+
+
+def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
+    """Whether the snapshot of a session is not what its log says; folds the whole log."""
+
+    def read(seqs: Collection[int]) -> list[Head]:
+        return heads_of(db, session, seqs)
+
+    try:
+        kept, folded = load_folds(db, session, read), Folded(session, AgentView(), StatsFold())
+        for head in all_heads(db, session):
+            if head.seq <= kept.stored:
+                folded.view.apply(head)
+        for seq, kind, found in figures(db, dialect, session, 0):
+            if seq <= kept.stats.last:
+                folded.stats.apply(seq, kind, found)
+        return _texts(kept) != _texts(folded)
+    except (ValueError, TypeError, KeyError, IndexError):
+        return True
+
+
+def _texts(folded: Folded) -> tuple[str, str, dict[int, list[object]]]:
+    hidden = {by: plain_items(items) for by, items in folded.view.groups().items()}
+    return folded.view.to_text(), folded.stats.to_text(), hidden
+
+
 class SessionLog(ABC):
     """The sessions of one database; see ``SessionStore``. Not thread-safe: open one for each thread."""
 
     dialect: Dialect
 
-    def __init__(self) -> None:
-        self._view: tuple[str, AgentView] = ("", AgentView())
-        """The session that was written last, and its view as of its last rewrite."""
+    def __init__(self, *, read_only: bool, snapshots: bool) -> None:
+        self._read_only = read_only
+        self._snapshots = snapshots
+        """Whether the database has a table of them; a reader of an older one has to do without."""
+        self._folded: Folded | None = None
+        """The folds of the session that was rewritten last, as of its last rewrite."""
 
     @abstractmethod
     def _ask(self, work: Callable[[Db], T]) -> T:
@@ -232,9 +377,38 @@ class SessionLog(ABC):
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
         """Light rows of a session behind a log number, in order."""
-        while part := self._ask(partial(heads, session=session, after=after)):
+        most = _FEW
+        while part := self._ask(partial(heads, session=session, after=after, most=most)):
             yield from part
-            after = part[-1].seq
+            # Who wants but the first ones does not wait for thousands.
+            after, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
+
+    def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
+        """Light rows of some types, the newest first; no more are read than somebody asks for."""
+        runs = [self._newest(session, kind) for kind in types]
+        return merge(*runs, key=attrgetter("seq"), reverse=True)
+
+    def _newest(self, session: str, kind: str) -> Iterator[Head]:
+        before, most = _BEHIND_ALL, _FEW
+        while part := self._ask(partial(heads_of_type, session=session, kind=kind, before=before, most=most)):
+            yield from part
+            before, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
+
+    def heads_of(self, session: str, seqs: Collection[int]) -> list[Head]:
+        """Light rows of some log numbers, as far as there are such events."""
+        return self._ask(lambda db: heads_of(db, session, seqs))
+
+    def agent_view(self, session: str) -> AgentView:
+        """What the next request of a session is built from, as of its newest event."""
+        folded = self._ask(lambda db: self._loaded(db, session))
+        self._ask(lambda db: catch_up(db, folded))
+        if not self._read_only and folded.view.last - folded.stored > 2 * EVERY:
+            self._save(session, folded)
+        return folded.view
+
+    def kept_stats(self, session: str) -> StatsFold:
+        """The figures of a session as they were kept last; what came since is to be folded."""
+        return self._ask(lambda db: kept_stats(db, session)) if self._snapshots else StatsFold()
 
     def record(self, session: str, seq: int) -> Record | None:
         """One whole event."""
@@ -261,15 +435,7 @@ class SessionLog(ABC):
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Figures of the counted events behind a log number; their texts stay in the database."""
-        query = (
-            f"SELECT seq, type, {self.dialect.figures} FROM events WHERE session = ? AND seq > ?"
-            f" AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
-        )
-        empty: dict[str, Any] = dict.fromkeys(FIGURES)
-        for seq, kind, found in self._ask(
-            lambda db: db.execute(query, (session, after, *COUNTED)).fetchall()
-        ):
-            yield seq, kind, {**empty, **json.loads(found or "{}")}
+        return iter(self._ask(lambda db: figures(db, self.dialect, session, after)))
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each session's log, by id."""
@@ -305,7 +471,9 @@ class SessionLog(ABC):
             self._write(db, session, [(start, None, time), *events])
             return session
 
-        return self._change(begin)
+        session = self._change(begin)
+        self._keep(session, 1, len(events) + 1)
+        return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
         """Write one event; it is on disk when this returns.
@@ -328,14 +496,17 @@ class SessionLog(ABC):
             SessionDeleted: if the session is no longer there.
         """
         try:
-            return self._change(lambda db: self._write(db, session, events), session)
+            records = self._append(session, events)
         except BaseException:
-            self.forget_view()
+            # What was folded may not have been written.
+            self._folded = None
             raise
+        if records:
+            self._keep(session, records[0].seq, records[-1].seq)
+        return records
 
-    def forget_view(self) -> None:
-        """Fold what is written next anew: what was folded may not have been written."""
-        self._view = ("", AgentView())
+    def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
+        return self._change(lambda db: self._write(db, session, events), session)
 
     def set_title(self, session: str, title: str) -> None:
         """Name a session; the list shows it."""
@@ -353,6 +524,7 @@ class SessionLog(ABC):
         def remove(db: Db) -> None:
             # First its row, for which a writer of the session waits.
             db.execute("UPDATE sessions SET title = title WHERE id = ?", (session,))
+            db.execute("DELETE FROM snapshots WHERE session = ?", (session,))
             db.execute("DELETE FROM events WHERE session = ?", (session,))
             db.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
@@ -365,9 +537,9 @@ class SessionLog(ABC):
         ).fetchone()
         if row is None:
             raise SessionDeleted(session)
-        if self._view[1].last > row[0]:
+        if self._folded is not None and self._folded.view.last > row[0]:
             # What was folded already has not been written after all.
-            self._view = ("", AgentView())
+            self._folded = None
         records = [
             Record(seq=seq, time=time, session=session, data=payload)
             for seq, (payload, _, time) in enumerate(events, row[0] + 1)
@@ -411,13 +583,40 @@ class SessionLog(ABC):
             return tokens
         last = last_of(db, session, UsageInfo.TYPE)
         usage = last.data if last is not None and isinstance(last.data, UsageInfo) else None
-        known, view = self._view
-        if known != session:
-            view = AgentView()
-        for head in all_heads(db, session, view.last):
-            view.apply(head)
-        self._view = (session, view)
-        return view_tokens(view, usage)
+        if self._folded is None or self._folded.session != session:
+            self._folded = self._loaded(db, session)
+        catch_up(db, self._folded)
+        return view_tokens(self._folded.view, usage)
+
+    def _loaded(self, db: Db, session: str) -> Folded:
+        """The folds of a session as they were kept."""
+        if not self._snapshots:
+            return Folded(session, AgentView(), StatsFold())
+        return load_folds(db, session, partial(self.heads_of, session))
+
+    def _keep(self, session: str, first: int, last: int) -> None:
+        """Keep what the log has come to every so many events, of which the newest have just been written."""
+        if first // EVERY < (last + 1) // EVERY:
+            folded, self._folded = self._folded, None
+            self._save(session, folded if folded is not None and folded.session == session else None)
+
+    def _save(self, session: str, folded: Folded | None) -> None:
+        """Keep what a log has come to; whoever cannot do that folds more of it the next time."""
+
+        def fold(db: Db) -> Folded:
+            known = folded or self._loaded(db, session)
+            catch_up(db, known)
+            for seq, kind, found in figures(db, self.dialect, session, known.stats.last):
+                known.stats.apply(seq, kind, found)
+            return known
+
+        try:
+            known = self._ask(fold)
+            # What can be taken back by one event more has to be folded from in front of it.
+            if not known.view.cuts:
+                self._change(lambda db: save_folds(db, known))
+        except sqlite3.Error as error:
+            _log.warning("No snapshot of %s could be kept: %s", session, error)
 
 
 def _info_of(row: Row) -> SessionInfo:

@@ -121,13 +121,25 @@ _VERSION_5 = (
     )
     """,
 )
-_BYTES = " + ".join(f"COALESCE(LENGTH(CAST({name} AS BLOB)), 0)" for name in ("head", "data", "message"))
+BYTES = " + ".join(f"COALESCE(LENGTH(CAST({name} AS BLOB)), 0)" for name in ("head", "data", "message"))
 """Bytes of an event, as SQL; ``LENGTH`` of a text would count characters."""
 COUNT_BYTES = (
-    f"UPDATE sessions SET bytes = (SELECT COALESCE(SUM({_BYTES}), 0) FROM events WHERE session = sessions.id)"
+    f"UPDATE sessions SET bytes = (SELECT COALESCE(SUM({BYTES}), 0) FROM events WHERE session = sessions.id)"
 )
 # How large each log is, kept up to date with every event.
 _VERSION_6 = ("ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0", COUNT_BYTES)
+# What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
+_VERSION_7 = (
+    """
+    CREATE TABLE snapshots (
+        session TEXT NOT NULL,
+        part INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        data TEXT NOT NULL,
+        PRIMARY KEY (session, part)
+    )
+    """,
+)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -135,8 +147,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_4,
     _VERSION_5,
     _VERSION_6,
+    _VERSION_7,
 )
 """Statements that lead from version N to N+1."""
+WITH_SNAPSHOTS = 7
+"""The first version that has a table of them."""
 
 
 def check(db: sqlite3.Connection) -> int:
@@ -152,7 +167,7 @@ def check(db: sqlite3.Connection) -> int:
     # One moment for both: another process may be filling an empty file.
     db.execute("BEGIN")
     try:
-        version = _version(db)
+        version = version_of(db)
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     finally:
         if db.in_transaction:
@@ -169,12 +184,12 @@ def check(db: sqlite3.Connection) -> int:
 
 def migrate(db: sqlite3.Connection) -> None:
     """Bring a database that has been checked to this version; each step happens whole or not at all."""
-    version = _version(db)
+    version = version_of(db)
     for number in range(version, len(MIGRATIONS)):
         # Another process may be migrating at the same moment; look again once the file is ours.
         db.execute("BEGIN IMMEDIATE")
         try:
-            if _version(db) == number:
+            if version_of(db) == number:
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
@@ -186,7 +201,8 @@ def migrate(db: sqlite3.Connection) -> None:
             raise
 
 
-def _version(db: sqlite3.Connection) -> int:
+def version_of(db: sqlite3.Connection) -> int:
+    """Version of the schema; 0 for a file in which there is nothing yet."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 

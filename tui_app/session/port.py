@@ -1,6 +1,6 @@
 """What the program needs of a store of sessions, whatever database is behind it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -9,7 +9,9 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.events import Payload, Record, SessionStart
 
 if TYPE_CHECKING:
+    from tui_app.session.agent_view import AgentView
     from tui_app.session.event_heads import Head
+    from tui_app.session.stats import StatsFold
 
 Event = tuple[Payload, str | None, float]
 """What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
@@ -81,6 +83,18 @@ class SessionStore(Protocol):
     def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
         """Light rows of a session behind a log number (0: all), in order."""
 
+    def newest(self, session: str, types: Collection[str]) -> "Iterator[Head]":
+        """Light rows of some types, the newest first; no more are read than somebody asks for."""
+
+    def heads_of(self, session: str, seqs: Collection[int]) -> "list[Head]":
+        """Light rows of some log numbers, as far as there are such events, in any order."""
+
+    def agent_view(self, session: str) -> "AgentView":
+        """What the next request of a session is built from, as of its newest event."""
+
+    def kept_stats(self, session: str) -> "StatsFold":
+        """The figures of a session as they were kept last; what came since is to be folded."""
+
     def record(self, session: str, seq: int) -> Record | None:
         """One whole event."""
 
@@ -106,7 +120,7 @@ class SessionStore(Protocol):
         """Number, type and figures of the events behind a log number that ``/stats`` counts."""
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each session's log, by id; reads the whole log."""
+        """Bytes of each session's log, by id."""
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         """Session, number, time and beginning of the prompts of a folder, newest first.

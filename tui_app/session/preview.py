@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -58,11 +59,10 @@ def load_preview(database: Database, session: str) -> Preview:
     store = open_store(database, read_only=True)
     try:
         info = store.info(session)
-        view, agent_view, newest = UserView(), AgentView(), 0
-        for head in store.heads(info.id):
+        agent_view, view = store.agent_view(info.id), UserView()
+        # Both as of one moment: the session may be growing.
+        for head in takewhile(lambda head: head.seq <= agent_view.last, store.heads(info.id)):
             view.apply(head)
-            agent_view.apply(head)
-            newest = head.seq
         known = known_of(store, info.id)
         prompts = _prompts(store, info.id, agent_view)
     finally:
@@ -72,7 +72,7 @@ def load_preview(database: Database, session: str) -> Preview:
         view=view,
         agent_view=agent_view,
         known=known,
-        last=newest,
+        last=agent_view.last,
         prompts=prompts,
     )
 

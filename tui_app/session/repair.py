@@ -14,9 +14,10 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Record, SessionStart
 from tui_app.session.event_heads import CARRYING, Head, row_of
 from tui_app.session.lock import holder
-from tui_app.session.migrations import COUNT_BYTES, rebuild_index
+from tui_app.session.log import is_stale
+from tui_app.session.migrations import BYTES, COUNT_BYTES, rebuild_index
 from tui_app.session.search import Term, match_expression
-from tui_app.session.store import connect
+from tui_app.session.store import SQLITE, connect
 from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
@@ -42,11 +43,13 @@ class Health:
     """Sessions that have events but stand in no list."""
     orphans: tuple[Path, ...] = ()
     """Folders of sessions that are not there."""
+    stale: tuple[str, ...] = ()
+    """Sessions beside whose log something is kept that it does not say."""
 
     @property
     def good(self) -> bool:
         """Whether nothing is wrong."""
-        return not (self.damage or self.stale_index or self.unlisted or self.orphans)
+        return self == Health()
 
 
 def examine(database: Path, sessions_dir: Path) -> Health:
@@ -84,12 +87,22 @@ def _inside(db: sqlite3.Connection, sessions_dir: Path) -> Health:
     known = {row[0] for row in db.execute("SELECT id FROM sessions")}
     query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
     lost = tuple(str(row[0]) for row in db.execute(query))
-    indexed = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'said'").fetchone() is not None
+    # Files of older versions lack some.
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     return Health(
-        stale_index=index_trouble(db) if indexed else "",
+        stale_index=index_trouble(db) if "said" in tables else "",
+        stale=tuple(_stale(db)) if "snapshots" in tables else (),
         unlisted=lost,
         orphans=tuple(_orphans(sessions_dir, known | set(lost))),
     )
+
+
+def _stale(db: sqlite3.Connection) -> Iterator[str]:
+    sizes = dict(db.execute(f"SELECT session, SUM({BYTES}) FROM events GROUP BY session").fetchall())
+    kept = {row[0] for row in db.execute("SELECT DISTINCT session FROM snapshots")}
+    for session, size in db.execute("SELECT id, bytes FROM sessions ORDER BY created"):
+        if size != sizes.get(session, 0) or (session in kept and is_stale(db, SQLITE, session)):
+            yield session
 
 
 def _orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
@@ -496,7 +509,7 @@ def _told(salvaged: Salvaged) -> str:
 
 
 def _repair_inside(health: Health, database: Path) -> list[Done]:
-    if not (health.unlisted or health.stale_index):
+    if not (health.unlisted or health.stale_index or health.stale):
         return []
     done: list[Done] = []
     with closing(connect(database, read_only=False)) as db:
@@ -505,6 +518,11 @@ def _repair_inside(health: Health, database: Path) -> list[Done]:
             if health.unlisted:
                 listed = list_unlisted(db)
                 done.append(Done(f"Listed again: {', '.join(listed)}"))
+            if health.stale:
+                marks = ", ".join("?" * len(health.stale))
+                db.execute(f"DELETE FROM snapshots WHERE session IN ({marks})", health.stale)
+                db.execute(COUNT_BYTES)
+                done.append(Done(f"Sizes and folds are made anew from the log: {', '.join(health.stale)}"))
             if health.stale_index:
                 held = rebuild_index(db)
                 done.append(Done(f"The index of words is made anew: {count(held, 'message')}"))

@@ -1,8 +1,9 @@
 """What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, TypeVar
 
 from tui_app.events import (
@@ -103,9 +104,27 @@ class StageRow:
     """Of truncation: summed over requests, because it cuts each one anew."""
 
 
-def mean(values: Sequence[float]) -> float | None:
-    """The mean of shares; None where there are none."""
-    return round(sum(values) / len(values), 4) if values else None
+@dataclass(slots=True)
+class Shares:
+    """Shares of something, from 0 to 1, as far as anything is said of them all together."""
+
+    number: int = 0
+    total: float = 0.0
+    least: float | None = None
+    partial: int = 0
+    """How many are less than 1."""
+
+    def add(self, share: float) -> None:
+        """Add one more."""
+        self.number += 1
+        self.total += share
+        self.least = share if self.least is None else min(self.least, share)
+        self.partial += share < 1.0
+
+    @property
+    def mean(self) -> float | None:
+        """Their mean; None where there are none."""
+        return round(self.total / self.number, 4) if self.number else None
 
 
 Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
@@ -198,6 +217,33 @@ class Savings:
         for each in self._cleared.pop(cut, ()):
             self._count(each, 1)
 
+    def to_plain(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {
+            "stages": [asdict(row) for row in self.stages.values()],
+            "compactions": [asdict(row) for row in self.compactions.values()],
+            "saved": [(seq, stage, tokens, row) for seq, (stage, tokens, row) in self._saved.items()],
+            "standing": sorted(self._standing),
+            "rewound": self._rewound,
+            "cleared": self._cleared,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Savings":
+        """Make it of that again."""
+        return cls(
+            stages={row["stage"]: StageRow(**row) for row in plain["stages"]},
+            compactions={
+                (row["trigger"], row["outcome"]): CompactionRow(**row) for row in plain["compactions"]
+            },
+            _saved={
+                seq: (stage, tokens, row and (row[0], row[1])) for seq, stage, tokens, row in plain["saved"]
+            },
+            _standing=set(plain["standing"]),
+            _rewound={int(seq): numbers for seq, numbers in plain["rewound"].items()},
+            _cleared={int(seq): numbers for seq, numbers in plain["cleared"].items()},
+        )
+
     def _count(self, seq: int, sign: int, undone: int = 0) -> None:
         stage, tokens, _ = self._saved[seq]
         (self._standing.add if sign > 0 else self._standing.discard)(seq)
@@ -216,6 +262,8 @@ COUNTED: tuple[str, ...] = (
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
+_FORMAT = 1
+"""Of a fold as text; whoever changes what it makes of a log counts on, and older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
 
@@ -287,8 +335,13 @@ class SessionStats:
 
 @dataclass(slots=True)
 class StatsFold:
-    """Folds events, in the order of the log, into figures."""
+    """Folds events, in the order of the log, into figures.
 
+    Attributes:
+        last: Log number of the last event that was folded.
+    """
+
+    last: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
     _unanswered: int = 0
     """Requests noted since the last answer."""
@@ -298,8 +351,8 @@ class StatsFold:
     _unpriced_models: Counter[str] = field(default_factory=Counter)
     _sides: dict[str, SideRow] = field(default_factory=dict)
     _savings: Savings = field(default_factory=Savings)
-    _kept: list[float] = field(default_factory=list)
-    _retained: list[float] = field(default_factory=list)
+    _kept: Shares = field(default_factory=Shares)
+    _retained: Shares = field(default_factory=Shares)
     _errors: Counter[str] = field(default_factory=Counter)
     _hooks: Counter[str] = field(default_factory=Counter)
 
@@ -311,6 +364,7 @@ class StatsFold:
             kind: Its type.
             data: Its fields, at least those of ``FIGURES`` that it has.
         """
+        self.last = seq
         self._counts[kind] += 1
         self._count_request(kind)
         match kind:
@@ -359,7 +413,7 @@ class StatsFold:
             case SessionRestored.TYPE:
                 self._savings.restored(number(data, "cut"))
             case UsageInfo.TYPE if (kept := data.get("prefix_kept")) is not None:
-                self._kept.append(float(kept))
+                self._kept.add(float(kept))
             case Error.TYPE:
                 self._errors[str(data.get("kind"))] += 1
             case HookRan.TYPE:
@@ -382,13 +436,53 @@ class StatsFold:
             stages=tuple(
                 self._savings.stages[name] for name in STAGES.values() if name in self._savings.stages
             ),
-            prefix_kept=mean(kept),
-            prefix_kept_min=min(kept, default=None),
-            prefix_breaks=sum(share < 1.0 for share in kept),
-            retention=mean(retained),
-            retention_min=min(retained, default=None),
+            prefix_kept=kept.mean,
+            prefix_kept_min=kept.least,
+            prefix_breaks=kept.partial,
+            retention=retained.mean,
+            retention_min=retained.least,
             errors=dict(sorted(self._errors.items())),
             hooks=dict(sorted(self._hooks.items())),
+        )
+
+    def to_text(self) -> str:
+        """The fold as JSON."""
+        parts = {
+            "format": _FORMAT,
+            "last": self.last,
+            "counts": self._counts,
+            "unanswered": self._unanswered,
+            "prompt": self._prompt,
+            "models": [asdict(row) for row in self._models.values()],
+            "unpriced_models": self._unpriced_models,
+            "sides": [asdict(row) for row in self._sides.values()],
+            "savings": self._savings.to_plain(),
+            "kept": astuple(self._kept),
+            "retained": astuple(self._retained),
+            "errors": self._errors,
+            "hooks": self._hooks,
+        }
+        return json.dumps(parts, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> "StatsFold | None":
+        """Make a fold that was kept; None where other rules made it."""
+        parts = json.loads(text)
+        if parts["format"] != _FORMAT:
+            return None
+        return cls(
+            last=parts["last"],
+            _counts=Counter(parts["counts"]),
+            _unanswered=parts["unanswered"],
+            _prompt=parts["prompt"],
+            _models={row["model"]: ModelRow(**row) for row in parts["models"]},
+            _unpriced_models=Counter(parts["unpriced_models"]),
+            _sides={row["purpose"]: SideRow(**row) for row in parts["sides"]},
+            _savings=Savings.from_plain(parts["savings"]),
+            _kept=Shares(*parts["kept"]),
+            _retained=Shares(*parts["retained"]),
+            _errors=Counter(parts["errors"]),
+            _hooks=Counter(parts["hooks"]),
         )
 
     def _answer(self, data: Mapping[str, Any]) -> None:
@@ -408,7 +502,7 @@ class StatsFold:
         if applied:
             self._savings.save(seq, CompactionComplete.TYPE, data, key)
             if data.get("retention") is not None:
-                self._retained.append(float(data["retention"]))
+                self._retained.add(float(data["retention"]))
 
     def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
         """Count what a model was paid for; what code did by itself is none of it."""

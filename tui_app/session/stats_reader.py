@@ -17,7 +17,7 @@ class StatsReader:
 
     def __init__(self, database: Database, session: str) -> None:
         self._database, self._session = database, session
-        self._fold, self._last = StatsFold(), 0
+        self._fold: StatsFold | None = None
 
     def read(self) -> SessionStats:
         """Fold what has been added since the last reading. Blocks while the file is read.
@@ -28,17 +28,18 @@ class StatsReader:
         """
         # A connection for each reading: it may be done in another thread.
         with closing(open_store(self._database, read_only=True)) as store:
-            for seq, kind, figures in store.figures(self._session, self._last):
-                self._fold.apply(seq, kind, figures)
-                self._last = seq
-        return self.known
+            fold = self._fold or store.kept_stats(self._session)
+            for seq, kind, figures in store.figures(self._session, fold.last):
+                fold.apply(seq, kind, figures)
+        self._fold = fold
+        return fold.stats()
 
     @property
     def last(self) -> int:
         """Log number of the newest event that was read; 0 before any was."""
-        return self._last
+        return self._fold.last if self._fold is not None else 0
 
     @property
     def known(self) -> SessionStats:
         """The figures as of the last reading."""
-        return self._fold.stats()
+        return (self._fold or StatsFold()).stats()

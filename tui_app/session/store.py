@@ -13,7 +13,7 @@ from tui_app.files import make_private
 from tui_app.session.event_heads import payload_of, plain
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.log import Db, Dialect, SessionLog
-from tui_app.session.migrations import check, migrate
+from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
 from tui_app.session.stats import FIGURES
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def _prepare(db: sqlite3.Connection) -> None:
 # The sessions in that file.
 
 _FIGURES = ", ".join(f"'{name}', json_extract(data, '$.{name}')" for name in FIGURES)
-_SQLITE = Dialect(
+SQLITE = Dialect(
     text=plain,
     last="(SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id)",
     keeps_last=False,
@@ -113,12 +113,12 @@ class Store(SessionLog):
         sqlite3.DatabaseError: if it comes from a newer version.
     """
 
-    dialect = _SQLITE
+    dialect = SQLITE
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        super().__init__()
         self.path = path
         self._db = connect(path, read_only=read_only)
+        super().__init__(read_only=read_only, snapshots=version_of(self._db) >= WITH_SNAPSHOTS)
         self._opened = identity(path)
 
     def close(self) -> None:

@@ -110,8 +110,22 @@ _VERSION_4 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
+_VERSION_5 = (
+    """
+    CREATE TABLE plimsoll.snapshots (
+        session text NOT NULL,
+        part integer NOT NULL,
+        seq integer NOT NULL,
+        data text NOT NULL,
+        PRIMARY KEY (session, part)
+    )
+    """,
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """Statements that lead from version N to N+1."""
+WITH_SNAPSHOTS = 5
+"""The first version that has a table of them."""
 
 
 def version_of(db: Connection) -> int:
@@ -136,15 +150,18 @@ def check(db: Connection, server: Server) -> int:
     return version
 
 
-def migrate(db: Connection, server: Server) -> None:
+def migrate(db: Connection, server: Server) -> int:
     """Bring the schema to this version: all steps or none, one process at a time.
+
+    Returns:
+        That version.
 
     Raises:
         StorageError: if it was made by a newer version of the program.
         psycopg.Error: if the server refuses.
     """
     if check(db, server) == len(MIGRATIONS):
-        return
+        return len(MIGRATIONS)
     with db.transaction():
         # Freed with the transaction, however that ends.
         db.execute("SELECT pg_advisory_xact_lock(%s)", (_TURN,))
@@ -155,6 +172,7 @@ def migrate(db: Connection, server: Server) -> None:
             for statement in step:
                 db.execute(statement.encode())
         db.execute("UPDATE plimsoll.version SET number = %s", (len(MIGRATIONS),))
+    return len(MIGRATIONS)
 
 
 def _begin(db: Connection) -> None:

@@ -131,7 +131,7 @@ def _figures(payload: Payload) -> str | None:
     return json.dumps({name: data[name] for name in FIGURES if name in data})
 
 
-_POSTGRES = Dialect(
+POSTGRES = Dialect(
     text=storable,
     last="last",
     keeps_last=True,
@@ -313,18 +313,18 @@ class PostgresStore(SessionLog):
     """
 
     path = None
-    dialect = _POSTGRES
+    dialect = POSTGRES
 
     def __init__(self, server: Server, *, read_only: bool = False) -> None:
-        super().__init__()
         self._hold: Hold | None = None
         self._wire = Wire(server, read_only=read_only)
         try:
             with self._wire.told():
-                (schema.check if read_only else schema.migrate)(self._wire.db, server)
+                version = (schema.check if read_only else schema.migrate)(self._wire.db, server)
         except BaseException:
             self._wire.close()
             raise
+        super().__init__(read_only=read_only, snapshots=version >= schema.WITH_SNAPSHOTS)
 
     def close(self) -> None:
         """Close the connection."""
@@ -374,8 +374,8 @@ class PostgresStore(SessionLog):
         rows = self._ask(lambda db: db.execute(query, (wanted, limit)).fetchall())
         return [(*row[:6], said(payload_of(row[0], row[1], row[2], row[6]))) for row in rows]
 
-    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
-        """See ``SessionStore``.
+    def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write events.
 
         Raises:
             SessionDeleted: if the session is no longer there.
@@ -389,14 +389,10 @@ class PostgresStore(SessionLog):
                 _check_turn(db, session, hold)
                 return self._write(PostgresDb(db), session, events)
 
-        try:
-            if hold is None:
-                with self._wire.told():
-                    return write(self._living())
-            records = self._held(hold, write, events)
-        except BaseException:
-            self.forget_view()
-            raise
+        if hold is None:
+            with self._wire.told():
+                return write(self._living())
+        records = self._held(hold, write, events)
         hold.last += len(records)
         return records
 

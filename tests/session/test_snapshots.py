@@ -1,0 +1,213 @@
+"""What is kept beside a log says what the log says, whatever happened and whenever it was kept."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.plain_view import PlainView, plain_view
+from tests.session.test_store_contract import OPEN, database, opened, store
+from tests.session.test_view_fold import EVERY, Long, said_by
+from tui_app.events import Payload, SessionClear, SessionStart, UsageInfo, UserMessage
+from tui_app.session import log
+from tui_app.session.event_heads import Head, row_of
+from tui_app.session.port import Event, SessionStore
+from tui_app.session.repair import examine, mend
+from tui_app.session.rewind_fork import fork_session
+from tui_app.session.stats import SessionStats, StatsFold
+from tui_app.session.store import Store
+
+__all__ = ["database", "opened", "store"]
+START = SessionStart(cwd="/tmp", model="a:b")
+
+
+@contextmanager
+def stored(every: int) -> Iterator[Store]:
+    """A store that keeps what it has folded that often."""
+    with (
+        mock.patch.object(log, "EVERY", every),
+        TemporaryDirectory() as folder,
+        closing(Store(Path(folder) / "sessions.db")) as opened,
+    ):
+        opened._db.execute("PRAGMA synchronous=OFF")
+        yield opened
+
+
+@dataclass
+class Written(Long):
+    """A log that is written to a store as it grows."""
+
+    store: Store = field(kw_only=True)
+    session: str = ""
+    said: list[Payload] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.session = self.store.create(START, time=1.0)
+        super().add(START)
+
+    def add(self, payload: Payload) -> int:
+        if not self.session:
+            self.begin()
+        self.store.append(self.session, payload, None, time=1.5)
+        self.said.append(payload)
+        return super().add(payload)
+
+
+def tokens_of(said: list[Payload]) -> int:
+    """Tokens of the view, counted anew behind each event."""
+    tokens, view, last = 0, PlainView(), None
+    session = Long()
+    session.add(START)
+    for payload in said:
+        session.add(payload)
+        view.apply(session.heads[-1])
+        last = payload if isinstance(payload, UsageInfo) else last
+        counted = log.tokens_after(tokens, [payload])
+        tokens = log.view_tokens(session.agent, last) if counted is None else counted
+    assert [head.seq for head in view.visible()] == session.visible
+    return tokens
+
+
+def stats_of(store: SessionStore, session: str) -> SessionStats:
+    """The figures, folded from the first event."""
+    fold = StatsFold()
+    for seq, kind, found in store.figures(session):
+        fold.apply(seq, kind, found)
+    return fold.stats()
+
+
+def check(store: SessionStore, session: str) -> None:
+    """Whatever is kept is what the whole log says."""
+    heads = list(store.heads(session))
+    view, plain, numbers = store.agent_view(session), plain_view(heads), range(1, len(heads) + 2)
+    assert said_by(view, numbers) == said_by(plain, numbers)
+    assert view.last == heads[-1].seq
+    fold = store.kept_stats(session)
+    for seq, kind, found in store.figures(session, fold.last):
+        fold.apply(seq, kind, found)
+    assert fold.stats() == stats_of(store, session)
+    rows = [row_of(record, message) for record, message in store.records(session)]
+    assert store.sizes()[session] == sum(len((text or "").encode()) for row in rows for text in row[4:])
+
+
+@given(EVERY, st.integers(2, 9))
+def test_what_is_kept_is_what_the_log_says(steps: list[tuple[str, int]], every: int) -> None:
+    with stored(every) as store:
+        session = Written(store=store)
+        for step, choice in steps:
+            session.play(step, choice)
+            if session.session:
+                check(store, session.session)
+        if session.session:
+            assert store.info(session.session).tokens == tokens_of(session.said)
+            with closing(Store(store.path, read_only=True)) as reader:
+                check(reader, session.session)
+
+
+@given(EVERY, st.integers(2, 9), st.integers(0, 1_000))
+def test_a_fork_keeps_its_own(steps: list[tuple[str, int]], every: int, choice: int) -> None:
+    with stored(every) as store, TemporaryDirectory() as folder:
+        session = Written(store=store)
+        for step, each in steps:
+            session.play(step, each)
+        prompts = [head.seq for head in session.heads if head.type == UserMessage.TYPE]
+        if prompts:
+            at = prompts[choice % len(prompts)] if choice % 3 else None
+            fork = fork_session(store, Path(folder), session.session, at=at, now=3.0)
+            check(store, fork.session)
+            check(store, session.session)
+
+
+@given(EVERY, st.integers(2, 9), st.integers(0, 60))
+def test_an_event_that_was_not_written_is_not_kept_either(
+    steps: list[tuple[str, int]], every: int, fails: int
+) -> None:
+    with stored(every) as store:
+        session = Written(store=store)
+        for number, (step, choice) in enumerate(steps):
+            if session.session and number == fails:
+                written = store._write
+
+                def fail(*args: object) -> None:
+                    written(*args)  # type: ignore[arg-type]  # noqa: B023 - it is called at once
+                    raise KeyError
+
+                heads, said = len(session.heads), len(session.said)
+                with mock.patch.object(store, "_write", fail), pytest.raises(KeyError):
+                    store.append_many(session.session, [(UserMessage(text="lost"), None, 2.0)])
+                assert (len(session.heads), len(session.said)) == (heads, said)
+            session.play(step, choice)
+        if session.session:
+            check(store, session.session)
+            assert store.info(session.session).tokens == tokens_of(session.said)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE snapshots SET data = replace(data, '\"undone\":[]', '\"undone\":[2]') WHERE part = 0",
+        "UPDATE snapshots SET data = '[1, 2, 3]' WHERE part > 0",
+        "UPDATE snapshots SET data = '{' WHERE part = -1",
+        "UPDATE snapshots SET data = replace(data, 'user.message\":', 'user.message\":1') WHERE part = -1",
+        "UPDATE sessions SET bytes = bytes + 1",
+    ],
+)
+def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil: str) -> None:
+    with stored(4) as store:
+        session = Written(store=store)
+        for step in ("user", "answer", "user", "clear", "user", "user", "user"):
+            session.play(step, 1)
+        folders = tmp_path / "sessions"
+        assert examine(store.path, folders).good
+        store._db.execute(spoil)
+        health = examine(store.path, folders)
+        assert health.stale == (session.session,)
+        (done,) = mend(health, store.path, folders, stamp="1")
+        assert session.session in done.text
+        assert examine(store.path, folders).good
+        check(store, session.session)
+        session.play("user", 2)
+        check(store, session.session)
+
+
+def test_what_other_rules_have_folded_is_folded_anew() -> None:
+    with stored(4) as store:
+        session = Written(store=store)
+        for number in range(9):
+            session.play("user", number)
+        store._db.execute("UPDATE snapshots SET data = replace(data, '\"format\":1', '\"format\":0')")
+        check(store, session.session)
+        for number in range(4):
+            session.play("user", number)
+        check(store, session.session)
+        kept = store._db.execute("SELECT data FROM snapshots WHERE part = 0").fetchall()
+        assert [json.loads(data)["format"] for (data,) in kept] == [1]
+
+
+def test_a_short_tail_is_all_that_is_folded_of_a_long_log(store: SessionStore, opened: OPEN) -> None:
+    session = store.create(START, time=1.0)
+    for number in range(4):
+        said: list[Event] = [(SessionClear(), None, 2.0), (UserMessage(text=f"{number}"), None, 2.0)]
+        store.append_many(session, said * 200)
+    read: list[int] = []
+    reader, real = opened(read_only=True), Head.from_text
+
+    def count(seq: int, kind: str, time: float, text: str) -> Head:
+        read.append(seq)
+        return real(seq, kind, time, text)
+
+    with mock.patch.object(Head, "from_text", count):
+        view = reader.agent_view(session)
+        assert len(read) < log.EVERY
+        assert (view.last, len(view.visible())) == (1_601, 1)
+        assert view.can_rewind(3) is False
+    store.delete(session)
+    again = store.create(START, time=1.0)
+    assert store.agent_view(again).visible() == []
