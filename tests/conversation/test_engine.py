@@ -67,7 +67,7 @@ async def test_asked_and_told_before_it_is_ready(desk: Desk) -> None:
     inbox = Inbox()
     engine = Engine(offline(desk), inbox)
     asked = asyncio.create_task(told(engine))
-    engine.submit(Prompt("what is in README.md?"))
+    engine.call(engine.queue.add, Prompt("what is in README.md?"))
     assert engine.queue.labels == ("what is in README.md?",)
     opened = await begun(engine)
     assert await asked == opened.conversation.session
@@ -83,7 +83,7 @@ async def test_what_waits_for_the_session_belongs_to_the_caller_until_it_begins(
     engine = Engine(offline(desk), inbox)
     engine.queue.report = lambda change: shown.append(change.prompts)
     for text in ("one", "two", "three"):
-        engine.submit(Prompt(text))
+        engine.call(engine.queue.add, Prompt(text))
     assert engine.call(engine.queue.take, 1, "two").result(0) == "two"
     engine.call(engine.queue.move, 1, "three", -1)
     assert engine.call(engine.queue.take_last).result(0) == "one"
@@ -100,8 +100,8 @@ async def test_what_waits_for_the_session_belongs_to_the_caller_until_it_begins(
 async def test_records_come_in_order_from_the_engines_thread(desk: Desk) -> None:
     inbox = Inbox()
     engine = Engine(offline(desk), inbox)
-    await begun(engine)
-    engine.submit(Prompt("what is in README.md?"))
+    opened = await begun(engine)
+    engine.call(opened.conversation.submit, Prompt("what is in README.md?"))
     await inbox.ended.wait()
     await engine.stop()
     stored = [record.seq for record in inbox.records if record.seq]
@@ -134,7 +134,7 @@ async def test_a_session_that_another_process_writes_can_be_opened_once_it_lets_
         await engine.open()
     assert engine.opened is None
     await first.stop()
-    engine.submit(Prompt("what is in README.md?"))
+    engine.call(engine.queue.add, Prompt("what is in README.md?"))
     await asyncio.wait_for(engine.wanted(), LIMIT_S)
     await begun(engine)
     await inbox.ended.wait()
@@ -154,7 +154,7 @@ async def test_stop_closes_the_session_and_ends_the_thread(desk: Desk, fake_open
     fake_openai.add(HangBeforeHeaders())
     engine = Engine(desk.opening(), Inbox())
     opened = await begun(engine)
-    engine.submit(Prompt("Hello"))
+    engine.call(opened.conversation.submit, Prompt("Hello"))
     exchange = await fake_openai.request(1)
     await engine.stop()
     await exchange.closed.wait()
@@ -234,7 +234,7 @@ async def test_first_prompt_waits_for_the_tokenizer(desk: Desk, fake_openai: Fak
     fake_openai.add(Text("Yes."))
     inbox = Inbox()
     engine = Engine(desk.opening(), inbox)
-    engine.submit(Prompt("aaaaaaaa " * 100))
+    engine.call(engine.queue.add, Prompt("aaaaaaaa " * 100))
     await begun(engine)
     await inbox.ended.wait()
     await engine.stop()

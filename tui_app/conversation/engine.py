@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.threads import DaemonThreads
-from tui_app.conversation.work import Work
 from tui_app.events import AssistantDelta, Notice, Record
 from tui_app.session.lock import SessionLocked
 
@@ -97,10 +96,14 @@ class Engine:
             SessionLocked: if another process writes it; this may be called again once :meth:`wanted` returns.
             Exception: why the session could not be opened.
         """
-        if self._thread.ident is None and not self._over:
-            self._thread.start()
+        with self._closing:
+            if self._over:
+                raise EngineStopped
+            if self._thread.ident is None:
+                self._thread.start()
+            opening = asyncio.run_coroutine_threadsafe(self._serve(self._open), self._loop)
         try:
-            opened: OpenSession = await asyncio.wrap_future(self._schedule(self._open))
+            opened: OpenSession = await asyncio.wrap_future(opening)
         except Exception as error:
             self._locked = isinstance(error, SessionLocked)
             self._wanted.clear()
@@ -130,14 +133,6 @@ class Engine:
         self._open_again()
         return await asyncio.wrap_future(self._found)
 
-    def submit(self, work: Work) -> None:
-        """Ask for something that changes the conversation; before it is open that waits in the queue."""
-        if self.opened is not None:
-            self.call(self.opened.conversation.submit, work)
-        else:
-            self._open_again()
-            self.queue.add(work)
-
     @overload
     def call(self, function: Callable[..., Awaitable[T]], *args: Any) -> Future[T]: ...
 
@@ -148,16 +143,23 @@ class Engine:
         """Run a function or coroutine function of the open session on the engine's loop.
 
         Until the session is open there is only the queue to call, which belongs to the caller's thread then.
+        Where another process wrote the session, it is opened once more.
 
         Returns:
             A future for the outcome; it fails with :class:`EngineStopped` when the session is closed first.
             What a plain function raises is logged as well: mostly nobody waits for it.
         """
-        if self.opened is not None:
-            return self._schedule(function, *args)
-        done = _promise()
-        done.set_result(function(*args))
-        return done
+        if self.opened is None:
+            self._open_again()
+            done = _promise()
+            done.set_result(function(*args))
+            return done
+        with self._closing:
+            if not self._over:
+                return asyncio.run_coroutine_threadsafe(self._serve(function, *args), self._loop)
+        refused = _promise()
+        refused.set_exception(EngineStopped())
+        return refused
 
     async def stop(self, timeout_s: float = 3.0) -> None:
         """Close the session and end the thread.
@@ -183,26 +185,18 @@ class Engine:
             self._locked, self._found = False, _promise()
             self._wanted.set()
 
-    def _schedule(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
-        async def serve() -> Any:
-            try:
-                outcome = function(*args)
-            except Exception:
-                _log.exception("a call of the session failed")
-                raise
-            try:
-                return await outcome if isawaitable(outcome) else outcome
-            except asyncio.CancelledError:
-                if self._stopping.is_set():
-                    raise EngineStopped from None
-                raise
-
-        with self._closing:
-            if not self._over:
-                return asyncio.run_coroutine_threadsafe(serve(), self._loop)
-        refused = _promise()
-        refused.set_exception(EngineStopped())
-        return refused
+    async def _serve(self, function: Callable[..., Any], *args: Any) -> Any:
+        try:
+            outcome = function(*args)
+        except Exception:
+            _log.exception("a call of the session failed")
+            raise
+        try:
+            return await outcome if isawaitable(outcome) else outcome
+        except asyncio.CancelledError:
+            if self._stopping.is_set():
+                raise EngineStopped from None
+            raise
 
     async def _open(self) -> "OpenSession":
         from tui_app.conversation.assembly import open_session

@@ -11,6 +11,7 @@ from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat.state import PROPOSED
+from tui_app.ui.dialogs.queue import send
 from tui_app.ui.dialogs.review import ReviewScreen
 
 SUMMARY = "The person asked six questions about words; all were answered."
@@ -98,7 +99,7 @@ async def test_a_queued_prompt_goes_on_behind_the_question(
     async with shown(served.app(session)) as deck:
         await asked(deck, "/compact --review")
         assert deck.app.chat.session.state.status.text == PROPOSED
-        deck.app.chat.session.send(Prompt("go on"), deck.app.chat.pane)
+        send(deck.app.chat, Prompt("go on"))
         await deck.until(lambda: deck.kinds.count("assistant") == 7, "the answer")
         assert isinstance(deck.app.screen, ReviewScreen)
         await deck.press("up", "enter")

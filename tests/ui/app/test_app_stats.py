@@ -9,6 +9,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Desk, shown
 from tui_app.conversation.work import Prompt
 from tui_app.ui.dialogs import stats
+from tui_app.ui.dialogs.queue import send
 from tui_app.ui.dialogs.stats import StatsScreen
 
 
@@ -39,7 +40,7 @@ async def test_they_grow_during_a_turn(served: Desk, fake_openai: FakeOpenAI) ->
         await deck.ready()
         await deck.send("/stats")
         await deck.says("1 turn, 1 request")
-        deck.app.chat.session.send(Prompt("go on"), deck.app.chat.pane)
+        send(deck.app.chat, Prompt("go on"))
         await (await fake_openai.request(1)).paused.wait()
         await deck.says("2 turns, 2 requests")
         assert deck.app.chat.session.state.turn

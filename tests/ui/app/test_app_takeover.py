@@ -25,6 +25,7 @@ from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.chat.session import FREE, TAKEN_OVER
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.queue import send
 
 WRITER = """
 import sys
@@ -151,7 +152,7 @@ async def test_two_windows_of_one_program(served: Desk, fake_openai: FakeOpenAI,
     async with shown(served.app(session)) as first:
         await first.ready()
         async with second(served, session) as deck:
-            first.app.chat.session.send(Prompt("and low tide?"), first.app.chat.pane)
+            send(first.app.chat, Prompt("and low tide?"))
             await first.answered(2)
             await deck.until(lambda: "From the first." in deck.text, "what the other window says")
             await first.app.chat.session.close()
@@ -254,7 +255,7 @@ async def test_further_prompts_wait_while_the_session_is_taken_over(
     async with second(served, session) as deck:
         lock.release()
         for text in ("one", "two", "three"):
-            deck.app.chat.session.send(Prompt(text), deck.app.chat.pane)
+            send(deck.app.chat, Prompt(text))
         await (await fake_openai.request(1)).paused.wait()
         await deck.until(lambda: len(deck.queue) == 2, "two waiting prompts")
         assert deck.editor.is_empty

@@ -17,7 +17,7 @@ from textual.worker import Worker, WorkerCancelled, get_current_worker
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.conversation.engine import Engine, Inbox
-from tui_app.conversation.work import Prompt, Work
+from tui_app.conversation.work import Work
 from tui_app.events import (
     MemoryPressure,
     QueueChanged,
@@ -38,7 +38,6 @@ from tui_app.session.preview import Preview, heads_after, load_preview
 from tui_app.session.stats_reader import StatsReader
 from tui_app.session.stores import follow, open_store
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW, ReviewMode, SettingsError
-from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import (
     ChatState,
@@ -697,7 +696,8 @@ class ChatSession(Telling):
         if why := self.read_only:
             self.say(why)
             return False
-        self.engine.submit(work)
+        submit = self.engine.queue.add if self.conversation is None else self.conversation.submit
+        self.engine.call(submit, work)
         return True
 
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
@@ -730,15 +730,6 @@ class ChatSession(Telling):
         """Answer what a tool asks."""
         if self.conversation is not None:
             self.engine.call(self.conversation.tooling.approvals.decide, id, decision)
-
-    def send(self, prompt: Prompt, pane: ChatPane) -> None:
-        """Send a prompt; what cannot be sent stays in the editor."""
-        if self.submit(prompt):
-            self.unsent.sent(prompt.text)
-            pane.introduce("")
-            pane.transcript.action_last()
-        else:
-            pane.prompt.editor.give_back(prompt.text)
 
     async def take_back(self) -> str:
         """Take the newest waiting prompt back."""

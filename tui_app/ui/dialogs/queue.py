@@ -151,11 +151,16 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 
 def send(screen: "Chat", prompt: Prompt) -> None:
     """Send a prompt, or ask first; what is not sent goes back to the editor."""
-    if is_above(screen.session):
+    session, pane = screen.session, screen.pane
+    if is_above(session) and not prompt.above_budget:
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
         screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
+    elif session.submit(prompt):
+        session.unsent.sent(prompt.text)
+        pane.introduce("")
+        pane.transcript.action_last()
     else:
-        screen.session.send(prompt, screen.pane)
+        pane.prompt.editor.give_back(prompt.text)
 
 
 async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
@@ -200,6 +205,6 @@ async def _send_above(screen: "Chat", prompt: Prompt) -> None:
     yes = await agreed(screen.app, session, "this prompt")
     session.unsent.given_back(prompt.text)
     if yes:
-        session.send(replace(prompt, above_budget=True), screen.pane)
+        send(screen, replace(prompt, above_budget=True))
     else:
         screen.pane.prompt.editor.give_back(prompt.text)
