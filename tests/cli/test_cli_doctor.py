@@ -22,7 +22,7 @@ KEY = "sk-" + "b2" * 20
 def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """What happens to listen on this machine must not matter."""
 
-    async def discover() -> list[LocalServer]:
+    async def discover(**_ports: object) -> list[LocalServer]:
         return []
 
     monkeypatch.setattr(models, "discover", discover)

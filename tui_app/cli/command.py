@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,11 +35,11 @@ OK, FAILED, USAGE = 0, 1, 2
 
 
 class CommandFailed(Exception):
-    """A command could not do what was asked; the text is a sentence for a person."""
+    """A command could not do what was asked; the text is a sentence for the user."""
 
 
 class WrongUsage(Exception):
-    """The arguments make no sense together; the text is a sentence for a person."""
+    """The arguments make no sense together; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
-    """Let a command drive an agent of the person's own."""
+    """Let a command drive an agent of the user's own."""
     parser.add_argument(
         "--agent",
         metavar="M:A",
@@ -229,6 +230,22 @@ def add_read_only(parser: argparse.ArgumentParser) -> None:
 def add_session(parser: argparse.ArgumentParser) -> None:
     """Let a command take the id of a session."""
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")
+
+
+def confirmed(question: str, unasked: str) -> bool:
+    """Ask the user to type y.
+
+    Args:
+        question: What is shown.
+        unasked: Why nothing is done without a terminal to ask in.
+
+    Raises:
+        WrongUsage: if there is no terminal.
+    """
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise WrongUsage(unasked)
+    tell(question)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 # Asynchronous commands end cleanly on a signal: what is open is closed first.
@@ -291,7 +308,7 @@ def _handlers(stop: Callable[[int], None]) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Remember that somebody pressed ``ctrl+c``.
+    """Remember that ``ctrl+c`` was pressed.
 
     Python raises ``KeyboardInterrupt`` wherever it is just then. In a callback of a library that nobody may
     raise from, it is written off, and the work would go on to its end.

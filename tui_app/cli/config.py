@@ -80,15 +80,11 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         if source.is_forced:
             tell(f"{source.name} ranks above the file: the change shows once that is gone.")
     if setting == "approvals":
-        _tell_misnamed(settings)
+        # Rules may name tools that nothing here can have.
+        for rule in rules_of(settings.approvals):
+            if said := misnamed(rule, settings.mcp):
+                tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
     return OK
-
-
-def _tell_misnamed(settings: Settings) -> None:
-    """Say which rules name tools that nothing here can have."""
-    for rule in rules_of(settings.approvals):
-        if said := misnamed(rule, settings.mcp):
-            tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
 
 
 def show_paths(program: Program, *, as_json: bool) -> int:
@@ -119,7 +115,11 @@ def show_settings(program: Program, as_json: bool) -> int:
     if as_json:
         print_json({**values, "model_in_use": in_use})
         return OK
-    say_table([(name, "=", _written(value)) for name, value in values.items()])
+    rows = [
+        (name, "=", "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False))
+        for name, value in values.items()
+    ]
+    say_table(rows)
     if not settings.model:
         say(f"# no model is set; new sessions use {in_use}")
     return OK
@@ -127,19 +127,14 @@ def show_settings(program: Program, as_json: bool) -> int:
 
 def settings_json(settings: Settings) -> dict[str, object]:
     """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
-    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in _fields(settings)}
+    plain: dict[str, object] = {}
+    for name in SETTINGS:
+        value = getattr(settings, name)
+        plain[name] = dict(value) if isinstance(value, Mapping) else value
     plain["store"] = shown_store(settings.store)
     plain["endpoints"] = {name: asdict(endpoint) for name, endpoint in settings.endpoints.items()}
     plain["hooks"] = {event: [hook.to_json() for hook in hooks] for event, hooks in settings.hooks.items()}
     return plain
-
-
-def _fields(settings: Settings) -> list[tuple[str, object]]:
-    return [(name, getattr(settings, name)) for name in settings.__dataclass_fields__]
-
-
-def _written(value: object) -> str:
-    return "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False)
 
 
 COMMAND = Command(

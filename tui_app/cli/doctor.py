@@ -1,4 +1,4 @@
-"""``plimsoll doctor``: whether everything is here that Plimsoll needs, and mending what sessions are kept in.
+"""``plimsoll doctor``: whether everything is here that Plimsoll needs.
 
 Checks write nothing, and ask this machine only.
 """
@@ -11,9 +11,8 @@ import platform
 import shutil
 import sqlite3
 import sys
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
@@ -21,20 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, add_json
-from tui_app.cli.output import ProgressLine, print_json, say
+from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
-from tui_app.events import CompactionComplete
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
-from tui_app.session.agent_view import STAGES
-from tui_app.session.errors import explained
 from tui_app.session.location import Server
-from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.migrations import MIGRATIONS
-from tui_app.session.port import SessionStore
-from tui_app.session.repair import InUse, examine, index_trouble, mend
+from tui_app.session.repair import index_trouble
 from tui_app.session.stores import has_begun, open_store
-from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
 from tui_app.ui.text import count
@@ -55,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Run every check; one that fails makes the command fail."""
     if args.repair:
+        from tui_app.cli.repair import repair
+
+        if trouble := sessions_folder_trouble(program.paths):
+            what = f"{trouble[0][:1].upper()}{trouble[0][1:]}"
+            raise CommandFailed(f"{what}. {trouble[1]} Nothing was changed.")
         return repair(program, as_json=args.json)
     checks = run_checks(program)
     failed = any(check.state == "fail" for check in checks)
@@ -380,96 +378,6 @@ def check_servers(servers: "Sequence[LocalServer]") -> Check:
     """Model servers on this machine."""
     listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
     return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
-
-
-# ``--repair``: the sessions file, the index of words, and the files of sessions.
-
-
-def repair(program: Program, *, as_json: bool) -> int:
-    """Look at everything that sessions are kept in, and mend what is wrong.
-
-    Raises:
-        CommandFailed: if a session is open somewhere, nothing can be read, or sessions have no folder.
-    """
-    if trouble := sessions_folder_trouble(program.paths):
-        raise CommandFailed(f"{trouble[0][:1].upper()}{trouble[0][1:]}. {trouble[1]} Nothing was changed.")
-    done: list[str] = []
-    if program.has_sessions:
-        paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
-        file = program.sessions_file
-        with ProgressLine("Examining the sessions file") as line:
-            health = examine(file, paths.sessions_dir)
-            line.update("Mending the sessions file")
-            try:
-                done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
-            except InUse as error:
-                raise CommandFailed(f"{error} Nothing was changed.") from error
-            line.update("Looking at the files of sessions")
-            done += _files(program)
-    if as_json:
-        print_json({"repaired": done})
-    else:
-        for text in done or ["Nothing to mend."]:
-            say(text)
-    return OK
-
-
-def _files(program: Program) -> list[str]:
-    """Write missing files of sessions anew, and delete what crashes left of others."""
-    done: list[str] = []
-    try:
-        settings = program.settings()
-    except SettingsError:
-        settings = Settings()
-    limit = settings.session_files_mb << 20
-    with program.sessions(writing=True) as store:
-        for session in _with_files(store, program):
-            folder = SessionFolder(program.paths.sessions_dir / session)
-            try:
-                # Whoever opens it meanwhile does the same.
-                with suppress(SessionLocked), WriterLock(folder.lock_file):
-                    done += _files_of(store, session, folder, limit)
-            except sqlite3.Error as error:
-                told = explained(error, program.sessions_file)
-                done.append(f"{session}: not mended, and passed over. {told}")
-    return done
-
-
-def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: int) -> list[str]:
-    """What was done to the files of one session."""
-    # Counting needs pydantic-ai, which takes a second to load.
-    from tui_app.context.counting.encodings import TextCounter
-    from tui_app.context.counting.tokens import TokenCounter
-    from tui_app.conversation.session_files import SessionFiles
-    from tui_app.conversation.session_history import Archive, SessionHistory
-
-    history = SessionHistory(
-        store=store,
-        session=session,
-        archive=Archive(folder),
-        counter=TokenCounter(TextCounter(None)),
-        publish=lambda _record: None,
-        model="",
-    )
-    history.load()
-    files, done = SessionFiles(history, limit), []
-    if stray := files.sweep():
-        are = "is" if len(stray) == 1 else "are"
-        done.append(f"{session}: {count(len(stray), 'unfinished file')} of a crash {are} deleted")
-    if names := [*files.restore(), *files.restore_histories()]:
-        done.append(f"{session}: written anew: {', '.join(names)}")
-    return done
-
-
-def _with_files(store: SessionStore, program: Program) -> list[str]:
-    """Sessions that have, or should have, files of their own."""
-    kinds = (CompactionComplete.TYPE, *sorted(STAGES))
-    marks = ", ".join("?" * len(kinds))
-    with closing(sqlite3.connect(f"{program.sessions_file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        rows = db.execute(f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds).fetchall()
-    known = {info.id for info in store.sessions()}
-    folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
-    return sorted({row[0] for row in rows} | folders)
 
 
 COMMAND = Command(

@@ -30,30 +30,21 @@ def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
     Returns:
         The text for stderr, and the exit code.
     """
-    if isinstance(error, WrongUsage):
-        return str(error), USAGE
-    return _expected(error, env) or _unexpected(error, env), FAILED
-
-
-def _expected(error: Exception, env: Mapping[str, str]) -> str:
-    """A sentence for what may happen to anyone; empty for what should never happen."""
     match error:
+        case WrongUsage():
+            return str(error), USAGE
         case WrongFile(next_step=step):
-            return f"{error}\n{step}"
-        case CommandFailed() | SettingsError():
-            return str(error)
-        case _:
-            return explained(error, Paths.from_env(env).database)
-
-
-def _unexpected(error: Exception, env: Mapping[str, str]) -> str:
+            return f"{error}\n{step}", FAILED
+        case CommandFailed() | SettingsError() if text := str(error):
+            return text, FAILED
+    if text := explained(error, Paths.from_env(env).database):
+        return text, FAILED
     reason = mask_secrets(str(error)).strip() or type(error).__name__
     first = f"Something unexpected went wrong: {reason.splitlines()[0]}"
     try:
-        log = _write_traceback(error, env)
+        return f"{first}\nThe details are in {_write_traceback(error, env)}", FAILED
     except OSError:
-        return first
-    return f"{first}\nThe details are in {log}"
+        return first, FAILED
 
 
 def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
@@ -113,7 +104,7 @@ def for_shell(text: str) -> str:
 
 
 def spoken(payload: Payload) -> Payload:
-    """The same event with all that a person is told in it worded for a shell."""
+    """The same event with its texts for the user worded for a shell."""
     match payload:
         case Error():
             return replace(payload, message=for_shell(payload.message), hint=for_shell(payload.hint))

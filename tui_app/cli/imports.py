@@ -27,7 +27,7 @@ from tui_app.ui.text import one_line
 if TYPE_CHECKING:
     from tui_app.conversation.imports import ImportReport
 
-# The transcripts on this machine as a list, and what a person picks from it.
+# The transcripts on this machine as a list, and what the user picks from it.
 
 _TITLE_CELLS = 60
 
@@ -47,6 +47,19 @@ class Row:
         changed = ", changed since" if self.found.time > self.imported.time else ""
         return f"imported as {self.imported.session}{changed}"
 
+    def to_json(self) -> dict[str, object]:
+        found = self.found
+        return {
+            "path": str(found.path),
+            "program": found.program,
+            "title": found.title,
+            "cwd": found.cwd,
+            "time": found.time,
+            "bytes": found.size,
+            "session": self.imported.session if self.imported else None,
+            "changed": bool(self.imported and found.time > self.imported.time),
+        }
+
 
 def find_local(program: Program) -> list[Row]:
     """Look for transcripts, newest first; mark what was imported before."""
@@ -62,32 +75,17 @@ def find_local(program: Program) -> list[Row]:
 def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
     """Print the list."""
     if as_json:
-        print_json({"transcripts": [_json(row) for row in rows]})
+        print_json({"transcripts": [row.to_json() for row in rows]})
     elif not rows:
         say("No transcripts of other programs were found. To import a file: plimsoll import FILE")
     else:
-        say_table([_line(number, row) for number, row in enumerate(rows, 1)], right=(0, 3))
-
-
-def _json(row: Row) -> dict[str, object]:
-    found = row.found
-    return {
-        "path": str(found.path),
-        "program": found.program,
-        "title": found.title,
-        "cwd": found.cwd,
-        "time": found.time,
-        "bytes": found.size,
-        "session": row.imported.session if row.imported else None,
-        "changed": bool(row.imported and found.time > row.imported.time),
-    }
-
-
-def _line(number: int, row: Row) -> tuple[str, ...]:
-    found = row.found
-    title = one_line(found.title, _TITLE_CELLS) or one_line(found.path.name, _TITLE_CELLS)
-    size = numbers.file_size(found.size) if found.size else ""
-    return (str(number), moment(found.time), found.program, size, title, row.state)
+        lines = []
+        for number, row in enumerate(rows, 1):
+            found = row.found
+            title = one_line(found.title, _TITLE_CELLS) or one_line(found.path.name, _TITLE_CELLS)
+            size = numbers.file_size(found.size) if found.size else ""
+            lines.append((str(number), moment(found.time), found.program, size, title, row.state))
+        say_table(lines, right=(0, 3))
 
 
 def picked(text: str, count: int) -> list[int]:
@@ -149,70 +147,65 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
     """Import files one by one; a bad one does not keep the others out."""
-    done: list[Path] = []
-    refused: list[Path] = []
+    done = refused = 0
     with program.sessions(writing=True) as store:
         try:
             for path in files:
-                _import_or_say_why(program, store, path, args, done, refused)
+                report = _import(program, store, path, args)
+                if report is None:
+                    refused += 1
+                    continue
+                done += 1
+                _show(report, as_json=args.json)
         except KeyboardInterrupt:
-            tell(_stopped(len(done), files, len(done) + len(refused)))
+            # Of the file that was being read there is nothing.
+            left = ", ".join(map(str, files[done + refused :])) or "none"
+            tell(f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}")
             raise
     return FAILED if refused else OK
 
 
-def _import_or_say_why(
-    program: Program,
-    store: SessionStore,
-    path: Path,
-    args: argparse.Namespace,
-    done: list[Path],
-    refused: list[Path],
-) -> None:
-    """Import a file and add it to what is done; one that cannot be read is named and goes to the others."""
-    try:
-        report = _import(program, store, path, args)
-    except (ImportFormatError, OSError) as error:
-        refused.append(path)
-        tell(complaint(str(path), error))
-        return
-    done.append(path)
-    if args.json:
-        print_json(report.to_json())
-    else:
-        _show(report)
-
-
-def _import(program: Program, store: SessionStore, path: Path, args: argparse.Namespace) -> "ImportReport":
+def _import(
+    program: Program, store: SessionStore, path: Path, args: argparse.Namespace
+) -> "ImportReport | None":
+    """Import a file; tells why one cannot be read."""
     if not args.again and (session := same_import(path, store)):
-        raise ImportFormatError(
+        tell(
             f"{path} is session {session} already and has not changed since. To import it once more: --again"
         )
+        return None
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.imports import import_session
 
-    with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
+    try:
+        with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
 
-        def watch(progress: ImportProgress) -> None:
-            go_on()
-            line.update(_how_far(path, progress))
+            def watch(progress: ImportProgress) -> None:
+                go_on()
+                if progress.doing == "counting" and progress.total:
+                    line.update(f"Importing {progress.done * 100 // progress.total} %, {path}")
+                else:
+                    line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
 
-        return import_session(
-            path, store=store, format=args.format, cwd=program.cwd, now=time.time(), watch=watch
-        )
+            return import_session(
+                path, store=store, format=args.format, cwd=program.cwd, now=time.time(), watch=watch
+            )
+    except (ImportFormatError, OSError) as error:
+        tell(complaint(str(path), error))
+        return None
 
 
-def _how_far(path: Path, progress: ImportProgress) -> str:
-    """What the line says of one file: its share once that is known."""
-    if progress.doing == "counting" and progress.total:
-        return f"Importing {progress.done * 100 // progress.total} %, {path}"
-    return f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}"
-
-
-def _stopped(done: int, files: Sequence[Path], at: int) -> str:
-    """What an interrupted import leaves behind; of the file it was at there is nothing."""
-    left = ", ".join(map(str, files[at:])) or "none"
-    return f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}"
+def _show(report: "ImportReport", *, as_json: bool) -> None:
+    if as_json:
+        print_json(report.to_json())
+        return
+    say(
+        f"{report.file}: session {report.session} ({report.format}), "
+        f"{numbers.count(report.messages, 'message')}, {numbers.count(report.tool_calls, 'tool call')}, "
+        f"{numbers.count(report.tool_results, 'result')}, "
+        f"{numbers.tokens(report.tokens)} tokens"
+    )
+    say_left_out(report.notes, report.skipped)
 
 
 def complaint(name: str, error: Exception) -> str:
@@ -221,16 +214,6 @@ def complaint(name: str, error: Exception) -> str:
         return f"{name}: {error.strerror or error}."
     text = str(error)
     return text if name in text else f"{name}: {text}"
-
-
-def _show(report: "ImportReport") -> None:
-    say(
-        f"{report.file}: session {report.session} ({report.format}), "
-        f"{numbers.count(report.messages, 'message')}, {numbers.count(report.tool_calls, 'tool call')}, "
-        f"{numbers.count(report.tool_results, 'result')}, "
-        f"{numbers.tokens(report.tokens)} tokens"
-    )
-    say_left_out(report.notes, report.skipped)
 
 
 def say_left_out(notes: Sequence[str], skipped: Sequence[SkippedLine]) -> None:

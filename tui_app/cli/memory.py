@@ -2,7 +2,6 @@
 
 import argparse
 import sqlite3
-import sys
 import time
 from dataclasses import asdict
 
@@ -15,6 +14,7 @@ from tui_app.cli.command import (
     WrongUsage,
     add_json,
     add_model,
+    confirmed,
     run_until_signal,
 )
 from tui_app.cli.output import moment, print_json, say, say_table, tell
@@ -91,17 +91,15 @@ def _list(program: Program, store: BoardStore, scope: Scope, args: argparse.Name
         tell(f"Nothing is remembered of {scope.label} yet. To add something: plimsoll memory add TEXT")
         return OK
     say("All boards" if args.all else f"Board of {scope.label}")
-    header = ("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")
-    say_table([header, *map(_row, entries)], right=(0,))
+    rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
+    for entry in entries:
+        gone = f" (off: {entry.reason})" if entry.pruned else ""
+        by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 24)
+        branch = one_line(entry.branch, 24) or "all"
+        text = one_line(entry.text, _TEXT_CELLS) + gone
+        rows.append((str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text))
+    say_table(rows, right=(0,))
     return OK
-
-
-def _row(entry: Entry) -> tuple[str, ...]:
-    gone = f" (off: {entry.reason})" if entry.pruned else ""
-    by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 24)
-    branch = one_line(entry.branch, 24) or "all"
-    text = one_line(entry.text, _TEXT_CELLS) + gone
-    return (str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text)
 
 
 def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
@@ -145,7 +143,8 @@ def _forget(program: Program, board: ContextBoard, number: int, args: argparse.N
     entry = board.entry(number)
     if entry is None:
         raise NotRemembered(f"there is no entry {number} on this board")
-    sure = args.yes or _confirmed(entry)
+    question = f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:'
+    sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
     if sure:
         entry = board.prune(number, PERSON)
         _tell_logs(program, board.store)
@@ -154,13 +153,6 @@ def _forget(program: Program, board: ContextBoard, number: int, args: argparse.N
     else:
         say(f"Entry {number} is off the board." if sure else "Kept.")
     return OK
-
-
-def _confirmed(entry: Entry) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUsage("Without a terminal to ask in, say --yes.")
-    tell(f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:')
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _tell_logs(program: Program, boards: BoardStore) -> None:

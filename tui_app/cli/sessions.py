@@ -1,37 +1,32 @@
-"""``plimsoll sessions``: list, show, fork and delete; the rest in files beside this one."""
+"""``plimsoll sessions``: list, show, search, rename, fork, delete, back up and prune."""
 
 import argparse
 import shlex
 import sqlite3
-import sys
 import time
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, add_json
+from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, add_json, confirmed
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
 from tui_app.paths import from_home
 from tui_app.session import management as removal
-from tui_app.session.backup import Backup, BackupRefused, back_up
-from tui_app.session.entries import Entry
-from tui_app.session.event_heads import Head
+from tui_app.session.backup import BackupRefused, back_up
 from tui_app.session.location import Server
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
 from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
-from tui_app.session.search import Found, as_json, search_sessions
+from tui_app.session.search import as_json, search_sessions
 from tui_app.session.stores import has_begun
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line
 
-# ``plimsoll sessions rename``, ``backup`` and ``prune``.
-
-_TITLE_CELLS = 50
+_TITLE_CELLS, _LONG_TITLE_CELLS = 50, 60
+_UNASKED = "Deleting cannot be undone. Without a terminal to ask in, say --yes."
 _NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
 
 
@@ -56,8 +51,19 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     database, file = program.database, program.paths.database
     server = database if isinstance(database, Server) else None
     if not has_begun(file):
-        raise CommandFailed(_nothing_here(server, target))
-    made = _copied(file, program.cwd / from_home(target))
+        if server is None:
+            raise CommandFailed("There are no sessions yet: nothing to copy.")
+        raise CommandFailed(
+            f"The sessions are kept on {server.shown}, and there is nothing to copy on this machine."
+            f" PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+        )
+    path = program.cwd / from_home(target)
+    try:
+        made = back_up(file, path)
+    except BackupRefused as refused:
+        raise CommandFailed(str(refused)) from refused
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
     if json:
         row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
         more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
@@ -73,15 +79,6 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     return OK
 
 
-def _nothing_here(server: Server | None, target: str) -> str:
-    if server is None:
-        return "There are no sessions yet: nothing to copy."
-    return (
-        f"The sessions are kept on {server.shown}, and there is nothing to copy on this machine."
-        f" PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
-    )
-
-
 def _dump(server: Server, target: str) -> str:
     """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
     path = Path(target)
@@ -90,22 +87,13 @@ def _dump(server: Server, target: str) -> str:
     return shlex.join(words)
 
 
-def _copied(file: Path, path: Path) -> Backup:
-    try:
-        return back_up(file, path)
-    except BackupRefused as refused:
-        raise CommandFailed(str(refused)) from refused
-    except OSError as error:
-        raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
-
-
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """What became of the sessions over a limit."""
 
     gone: tuple[Due, ...]
     open: tuple[Due, ...]
-    """Written by somebody at the moment, or used since they were looked at: they are kept."""
+    """Open at the moment, or used since they were looked at: they are kept."""
 
 
 def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
@@ -127,7 +115,10 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
         return OK
     if not sure:
         _report(found, done=False, json=False)
-        if not _confirmed(program, len(found.gone)):
+        database = program.database
+        whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
+        what = f"Delete {numbers.count(len(found.gone), 'session')}{whose}?"
+        if not confirmed(f"{what} It cannot be undone. Type y to delete:", _UNASKED):
             if json:
                 _report(Pruned((), found.open), done=True, json=True)
             else:
@@ -175,22 +166,23 @@ def _delete(program: Program, found: Pruned) -> Pruned:
     return Pruned(tuple(gone), tuple(kept))
 
 
-def _confirmed(program: Program, count: int) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
-    database = program.database
-    whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
-    tell(f"Delete {numbers.count(count, 'session')}{whose}? It cannot be undone. Type y to delete:")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _report(found: Pruned, *, done: bool, json: bool) -> None:
     if json:
         rows = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
         print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
         return
     if found.gone:
-        say_table([_row(each) for each in found.gone])
+        say_table(
+            [
+                (
+                    each.info.id,
+                    moment(each.info.updated),
+                    one_line(each.info.title, _TITLE_CELLS) or "(untitled)",
+                    each.reason,
+                )
+                for each in found.gone
+            ]
+        )
     gone, still_open = len(found.gone), len(found.open)
     over = "is over the limits" if gone == 1 else "are over the limits"
     say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
@@ -199,16 +191,10 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
         say(f"{still_open:,} more {these} open or came into use just now, and kept.")
 
 
-def _row(each: Due) -> tuple[str, ...]:
-    title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
-    return (each.info.id, moment(each.info.updated), title, each.reason)
-
-
 # ``plimsoll sessions search``: what was said in any session, and where.
 
 MOST = 50
 """Hits that are printed."""
-_SESSIONS_SEARCH_TITLE_CELLS = 60
 _WHO = {
     "user.message": "user",
     "assistant.message": "assistant",
@@ -231,16 +217,12 @@ def search(program: Program, words: str, *, json: bool) -> int:
         print_json({"query": words, "results": [as_json(each) for each in found]})
     elif found:
         for each in found:
-            _print(each)
+            title = one_line(each.title, _LONG_TITLE_CELLS) or "(untitled)"
+            say(f"{each.session} #{each.seq}  {moment(each.time)}  {_WHO.get(each.type, each.type)}  {title}")
+            say(f"    {one_line(each.snippet, 240)}")
     else:
         tell("No session holds that.")
     return OK if found else FAILED
-
-
-def _print(found: Found) -> None:
-    title = one_line(found.title, _SESSIONS_SEARCH_TITLE_CELLS) or "(untitled)"
-    say(f"{found.session} #{found.seq}  {moment(found.time)}  {_WHO.get(found.type, found.type)}  {title}")
-    say(f"    {one_line(found.snippet, 240)}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -298,7 +280,7 @@ def _with_one(program: Program, args: argparse.Namespace, words: list[str]) -> i
         return fork(program, words[0], at=args.at, as_json=args.json)
     if args.action == "show":
         return show_session(program, words[0], as_json=args.json)
-    return sessions_delete_session(program, words[0], sure=args.yes, as_json=args.json)
+    return delete(program, words[0], sure=args.yes, as_json=args.json)
 
 
 def list_sessions(program: Program, *, as_json: bool) -> int:
@@ -313,51 +295,52 @@ def list_sessions(program: Program, *, as_json: bool) -> int:
         tell("There are no sessions yet. Start one with: plimsoll")
     else:
         header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
-        say_table([header, *(_sessions_row(info, title) for info, title in rows)], right=(2,))
+        listed = [
+            (
+                info.id,
+                moment(info.updated),
+                f"{info.messages:,}",
+                one_line(title, _LONG_TITLE_CELLS) or "(nothing said)",
+                info.cwd,
+            )
+            for info, title in rows
+        ]
+        say_table([header, *listed], right=(2,))
     return OK
 
 
 def title_of(store: SessionStore, info: SessionInfo) -> str:
     """The title of a session; one that nobody named goes by its first prompt."""
-    return info.title or _first_prompt(store.heads(info.id))
-
-
-def _first_prompt(heads: Iterable[Head]) -> str:
-    return next((head.title for head in heads if head.type == "user.message"), "")
-
-
-def _sessions_row(info: SessionInfo, title: str) -> tuple[str, ...]:
-    name = one_line(title, _SESSIONS_SEARCH_TITLE_CELLS) or "(nothing said)"
-    return (info.id, moment(info.updated), f"{info.messages:,}", name, info.cwd)
+    if info.title:
+        return info.title
+    return next((head.title for head in store.heads(info.id) if head.type == "user.message"), "")
 
 
 def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
     """Print everything that happened in a session, one row each."""
     with program.sessions() as store:
         info = store.info(wanted)
-        entries = [_spoken(entry) for entry in fold_user_view(store.heads(info.id)).entries]
+        # The advice of an error is worded for a shell.
+        entries = [
+            replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
+            for entry in fold_user_view(store.heads(info.id)).entries
+        ]
         title = title_of(store, info)
     if as_json:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
         return OK
-    say(f"{info.id}  {one_line(title, _SESSIONS_SEARCH_TITLE_CELLS)}")
+    say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
     size = numbers.count(info.messages, "message")
     say(f"{moment(info.created)} to {moment(info.updated)}, {size}, in {info.cwd}")
     if entries:
         say()
-        say_table([_entry_row(entry) for entry in entries], right=(0, 4))
+        rows = []
+        for entry in entries:
+            tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
+            what = one_line(entry.title, 90) + ("" if entry.state == "ok" else f" ({entry.state})")
+            rows.append((f"#{entry.seq}", moment(entry.time), entry.kind, what, tokens))
+        say_table(rows, right=(0, 4))
     return OK
-
-
-def _spoken(entry: Entry) -> Entry:
-    """The row of an error with its advice worded for a shell."""
-    return replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
-
-
-def _entry_row(entry: Entry) -> tuple[str, ...]:
-    tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
-    state = "" if entry.state == "ok" else f" ({entry.state})"
-    return (f"#{entry.seq}", moment(entry.time), entry.kind, f"{one_line(entry.title, 90)}{state}", tokens)
 
 
 def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int:
@@ -380,7 +363,7 @@ def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int
     return OK
 
 
-def sessions_delete_session(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
+def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
     """Delete a session and its folder for good.
 
     Raises:
@@ -391,7 +374,9 @@ def sessions_delete_session(program: Program, wanted: str, *, sure: bool, as_jso
     with program.sessions() as reading:
         info = reading.info(wanted)
         title = title_of(reading, info)
-    if not sure and not _sessions_confirmed(info, title):
+    size, name = numbers.count(info.messages, "message"), one_line(title, _LONG_TITLE_CELLS) or info.id
+    question = f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:'
+    if not sure and not confirmed(question, _UNASKED):
         if as_json:
             print_json({"session": info.id, "deleted": False})
         else:
@@ -406,15 +391,6 @@ def sessions_delete_session(program: Program, wanted: str, *, sure: bool, as_jso
     else:
         say(f"Deleted {info.id}.")
     return OK
-
-
-def _sessions_confirmed(info: SessionInfo, title: str) -> bool:
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise WrongUsage("Deleting cannot be undone. Without a terminal to ask in, say --yes.")
-    name = one_line(title, _SESSIONS_SEARCH_TITLE_CELLS) or info.id
-    size = numbers.count(info.messages, "message")
-    tell(f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:')
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 COMMAND = Command(

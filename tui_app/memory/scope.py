@@ -203,7 +203,9 @@ def _former(common: Path, branch: str) -> Iterator[str]:
     """Names that the branch's own log says it was renamed from, less those that are branches again."""
     if ".." in Path(branch).parts:
         return
-    standing = _packed(common)
+    standing = frozenset(
+        line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines()
+    )
     for line in reversed(_read(common / "logs" / _HEADS / branch).splitlines()):
         _, found, said = line.partition(_RENAMED)
         old, to, _ = said.partition(" to ")
@@ -212,11 +214,6 @@ def _former(common: Path, branch: str) -> Iterator[str]:
             continue
         if f"{_HEADS}{old}" not in standing and not (common / _HEADS / old).is_file():
             yield old
-
-
-def _packed(common: Path) -> frozenset[str]:
-    """References that stand in one file together."""
-    return frozenset(line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines())
 
 
 def _read(path: Path) -> str:

@@ -83,7 +83,7 @@ def _split(text: str) -> tuple[str, str]:
     lines = text.splitlines(keepends=True)
     above = next((at for at, line in enumerate(lines) if _is_table(lines, at, line)), len(lines))
     last = above
-    while last and _is_blank(lines[last - 1]):
+    while last and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
         last -= 1
     while last < above and lines[last].strip():
         last += 1
@@ -99,10 +99,6 @@ def _is_table(lines: list[str], at: int, line: str) -> bool:
     except tomllib.TOMLDecodeError:
         return False
     return True
-
-
-def _is_blank(line: str) -> bool:
-    return not line.strip() or line.lstrip().startswith("#")
 
 
 def _filled(values: Any) -> Any:

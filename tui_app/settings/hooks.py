@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from tui_app.settings.rules import FileOnly, Flag, Group, Number, Refused, Rule, show
+from tui_app.settings.rules import FileOnly, Flag, Group, Number, Refused, Rule, inside, show
 from tui_app.tool_specs import WRITE_FILE
 
 TRIGGERS = (
@@ -125,14 +125,7 @@ class _Hooks(NamedTuple):
     def check(self, value: object) -> list[object]:
         if not isinstance(value, list):
             raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
-        return [self._one(number, item) for number, item in enumerate(value, 1)]
-
-    def _one(self, number: int, item: object) -> object:
-        try:
-            return self.rule.check(item)
-        except Refused as refused:
-            path = f"{number}.{refused.inner_key}" if refused.inner_key else str(number)
-            raise Refused(refused.shown, refused.allowed, path, missing=refused.missing) from None
+        return [inside(str(number), self.rule, item) for number, item in enumerate(value, 1)]
 
     def read(self, text: str) -> list[object]:
         return self.check(text)

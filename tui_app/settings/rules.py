@@ -183,7 +183,7 @@ class Table(NamedTuple):
                 self.names.check(name)
             except Refused as refused:
                 raise Refused("no good name", refused.allowed, str(name)) from None
-            checked[name] = _inside(name, self.values, item)
+            checked[name] = inside(name, self.values, item)
         return checked
 
     def read(self, text: str) -> dict[str, object]:
@@ -210,7 +210,7 @@ class Group(NamedTuple):
         for name in self.required:
             if name not in value:
                 raise Refused("missing", _allowed(self.keys[name]), name, missing=True)
-        return {name: _inside(name, self.keys[name], item) for name, item in value.items()}
+        return {name: inside(name, self.keys[name], item) for name, item in value.items()}
 
     def _meant(self, name: str, item: object) -> str:
         """A guess at what was meant by an unknown key, in brackets; empty without one."""
@@ -331,7 +331,7 @@ def _inline_table(text: str) -> object:
     return value["value"]
 
 
-def _inside(name: str, rule: Rule, value: object) -> object:
+def inside(name: str, rule: Rule, value: object) -> object:
     """Check one item of a table, so that a refusal says where in the table it stands."""
     try:
         return rule.check(value)

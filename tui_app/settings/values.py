@@ -14,7 +14,7 @@ from tui_app.settings.hooks import build_hooks
 from tui_app.settings.keys import ACTION_KEYS, THEMES, find_clash, find_writing_key
 from tui_app.settings.mcp import build_servers
 from tui_app.settings.policies import POLICIES, POLICY_SHARES, thresholds
-from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Setting, Text, show
+from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Text, show
 from tui_app.settings.sources import Origin, SettingsError, Source, giver, merged, origin, read_sources
 from tui_app.settings.spec import SETTINGS, Endpoint, Settings, shown_store
 
@@ -97,7 +97,7 @@ def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[s
 
 
 def _thresholds(settings: Settings) -> tuple[float, float]:
-    """What is in force: what the person's own policy says, else what is set, else what is built in."""
+    """What is in force: what the user's own policy says, else what is set, else what is built in."""
     own = settings.policies.get(settings.policy, {})
     background, blocking = thresholds(own) if own else POLICY_SHARES.get(settings.policy, (0.0, 1.0))
     if settings.background_threshold is not None and "background_threshold" not in own:
@@ -140,25 +140,25 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
         settings: What is in force.
         sources: What it was put together from.
     """
-    return [_entry(key, each, settings, sources) for key, each in SETTINGS.items()]
-
-
-def _entry(key: str, declared: Setting, settings: Settings, sources: Sequence[Source]) -> Entry:
-    value, rule = getattr(settings, key), declared.rule
     own_names = {"theme": (*THEMES, *settings.themes), "policy": (*POLICIES, *settings.policies)}
-    choices = own_names.get(key, rule.words if isinstance(rule, Choice) else ())
-    allowed = rule.allowed if isinstance(rule, Text | Number | Address) else "true or false"
-    return Entry(
-        key=key,
-        value=summary(shown_store(value) if key == "store" else value),
-        origin=origin(sources, key),
-        help=declared.help,
-        takes_effect=declared.takes_effect,
-        allowed=f"one of {', '.join(choices)}" if choices else declared.allowed or allowed,
-        choices=choices,
-        is_flag=isinstance(rule, Flag),
-        is_table=isinstance(value, Mapping),
-    )
+    found: list[Entry] = []
+    for key, each in SETTINGS.items():
+        value, rule = getattr(settings, key), each.rule
+        choices = own_names.get(key, rule.words if isinstance(rule, Choice) else ())
+        allowed = rule.allowed if isinstance(rule, Text | Number | Address) else "true or false"
+        entry = Entry(
+            key=key,
+            value=summary(shown_store(value) if key == "store" else value),
+            origin=origin(sources, key),
+            help=each.help,
+            takes_effect=each.takes_effect,
+            allowed=f"one of {', '.join(choices)}" if choices else each.allowed or allowed,
+            choices=choices,
+            is_flag=isinstance(rule, Flag),
+            is_table=isinstance(value, Mapping),
+        )
+        found.append(entry)
+    return found
 
 
 def key_entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:

@@ -1,0 +1,100 @@
+"""``plimsoll doctor --repair``: the sessions file, the index of words, and the files of sessions."""
+
+import sqlite3
+import time
+from contextlib import closing, suppress
+
+from tui_app.cli.command import OK, CommandFailed, Program
+from tui_app.cli.output import ProgressLine, print_json, say
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.events import CompactionComplete
+from tui_app.session.agent_view import STAGES
+from tui_app.session.errors import explained
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.port import SessionStore
+from tui_app.session.repair import InUse, examine, mend
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import Settings, SettingsError
+from tui_app.text import count
+
+
+def repair(program: Program, *, as_json: bool) -> int:
+    """Look at everything that sessions are kept in, and mend what is wrong.
+
+    Raises:
+        CommandFailed: if a session is open somewhere, or nothing can be read.
+    """
+    done: list[str] = []
+    if program.has_sessions:
+        paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
+        file = program.sessions_file
+        with ProgressLine("Examining the sessions file") as line:
+            health = examine(file, paths.sessions_dir)
+            line.update("Mending the sessions file")
+            try:
+                done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+            except InUse as error:
+                raise CommandFailed(f"{error} Nothing was changed.") from error
+            line.update("Looking at the files of sessions")
+            done += _files(program)
+    if as_json:
+        print_json({"repaired": done})
+    else:
+        for text in done or ["Nothing to mend."]:
+            say(text)
+    return OK
+
+
+def _files(program: Program) -> list[str]:
+    """Write missing files of sessions anew, and delete what crashes left of others."""
+    done: list[str] = []
+    try:
+        settings = program.settings()
+    except SettingsError:
+        settings = Settings()
+    limit = settings.session_files_mb << 20
+    with program.sessions(writing=True) as store:
+        for session in _with_files(store, program):
+            folder = SessionFolder(program.paths.sessions_dir / session)
+            try:
+                # Whoever opens it meanwhile does the same.
+                with suppress(SessionLocked), WriterLock(folder.lock_file):
+                    done += _files_of(store, session, folder, limit)
+            except sqlite3.Error as error:
+                told = explained(error, program.sessions_file)
+                done.append(f"{session}: not mended, and passed over. {told}")
+    return done
+
+
+def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: int) -> list[str]:
+    """What was done to the files of one session."""
+    history = SessionHistory(
+        store=store,
+        session=session,
+        archive=Archive(folder),
+        counter=TokenCounter(TextCounter(None)),
+        publish=lambda _record: None,
+        model="",
+    )
+    history.load()
+    files, done = SessionFiles(history, limit), []
+    if stray := files.sweep():
+        are = "is" if len(stray) == 1 else "are"
+        done.append(f"{session}: {count(len(stray), 'unfinished file')} of a crash {are} deleted")
+    if names := [*files.restore(), *files.restore_histories()]:
+        done.append(f"{session}: written anew: {', '.join(names)}")
+    return done
+
+
+def _with_files(store: SessionStore, program: Program) -> list[str]:
+    """Sessions that have, or should have, files of their own."""
+    kinds = (CompactionComplete.TYPE, *sorted(STAGES))
+    marks = ", ".join("?" * len(kinds))
+    with closing(sqlite3.connect(f"{program.sessions_file.absolute().as_uri()}?mode=ro", uri=True)) as db:
+        rows = db.execute(f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds).fetchall()
+    known = {info.id for info in store.sessions()}
+    folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
+    return sorted({row[0] for row in rows} | folders)
