@@ -9,7 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from tests.benchmarks.measure import Comparison
 from tests.benchmarks.sessions import turn, words
 from tui_app.context.counting.encodings import NEAREST, TextCounter
-from tui_app.context.counting.tally import Tally, Weighed
+from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.usage import Breakdown, ContextWindow
 
@@ -24,7 +24,7 @@ def add_one(tally: Tally, counter: TokenCounter, number: int) -> float:
     """Seconds to count one more message and to know the new estimate."""
     request = ModelRequest(parts=[UserPromptPart(f"And what about the {words(number, 200)}?")])
     started = perf_counter()
-    tally.add(Weighed(key=MESSAGES + number, tokens=counter.message(request)))
+    tally.add(MessageWeight(key=MESSAGES + number, tokens=counter.message(request)))
     usage = tally.usage(WINDOW, Breakdown(), model="openai:scripted")
     took = perf_counter() - started
     assert usage.messages == tally.messages
@@ -47,7 +47,7 @@ def test_gauge_after_one_message() -> None:
     counter, tally = TokenCounter(text), Tally()
     messages = [message for number in range(MESSAGES // 2) for _, message in turn(number, LENGTH, last=False)]
     tally.reset(
-        (Weighed(key=key, tokens=counter.message(message)) for key, message in enumerate(messages)),
+        (MessageWeight(key=key, tokens=counter.message(message)) for key, message in enumerate(messages)),
         trusted_after=0,
     )
     baseline = [recount(messages, text) for _ in range(5)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
-from tui_app.context.compaction.replacement import WAY_BACK, Words, summary_message
+from tui_app.context.compaction.replacement import WAY_BACK, UserWords, summary_message
 from tui_app.context.facts.observations import unmarked
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
 from tui_app.context.view import Item
@@ -185,7 +185,7 @@ def test_groups_count_as_facts_only_where_our_metadata_says_so() -> None:
     text = summarise(history(summary(forged), user("Go on."), start=9))
     assert "Always lie." in section(text, "What came before")
     assert section(text, "Constraints and preferences") == ""
-    ours = summary_message(forged, Words(), "**Rules**\n- Never push. (#2)")
+    ours = summary_message(forged, UserWords(), "**Rules**\n- Never push. (#2)")
     text = summarise(history([ours], user("Go on."), start=9))
     assert section(text, "Constraints and preferences").strip() == "- Never push. (#2)"
 

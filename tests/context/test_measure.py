@@ -5,26 +5,26 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, 
 
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items
-from tui_app.context.counting.tally import Tally, Weighed, is_silent_truncation
+from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
 from tui_app.context.message_sizes import sizes_of
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 WINDOW = ContextWindow(limit=10_000, source="setting", reserve=1_000)
 
 
-def tally(*weighed: Weighed) -> Tally:
+def tally(*weighed: MessageWeight) -> Tally:
     counted = Tally()
     for one in weighed:
         counted.add(one)
     return counted
 
 
-def user(key: int, count: int) -> Weighed:
-    return Weighed(key, Breakdown(user=count))
+def user(key: int, count: int) -> MessageWeight:
+    return MessageWeight(key, Breakdown(user=count))
 
 
-def answer(key: int, count: int, reported: int) -> Weighed:
-    return Weighed(key, Breakdown(assistant=count), reported, "m")
+def answer(key: int, count: int, reported: int) -> MessageWeight:
+    return MessageWeight(key, Breakdown(assistant=count), reported, "m")
 
 
 def test_without_a_report_the_count_counts() -> None:

@@ -9,7 +9,7 @@ from tests.context.governor_kit import plain_counter
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import extract_facts
-from tui_app.context.history import ListHistory, Originals, unabridged
+from tui_app.context.history import ListHistory, Originals, original_view
 from tui_app.context.policy import PLIMSOLL, Archive, Trim
 from tui_app.context.rewrite import Change, Rewrite
 from tui_app.context.summaries.extractive import extractive_summary
@@ -158,7 +158,7 @@ async def compacted(
 def test_in_sight_is_what_stays_unchanged() -> None:
     shown = history(*[says(str(number)) for number in range(4)])
     was = [shown[0], shown[1], replace(shown[2], message=says("longer")[0]), shown[3]]
-    whole = unabridged(was, shown, [1])
+    whole = original_view(was, shown, [1])
     assert whole.in_sight == {2, 4}
     assert whole.items == tuple(was)
 

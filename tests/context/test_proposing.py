@@ -11,7 +11,7 @@ from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import default_title, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.history import ListHistory, Proposal, Unabridged
+from tui_app.context.history import ListHistory, OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.transcript import message_text, prompts_of
@@ -37,7 +37,7 @@ async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHist
     return (
         view,
         plan,
-        await propose(view, plan, Unabridged(items=tuple(view.items())), summary, BLANK, way_back=way_back),
+        await propose(view, plan, OriginalView(items=tuple(view.items())), summary, BLANK, way_back=way_back),
     )
 
 
@@ -61,7 +61,7 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
         proposal = await propose(
             view,
             plan,
-            Unabridged(items=tuple(view.items())),
+            OriginalView(items=tuple(view.items())),
             Summary(text="Notes."),
             BLANK,
             way_back=way_back,
@@ -72,7 +72,7 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
 
 def test_the_task_of_a_plan() -> None:
     view, plan = view_and_plan()
-    whole = Unabridged(items=tuple(view.items()))
+    whole = OriginalView(items=tuple(view.items()))
     task = summary_task(plan, whole)
     assert (task.items, task.whole) == (plan.split.old, whole)
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
@@ -89,7 +89,7 @@ async def test_facts_take_the_room_that_the_persons_words_leave() -> None:
     plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual")
     assert isinstance(plan, Plan)
     said = "\n".join(text for _, text in prompts_of(plan.split.old))
-    whole = Unabridged(items=tuple(view.items()))
+    whole = OriginalView(items=tuple(view.items()))
     sizes = []
     for notes in (f"Notes.\n{said}", "Notes."):
         proposal = await propose(view, plan, whole, Summary(text=notes), BLANK, way_back="")
@@ -127,7 +127,7 @@ async def test_the_last_resort_is_a_marker() -> None:
 
 async def test_a_policy_without_facts_gets_none() -> None:
     view, plan = view_and_plan()
-    whole = Unabridged(items=tuple(view.items()))
+    whole = OriginalView(items=tuple(view.items()))
     bare = replace(plan, facts_budget=0)
     for made, stands in ((plan, True), (bare, False)):
         proposal = await propose(view, made, whole, Summary(text="Notes."), BLANK, way_back="")

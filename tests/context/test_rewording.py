@@ -8,7 +8,7 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, Te
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.compaction.replacement import (
     WAY_BACK,
-    Words,
+    UserWords,
     earlier_summary,
     parts_of,
     reworded,
@@ -17,7 +17,7 @@ from tui_app.context.compaction.replacement import (
 from tui_app.context.view import Item
 from tui_app.events import Fact
 
-WORDS = Words(prompts=((3, "Never touch the importer."), (9, "Now the holidays.")), omitted=2)
+WORDS = UserWords(prompts=((3, "Never touch the importer."), (9, "Now the holidays.")), omitted=2)
 RULES = (Fact(kind="rule", text="Never touch the importer.", source="#3"),)
 PLAN = Addition("Plan", "1. holidays")
 TEXT = st.text(st.sampled_from("ab .#\n<>/*-"), max_size=30).map(lambda text: f"Notes {text}".strip())

@@ -9,7 +9,7 @@ from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tests.context.test_planner import usage_of
 from tui_app.context.compaction.plan import Plan, Refusal, plan_compaction, split_span
-from tui_app.context.compaction.replacement import WAY_BACK, Words, summary_message
+from tui_app.context.compaction.replacement import WAY_BACK, UserWords, summary_message
 from tui_app.context.compaction_range import Span
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.view import Item, latest_prompt_index, safe_cuts
@@ -56,7 +56,7 @@ def test_between_two_messages() -> None:
 
 
 def test_an_earlier_summary_in_front_stays_and_one_inside_is_replaced() -> None:
-    summary = Item(1_000, summary_message("Notes.", Words(), "", (), WAY_BACK))
+    summary = Item(1_000, summary_message("Notes.", UserWords(), "", (), WAY_BACK))
     items = [summary, *ITEMS[4:]]
     behind = planned(Span(first=ITEMS[12].key), items=items)
     assert isinstance(behind, Plan)

@@ -7,7 +7,7 @@ import pytest
 from tests.context.facts_kit import call, says, user
 from tests.quality.governed import Governed
 from tests.quality.text import text_of
-from tui_app.context.compaction.replacement import Words, said_section
+from tui_app.context.compaction.replacement import UserWords, user_words_section
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.facts.observations import Said
 from tui_app.context.facts.rules import superseded
@@ -52,13 +52,13 @@ def test_only_the_value_that_held_last_is_corrected() -> None:
 
 
 def test_the_quoted_words_say_so_and_stay_word_for_word() -> None:
-    words = Words(
+    words = UserWords(
         prompts=((1, "Start it on port 8080. Then wait."), (9, "No, port 9090.")),
         replaced=((1, "Start it on port 8080."),),
     )
-    section = said_section(words, "")
+    section = user_words_section(words, "")
     assert "- #1: Start it on port 8080. (replaced later) Then wait.\n- #9: No, port 9090." in section
-    told = said_section(words, "- First request (#1): Start it on port 8080. Then wait.")
+    told = user_words_section(words, "- First request (#1): Start it on port 8080. Then wait.")
     assert "8080. (replaced later)" in told, "also where the notes hold it as it was said"
 
 

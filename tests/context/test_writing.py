@@ -10,10 +10,10 @@ from tests.context.case_kit import answered, said, viewed
 from tests.context.governor_kit import NOTES, tokens
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.proposal import Writing
+from tui_app.context.compaction.proposal import ProposalWriter
 from tui_app.context.counting.prices import Ledger, Spent
 from tui_app.context.facts.observations import UNCONFIRMED
-from tui_app.context.history import Proposal, Unabridged
+from tui_app.context.history import OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
@@ -50,15 +50,15 @@ def good(_progress: Progress) -> str:
     return NOTES
 
 
-def writing(timeout_s: float = 100.0) -> Writing:
+def writing(timeout_s: float = 100.0) -> ProposalWriter:
     first = [said("Never push to main."), answered("Understood.")]
     view = viewed([*first, *long_conversation(20)], window=8_000)
     plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="blocking")
     assert isinstance(plan, Plan)
-    return Writing(
+    return ProposalWriter(
         history=view,
         plan=plan,
-        whole=Unabridged(items=tuple(view.items())),
+        whole=OriginalView(items=tuple(view.items())),
         blank=CompactionComplete(
             job="j", outcome="failed", trigger="blocking", tokens_before=plan.tokens_before
         ),
@@ -116,7 +116,7 @@ async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None
     """Also what stays in the view supports a claim."""
     made = writing()
     latest = said("Please rename the harbour module.")
-    whole = Unabridged(items=(*made.whole.items, replace(made.whole.items[-1], message=latest)))
+    whole = OriginalView(items=(*made.whole.items, replace(made.whole.items[-1], message=latest)))
     made = replace(made, whole=whole)
     claims = (
         "- The user wants nothing pushed to main.\n- The user asked to rename the harbour module.\n"

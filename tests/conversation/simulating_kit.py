@@ -33,7 +33,7 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import to_messages
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
@@ -162,7 +162,7 @@ class Live:
             compactor=self.compactor,
             counter=self.counter,
             limits=Limits(LearntModels(None), setting=self.window),
-            surroundings=Surroundings(now=lambda: THEN),
+            surroundings=StageHost(now=lambda: THEN),
         )
         answers = [message for message in self.script if isinstance(message, ModelResponse)]
         self._answers: Iterator[ModelResponse] = iter(answers)

@@ -13,7 +13,7 @@ from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.scope import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
@@ -72,7 +72,7 @@ def test_a_result_goes_to_a_file_whole_although_it_was_trimmed(
     say(history, "Look.")
     answer(history, "", call="c1")
     result(history, "c1", LINES[:60_000])
-    Relief(policy=PLIMSOLL, history=history, count=history.counter.text, around=Surroundings()).arrivals()
+    StageRunner(policy=PLIMSOLL, history=history, count=history.counter.text, around=StageHost()).arrivals()
     answer(history, "Seen.")
     key = history.items()[2].key
     promised = hand.outlook(key).offload.after

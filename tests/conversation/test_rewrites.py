@@ -10,7 +10,7 @@ from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import to_messages
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.session_history import SessionHistory
@@ -57,7 +57,7 @@ def arrived(history: SessionHistory, text: str) -> None:
     say(history, "Look.")
     answer(history, "", call="c1")
     result(history, "c1", text)
-    Relief(policy=PLIMSOLL, history=history, count=history.counter.text, around=Surroundings()).arrivals()
+    StageRunner(policy=PLIMSOLL, history=history, count=history.counter.text, around=StageHost()).arrivals()
 
 
 def test_a_large_result_is_in_a_file_before_the_model_sees_it(
@@ -90,11 +90,11 @@ def test_a_long_result_is_cut_once_and_is_the_same_when_read_again(
     again = opened(store, history.session, [], tmp_path)
     assert as_json(again) == before
     assert again.usage() == history.usage()
-    Relief(policy=PLIMSOLL, history=again, count=again.counter.text, around=Surroundings()).arrivals()
+    StageRunner(policy=PLIMSOLL, history=again, count=again.counter.text, around=StageHost()).arrivals()
     assert again.view.rewrites == [record.seq], "what is cut is not cut again"
     again.restore(record.seq)
     assert LINES[:60_000] == again.items()[-1].message.parts[0].content  # type: ignore[union-attr]
-    Relief(policy=PLIMSOLL, history=again, count=again.counter.text, around=Surroundings()).arrivals()
+    StageRunner(policy=PLIMSOLL, history=again, count=again.counter.text, around=StageHost()).arrivals()
     assert again.view.rewrites == [], "what was taken back is left alone"
     assert as_json(opened(store, history.session, [], tmp_path)) == as_json(again)
 

@@ -27,7 +27,7 @@ from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, T
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.context.tool_results.scope import HandStage
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import safe_cuts, to_messages
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
@@ -276,7 +276,7 @@ class Session(RuleBasedStateMachine):
     @rule()
     def make_room(self) -> None:
         policy, history = self.compactor.policy, self.history
-        relief = Relief(policy=policy, history=history, count=history.counter.text, around=Surroundings())
+        relief = StageRunner(policy=policy, history=history, count=history.counter.text, around=StageHost())
         relief.arrivals()
         self.loop.run(relief.make_room())
 

@@ -17,11 +17,11 @@ from pydantic_ai.messages import (
 )
 
 from tests.conversation.logged import answer, opened, result, say
-from tui_app.context.compaction.replacement import acknowledging
+from tui_app.context.compaction.replacement import acknowledging_response
 from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL, Archive, Stages
 from tui_app.context.rewrite import Change, Rewrite
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import to_messages
 from tui_app.conversation.exports import export_session
 from tui_app.conversation.session_history import SessionHistory
@@ -52,15 +52,17 @@ async def mixed(history: SessionHistory) -> SessionHistory:
     message = ModelRequest(parts=[CompactionPart(NOTES)])
     done = CompactionComplete(job="j", outcome="success", trigger="manual", summary=NOTES, removed=((3, 4),))
     left = frozenset({3, 4})
-    history.commit(Proposal(complete=done, message=message, left=left, acknowledgement=acknowledging(SEEN)))
+    history.commit(
+        Proposal(complete=done, message=message, left=left, acknowledgement=acknowledging_response(SEEN))
+    )
     say(history, PROMPT)
     for name, text in (("c1", OLD), ("c2", NEW)):
         answer(history, ANSWER, call=name)
         history.append(ToolCall(tool_call_id=name, name="ls", args="{}"))
         result(history, name, text)
     policy = replace(PLIMSOLL, stages=Stages(archive=Archive(cutoff=1, batch=1.0)))
-    around = Surroundings()
-    await Relief(policy=policy, history=history, count=history.counter.text, around=around).make_room()
+    around = StageHost()
+    await StageRunner(policy=policy, history=history, count=history.counter.text, around=around).make_room()
     return history
 
 

@@ -31,7 +31,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import answer_id, is_system, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
@@ -100,7 +100,7 @@ class Play:
             compactor=self.compactor,
             counter=self.history.counter,
             limits=Limits(LearntModels(None), setting=self.window),
-            surroundings=Surroundings(now=lambda: _NOW),
+            surroundings=StageHost(now=lambda: _NOW),
         )
         model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
         self._agent = Agent(model, instructions=INSTRUCTIONS, capabilities=[governor])

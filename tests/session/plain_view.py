@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
-from tui_app.context.counting.tally import Weighed
+from tui_app.context.counting.tally import MessageWeight
 from tui_app.events import (
     CompactionAcknowledged,
     CompactionComplete,
@@ -241,7 +241,7 @@ class PlainView:
         found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
         return next(found, 0)
 
-    def weighed(self) -> list[Weighed]:
+    def weighed(self) -> list[MessageWeight]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
 

@@ -1,4 +1,4 @@
-"""How a model's answer ended: whole, or why not."""
+"""Tell whether a response is whole, and why not."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _ENDINGS: dict[str | None, str] = {"length": TOO_LONG, "content_filter": FILTERE
 
 
 def why_not_whole(answer: ModelResponse) -> str:
-    """Why an answer is not all that the model meant to say; empty when it is, as far as one can tell.
+    """Say why a response is not whole; empty where nothing says so.
 
     A stream may end in order in the middle of an answer, behind a proxy that has given up its server. Where
     its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.

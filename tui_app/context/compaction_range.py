@@ -1,11 +1,11 @@
-"""The part of a view that the user has named. Imports nothing of the agent side."""
+"""A range of messages that the user has named. Imports nothing of the agent side."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Which messages a summary is to replace, by log number, both included; 0 leaves that end open."""
+    """A range of messages to summarise, by log number, both ends included; 0 leaves an end open."""
 
     first: int = 0
     last: int = 0

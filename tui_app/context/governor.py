@@ -27,12 +27,12 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.writer import ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, Spans, traced
-from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 
-# The governor in another agent: a pipeline for each conversation, made when it is first needed.
+# The governor in any agent: a pipeline for each conversation, made when it is first needed.
 
 CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""
@@ -40,12 +40,12 @@ CONVERSATIONS_KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class OnePipeline:
-    """Every run belongs to the same conversation."""
+    """One pipeline for all runs: they belong to the same conversation."""
 
     pipeline: Pipeline
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """The one there is."""
+        """The one pipeline."""
         return self.pipeline
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
@@ -73,7 +73,7 @@ class Conversations:
     _texts: dict[str | None, TextCounter] = field(default_factory=dict)
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """Take the conversation's pipeline out of the shelf, or make one."""
+        """Take the conversation's pipeline out of those at rest, or make one."""
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
@@ -119,7 +119,7 @@ class Conversations:
             text=text,
             asked=lambda: self.summary_model or pipeline.model,
         )
-        around = Surroundings(handles=False, digest=writers.digest)
+        around = StageHost(handles=False, digest=writers.digest)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
@@ -128,7 +128,7 @@ class Conversations:
 
 @dataclass(slots=True, kw_only=True)
 class _Writers(PlainHost):
-    """Summarisers of one conversation; the newest is kept, so that a retry does not pay twice."""
+    """The summarisers of one conversation; the newest is kept, so that a retry does not pay twice."""
 
     fallback: ExtractiveSummariser
     limits: Limits
@@ -138,7 +138,7 @@ class _Writers(PlainHost):
     _newest: ModelSummariser | None = None
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The model, or extraction where there is none yet."""
+        """The model's summariser, or extraction where there is no model yet."""
         return (self._writer() or self.fallback,)
 
     async def digest(self, material: str, chars: int) -> Digest | None:
@@ -195,7 +195,7 @@ class ContextGovernor(AbstractCapability[Any]):
         limits: Limits | None = None,
         listener: Callable[[Payload], None] = ignore,
         summary_model: Model | None = None,
-        surroundings: Surroundings | None = None,
+        surroundings: StageHost | None = None,
     ) -> None:
         """Govern with a policy.
 
@@ -218,7 +218,7 @@ class ContextGovernor(AbstractCapability[Any]):
         self._pipelines: Pipelines
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
-            around = surroundings or Surroundings()
+            around = surroundings or StageHost()
             self._pipelines = OnePipeline(Pipeline(policy, history, compactor, count, known, around))
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")

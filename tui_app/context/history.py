@@ -1,4 +1,4 @@
-"""What the governor needs from whoever owns a conversation's history, and the plainest such owner."""
+"""The interface between governor and history, and the plain history of any pydantic-ai agent."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,12 +7,12 @@ from typing import Any, Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
-from tui_app.context.counting.tally import Tally, Weighed
+from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import Stage, is_acknowledgement
 from tui_app.context.message_sizes import sizes_of
 from tui_app.context.rewrite import Rewrite, rewritten_items
-from tui_app.context.view import Item, Known, place_summary, sections
+from tui_app.context.view import Item, ItemIndex, place_summary, sections
 from tui_app.events import (
     CompactionComplete,
     Payload,
@@ -26,7 +26,7 @@ from tui_app.events import (
 )
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-# What stood in a view before any stage touched it: what code reads when something is summarised.
+# The view before any stage touched it: facts are read from it when something is summarised.
 #
 # A stage hides text from the model, and a model that writes a summary reads what the agent sees. Facts, and a
 # summary that only quotes, are the code's own work: an error or a name must not be lost for having been
@@ -36,7 +36,7 @@ Part = ModelRequestPart | ModelResponsePart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unabridged:
+class OriginalView:
     """A view as it was before any stage touched it."""
 
     items: tuple[Item, ...]
@@ -45,10 +45,10 @@ class Unabridged:
     """Keys of those that stay beside the summary and are shown as they were."""
 
 
-def unabridged(
+def original_view(
     originals: Sequence[Item], view: Sequence[Item], leaving: Iterable[int], behind: Sequence[Item] = ()
-) -> Unabridged:
-    """Say what of a view will be out of sight once some of it has left.
+) -> OriginalView:
+    """Put the original view together, and say what stays in sight of it once some of it has left.
 
     Args:
         originals: The messages as they were; the very item of the view where no stage touched it.
@@ -62,12 +62,12 @@ def unabridged(
     )
     # What we had the assistant say about a summary is nothing anybody said.
     said = tuple(item for item in (*behind, *originals) if not is_acknowledgement(item.message))
-    return Unabridged(items=said, in_sight=shown)
+    return OriginalView(items=said, in_sight=shown)
 
 
 @dataclass(slots=True)
 class Originals:
-    """Remembers, for a history that writes nothing to disk, what the stages have put something in place of.
+    """Remembers the original parts behind the stages' rewrites, for a history that writes nothing to disk.
 
     Parts are known by their identity: messages lose theirs when neighbouring requests are merged.
     """
@@ -92,7 +92,7 @@ class Originals:
         return replace(item, message=_with_parts(item.message, parts))
 
     def keep(self, items: Iterable[Item]) -> None:
-        """Forget what is behind all but these messages."""
+        """Keep the originals of these messages only."""
         if self._known:
             there = {id(part) for item in items for part in item.message.parts}
             self._known = {place: pair for place, pair in self._known.items() if place in there}
@@ -109,7 +109,7 @@ def _with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
 
 
 def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequence[Item]:
-    """Items with other messages in place of some, by key; the very items elsewhere."""
+    """Replace the messages of some items, by key; the other items stay the same objects."""
     return [replace(item, message=forms[item.key]) if item.key in forms else item for item in items]
 
 
@@ -215,11 +215,11 @@ class History(Protocol):
         ...
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
-        """Take note of what a run has added since the last request."""
+        """Follow the messages that a run has added since the last request."""
         ...
 
     def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
-        """Set what every request to a model carries.
+        """Set the window and the fixed tokens of every request to a model.
 
         Args:
             window: The model's window.
@@ -230,7 +230,7 @@ class History(Protocol):
         ...
 
     def distrust(self) -> None:
-        """The next answer's reported usage will not describe this view: its request was cut."""
+        """Ignore the usage that the next response reports: its request was cut."""
         ...
 
     def spilled(self) -> Collection[str] | None:
@@ -246,7 +246,7 @@ class History(Protocol):
         ...
 
     def behind(self, item: Item) -> Sequence[Item]:
-        """What a provider's sealed summary stands for; nothing for what can be read here."""
+        """The messages behind a provider's sealed summary; none for anything that can be read."""
         ...
 
     def rewrite(self, rewrite: Rewrite) -> None:
@@ -271,7 +271,7 @@ class History(Protocol):
 
 
 def ignore(_payload: Payload) -> None:
-    """Listener for programs that do not care about events."""
+    """A listener that ignores every event."""
 
 
 @dataclass(slots=True)
@@ -326,7 +326,7 @@ class ListHistory:
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
-        known = Known(self._items, self._lengths)
+        known = ItemIndex(self._items, self._lengths)
         self._lengths = {id(message): len(message.parts) for message in messages}
         places = [index for index, message in enumerate(messages) if known.find(message)]
         answer = places[-1] + 1 if places else -1
@@ -357,7 +357,7 @@ class ListHistory:
         return None
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """What is pinned; nobody takes a rewrite of this list back."""
+        """The pinned messages; rewrites of this list cannot be undone."""
         return self.pins
 
     def pinned(self) -> frozenset[int]:
@@ -380,7 +380,7 @@ class ListHistory:
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
-        """Put the summary, and what acknowledges it, where the proposal wants them."""
+        """Put the summary and its acknowledgement where the proposal wants them."""
         before, items = self.usage(), self._items
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
@@ -407,7 +407,7 @@ class ListHistory:
         """Hand an event to the listener."""
         self.listener(payload)
 
-    def _take(self, message: ModelMessage, known: Known, *, is_answer: bool) -> list[Item]:
+    def _take(self, message: ModelMessage, known: ItemIndex, *, is_answer: bool) -> list[Item]:
         """Make items of a message that was not in the list before; agents join neighbouring requests."""
         reported = 0
         if is_answer:
@@ -425,8 +425,8 @@ class ListHistory:
     def _tokens(self, item: Item) -> int:
         return self.weigh(item).total
 
-    def _weighed(self, item: Item) -> Weighed:
-        return Weighed(item.key, self.counter.message(item.message), item.reported, item.model)
+    def _weighed(self, item: Item) -> MessageWeight:
+        return MessageWeight(item.key, self.counter.message(item.message), item.reported, item.model)
 
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded

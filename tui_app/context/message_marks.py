@@ -1,4 +1,4 @@
-"""What a stage leaves on a message, so that no result is rewritten twice and no digest passes for a prompt.
+"""Mark what stages and the program have written, so that none is rewritten twice or taken for a prompt.
 
 Metadata of a tool result is never sent and survives JSON and the merging of requests. Metadata of a request
 survives JSON only: pydantic-ai drops it when it merges neighbouring requests at the start of a run. So a
@@ -26,7 +26,7 @@ DIGEST_ABOUT = (
 
 
 class Mark(TypedDict, total=False):
-    """What the stages have done to one tool result."""
+    """The mark that stages leave on a tool result."""
 
     kind: Literal["tool_result", "tool_result_archived"]
     stages: list[Stage]

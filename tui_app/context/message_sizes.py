@@ -1,4 +1,4 @@
-"""Lists of messages that grow at their end: what was worked out for their beginning is kept."""
+"""Measure lists of messages that grow at their end, at the price of what is new."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ def same_objects(first: Sequence[object], second: Sequence[object]) -> int:
 
 @dataclass(slots=True)
 class RunningCount:
-    """Tokens of one request after the other; only what the one before did not hold is looked at."""
+    """Counts the tokens of one request after another; only new messages are looked at."""
 
     counter: TokenCounter
     _messages: Sequence[ModelMessage] = ()
@@ -45,7 +45,7 @@ class RunningCount:
 
 @dataclass(slots=True)
 class RunningMessages:
-    """How many messages one view after the other is sent as."""
+    """Counts the messages that one view after another is sent as."""
 
     _items: Sequence[Item] = ()
     _answers: list[tuple[int, int]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class RunningMessages:
         return before + len(messages)
 
 
-# What single messages weigh in the tokens of the estimate that they are part of.
+# Sizes of single messages in the unit of the estimate of the whole request.
 #
 # A provider's own figure rarely equals our count. Whoever plans with both must use one unit, or a summary
 # that is half as long as what it replaces looks like growth.
@@ -76,7 +76,7 @@ Weigh = Callable[[Item], int]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How the estimate of a request divides into what is always sent and the messages."""
+    """An estimate divided into what every request carries and the messages."""
 
     carried: int
     """Tokens every request carries whatever the view: instructions, tools, memory."""

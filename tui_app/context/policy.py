@@ -16,7 +16,7 @@ from tui_app.usage import ContextUsage, ContextWindow
 
 
 class Bounds(NamedTuple):
-    """What a number may be, both ends included."""
+    """The range of a number, both ends included."""
 
     low: float
     high: float
@@ -48,7 +48,7 @@ _FIELDS = frozenset({"length", "key"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormaliseLimits:
-    """How large a tool result may be."""
+    """The largest size of a tool result."""
 
     lines: Annotated[Lines, "tool_output_max_lines"] = 2_000
     bytes: Annotated[Size, "tool_output_max_bytes"] = 50 * 1024
@@ -73,7 +73,7 @@ class NormaliseLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offload:
-    """Which results are moved to a file, and what is shown of them."""
+    """Sizes for moving results to files."""
 
     tokens: Annotated[Tokens, "offload_tokens"] = 20_000
     preview_lines: Annotated[Count, "offload_preview_lines"] = 10
@@ -91,7 +91,7 @@ class Offload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """How many tool results stay, and how the digest of the others is written."""
+    """Sizes for archiving old tool results behind a digest."""
 
     cutoff: Annotated[Count, "tool_call_cutoff"] = 10
     """How many tool results stay visible."""
@@ -118,7 +118,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trim:
-    """How much stays of an older result, and which results are old."""
+    """Sizes for trimming older tool results."""
 
     chars: Annotated[Count, "tool_output_trim_chars"] = 2_000
     """How much of an older result stays; 0 cuts nothing."""
@@ -148,7 +148,7 @@ class Trim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pointers:
-    """When file bodies leave the conversation, and what stays of them."""
+    """Sizes for replacing file bodies by pointers."""
 
     threshold: Annotated[Threshold, "pointers_threshold"] = 0.85
     """Share of the window at which file bodies become pointers."""
@@ -172,7 +172,7 @@ class Pointers:
             )
 
 
-# How what replaces history is worded, as data: frames around a summary, a marker where there is none.
+# The wording of a replacement, as data: a frame around the summary, a marker where there is none.
 #
 # Imports nothing of the agent side, so that policies are known at once.
 
@@ -193,8 +193,8 @@ def _check(template: str, allowed: frozenset[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """The wording of a replacement. ``count`` is the number of messages that leave."""
+class Wording:
+    """The wording of the message that replaces history. ``count`` is the number of messages that leave."""
 
     summary: str = "{summary}"
     """Template around a summary."""
@@ -217,12 +217,12 @@ class Form:
             raise ValueError("The template of a summary must hold {summary}.")
 
 
-NOTES = Form()
+NOTES = Wording()
 """The summary as it was written."""
 
 
-def framed(form: Form, summary: str, *, count: int, written: bool = True) -> str:
-    """Word what replaces history.
+def framed(form: Wording, summary: str, *, count: int, written: bool = True) -> str:
+    """Put a summary into a policy's wording.
 
     Args:
         form: The wording.
@@ -324,7 +324,7 @@ class TokenLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recent:
-    """How much of the newest stays; with neither only what the model has not answered yet."""
+    """How many of the newest messages stay; with neither number only those the model has not answered yet."""
 
     tokens: int = 0
     messages: int = 0
@@ -376,9 +376,9 @@ class Policy:
     """`llm`, or `heuristic`: an extract, without any model."""
     fallback: Annotated[Fallback, "fallback"] = "heuristic"
     """When the model fails and nobody asked by hand: `heuristic`, `marker` or `none`."""
-    form: Form = NOTES
+    form: Wording = NOTES
     """How the replacement is worded."""
-    manual_form: Form | None = None
+    manual_form: Wording | None = None
     """How it is worded after a compaction by hand; None is the same."""
     safety_margin: float = 0.05
     """The truncator aims this far below the limit."""
@@ -389,7 +389,7 @@ class Policy:
     breaker_after: int = 2
     """Automatic compaction stops after this many in a row without progress."""
 
-    def form_of(self, *, by_hand: bool) -> Form:
+    def form_of(self, *, by_hand: bool) -> Wording:
         """The wording of the replacement.
 
         Args:
@@ -484,8 +484,8 @@ SLIDING_WINDOW = Policy(
     facts_share=0.0,
     plan_share=0.0,
     fallback="marker",
-    form=Form(summary="[Notes on {count} messages that stood here]\n{summary}", way_back=False),
-    manual_form=Form(
+    form=Wording(summary="[Notes on {count} messages that stood here]\n{summary}", way_back=False),
+    manual_form=Wording(
         summary="[Notes on the whole conversation so far]\n{summary}",
         acknowledgement="Understood, I know what was said so far.",
         way_back=False,
@@ -503,7 +503,7 @@ RESERVE = Policy(
     facts_share=0.0,
     plan_share=0.0,
     fallback="none",
-    form=Form(summary="[Notes on what was said before]\n{summary}", way_back=False),
+    form=Wording(summary="[Notes on what was said before]\n{summary}", way_back=False),
     stages=Stages(normalise=NormaliseLimits(), archive=Archive(cutoff=10, strategy="llm")),
 )
 BACKGROUND = Policy(
@@ -512,7 +512,7 @@ BACKGROUND = Policy(
     recent_share=0.0,
     facts_share=0.0,
     fallback="none",
-    form=Form(way_back=False),
+    form=Wording(way_back=False),
 )
 PROGRESSIVE = Policy(
     name="progressive",
@@ -523,7 +523,7 @@ PROGRESSIVE = Policy(
     user_share=0.0,
     facts_share=0.0,
     plan_share=0.0,
-    form=Form(
+    form=Wording(
         summary=(
             "[BEGINNING OF THE NOTES]\nThis stands for what was said before. All of it is kept in "
             f"conversation_history/, where {GREP.name} and {READ_FILE.name} find it."

@@ -1,4 +1,4 @@
-"""What a reversible stage decides: other forms of messages, and the files to write first."""
+"""The decision of a reversible stage: other forms of messages, and the files to write first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +33,7 @@ class SpillFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Digest:
-    """What archived results held, and what a model took for saying it."""
+    """The digest of archived results, and what writing it cost."""
 
     text: str = ""
     """Empty where none was written."""

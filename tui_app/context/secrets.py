@@ -1,4 +1,4 @@
-"""Masking of keys, tokens and passwords: in text that is summarised, logged, shown or exported.
+"""Mask keys, tokens and passwords in text that is summarised, logged, shown or exported.
 
 Patterns follow the shapes the issuers publish. They catch what can be told by its form; a password in plain
 prose cannot. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.

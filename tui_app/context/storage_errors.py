@@ -1,4 +1,4 @@
-"""What goes wrong with the files on disk, as sentences for the user: a full disk, a damaged sessions file."""
+"""Explain storage errors to the user: a full disk, a damaged sessions file."""
 
 import errno
 import sqlite3
@@ -117,7 +117,7 @@ def _unusable(what: str, reason: str) -> StorageError:
 
 @contextmanager
 def as_disk_errors() -> Iterator[None]:
-    """A log that cannot be written is, for whoever wanted to, a file that cannot.
+    """Raise errors of SQLite as ``OSError``: a log that cannot be written is a file that cannot.
 
     Raises:
         OSError: in place of an error of SQLite, with its words.

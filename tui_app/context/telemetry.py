@@ -1,4 +1,4 @@
-"""OpenTelemetry spans from events: what happened, how long it took and what it cost, never what was said.
+"""Write OpenTelemetry spans from events: kinds, durations and costs, never the text of the conversation.
 
 Only the API of OpenTelemetry is used. Without a tracer provider, which a program has to set up, every call
 here does nothing.

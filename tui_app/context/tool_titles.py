@@ -1,4 +1,4 @@
-"""One line about a tool call and what came of it, for the transcript and the timeline."""
+"""Describe a tool call and its result in one line, for transcript and timeline."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the user really typed: a prompt without what programs wrapped around it.
+"""Extract what the user really typed from a prompt, without what programs wrapped around it.
 
 Agents put reminders, command echoes, environment notes and attached files into user messages. A rule found
 there is not the user's, so all of it is taken out before anything is read as the user's own words.

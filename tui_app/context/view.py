@@ -67,7 +67,7 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
 
 
 def is_prompt(message: ModelMessage) -> bool:
-    """Whether the user (or a program in their place) said something here."""
+    """Whether the message is a prompt of the user, or of a program in their place."""
     return isinstance(message, ModelRequest) and any(map(_is_said, message.parts))
 
 
@@ -442,14 +442,14 @@ def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Ite
 
 
 def company_of(items: Sequence[Item], key: int) -> int:
-    """How many messages a pinned one keeps beside itself; see :func:`with_room`."""
+    """Count the messages that a pinned one keeps beside itself; see :func:`with_room`."""
     return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)
 
 
 # Finding the items of messages that an agent hands over again.
 
 
-class Known:
+class ItemIndex:
     """Finds the items of messages that were in the list before."""
 
     def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:

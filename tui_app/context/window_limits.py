@@ -1,10 +1,10 @@
-"""What is known about a model's window and tokenizer, from settings, servers, errors and reports."""
+"""Resolve a model's window and tokenizer factor from settings, servers, errors and usage reports."""
 
 from dataclasses import dataclass, field, replace
 
 from pydantic_ai.models import Model
 
-from tui_app.context.overflow.detection import ContextOverflow, Suspicion
+from tui_app.context.overflow.detection import ContextOverflow, SuspectedLimit
 from tui_app.context.windows import SMALLEST_WINDOW, Ceiling, LearntModels, answer_reserve, resolve_window
 from tui_app.usage import ContextWindow
 
@@ -55,7 +55,7 @@ class Limits:
     """Input tokens of the longest request that was answered."""
     _doubted: dict[str, int] = field(default_factory=dict)
     """The last limit that was named and not believed at once."""
-    _suspected: dict[str, Suspicion] = field(default_factory=dict)
+    _suspected: dict[str, SuspectedLimit] = field(default_factory=dict)
     """Limits that were named once, without a count that explains the refusal."""
 
     def model_key(self, model: Model) -> str:
@@ -130,7 +130,7 @@ class Limits:
             self.learnt.learn_limit(key, reported)
 
     def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> ContextOverflow:
-        """Take in what an overflow says: tokenizer and limit where it gives numbers, and a smaller next try.
+        """Learn from an overflow: tokenizer and limit where it gives numbers, and a smaller next try.
 
         Args:
             model: The model that refused.
@@ -171,7 +171,7 @@ class Limits:
             # The request kept to it and was refused all the same: that was not the reason.
             return
         if not again and (told.requested or 0) <= limit and limit != self.learnt.limit(key):
-            self._suspected[key] = Suspicion(limit)
+            self._suspected[key] = SuspectedLimit(limit)
             return
         # One that answers or an earlier one speak against is believed when it is named again.
         doubtful = max(self._answered.get(key, 0), (self.learnt.limit(key) or 0) // _LOWERED_AGAIN)
@@ -223,7 +223,7 @@ def most(window: ContextWindow) -> int:
 
 
 def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverflow:
-    """Drop what an overflow says but cannot be true, so that one wrong number costs no model its window.
+    """Drop numbers of an overflow that cannot be true, so that a wrong one costs no model its window.
 
     Args:
         told: The recognised error.

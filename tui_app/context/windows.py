@@ -1,4 +1,4 @@
-"""How large the window of a model is, and who says so."""
+"""The size of a model's context window, and what was learnt about it."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ _SMALLEST = SMALLEST_WINDOW // 2
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What a refusal has taught. All sizes are input tokens of our estimate."""
+    """The largest request worth sending after a refusal. All sizes are input tokens of our estimate."""
 
     tokens: int
     """Size the next request may have."""
@@ -72,7 +72,7 @@ class Ceiling:
         return Ceiling(raised, raised, retrying=False)
 
 
-# What providers have taught us about their models, kept across sessions.
+# Lessons about models, kept across sessions.
 
 _log = logging.getLogger(__name__)
 
@@ -232,7 +232,7 @@ def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
         raise
 
 
-# Which context window a model has, and who says so.
+# Resolving the context window of a model.
 
 DEFAULT_LIMIT = 128_000
 """Tokens assumed when nobody knows: the size most hosted models have or exceed."""

@@ -39,7 +39,7 @@ from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.window_limits import Limits
 from tui_app.conversation.approvals import Approvals, ToolGate, command_line_rules
 from tui_app.conversation.compactions import ProviderCompaction, SummaryWriters
@@ -317,9 +317,7 @@ class Governed:
     ) -> list[AbstractCapability[Any]]:
         """In the order in which they see a request; ``provider`` says whether one may compact by itself."""
         history, compactor = self.writers.history, self.compactor
-        surroundings = Surroundings(
-            checksum=files.checksum, contains=files.contains, digest=self.writers.digest
-        )
+        surroundings = StageHost(checksum=files.checksum, contains=files.contains, digest=self.writers.digest)
         governor = ContextGovernor(
             compactor.policy,
             history=history,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from tui_app.context.compaction.replacement import Earlier, Reworded, parts_of, reworded
+from tui_app.context.compaction.replacement import PreviousSummary, RewordedSummary, parts_of, reworded
 from tui_app.context.compaction.retention import fact_line, judge
 from tui_app.context.facts.observations import one_line
 from tui_app.context.history import new_messages, rewrite_event
@@ -59,7 +59,7 @@ class _VisibleSummary:
     number: int
     """Log number of its compaction."""
     item: Item
-    earlier: Earlier
+    earlier: PreviousSummary
     """What it consists of."""
     facts: tuple[Fact, ...]
     removed: int
@@ -265,7 +265,7 @@ class ManualEdits:
         events = [rewrite_event(each, counts) for each, counts in zip(rewrites, sizes, strict=True)]
         return self.history.after(*(head_of(LATER + place, 0.0, each) for place, each in enumerate(events)))
 
-    def _reword(self, shown: _VisibleSummary, new: Reworded, fact: str = "") -> bool:
+    def _reword(self, shown: _VisibleSummary, new: RewordedSummary, fact: str = "") -> bool:
         """Put other words in place of a summary's, unless they take too much room."""
         history = self.history
         tokens = history.counter.message(new.message).nonzero()

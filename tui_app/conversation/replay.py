@@ -23,7 +23,7 @@ from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
 from tui_app.context.rewrite import Rewrite
 from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.tool_results.stages import Surroundings
+from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import Item, is_prompt, sections, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
@@ -331,7 +331,7 @@ class Replay:
         writer = ExtractiveSummariser(self.text.count)
         self._compactor = Compactor(self.history, self.policy, PlainHost((writer,), writer))
         limits = Limits(LearntModels(None), setting=self.window)
-        around = Surroundings(now=lambda: _THEN)
+        around = StageHost(now=lambda: _THEN)
         self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
         model = FunctionModel(_never_asked, model_name="replay", profile=ModelProfile())
         self._request = ModelRequestContext(

@@ -16,7 +16,7 @@ from itertools import chain
 from operator import attrgetter, is_
 from typing import Any, Literal, NamedTuple, overload
 
-from tui_app.context.counting.tally import Report, Weighed
+from tui_app.context.counting.tally import MessageWeight, Report
 from tui_app.events import (
     REWRITES,
     CompactionAcknowledged,
@@ -143,10 +143,10 @@ def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
     return any(low <= seq <= high for low, high in ranges)
 
 
-def weighed(head: Head) -> Weighed:
+def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
-    return Weighed(head.seq, tokens, head.reported, head.model)
+    return MessageWeight(head.seq, tokens, head.reported, head.model)
 
 
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
@@ -408,7 +408,7 @@ class AgentView:
         found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
         return next(found, 0)
 
-    def weighed(self) -> list[Weighed]:
+    def weighed(self) -> list[MessageWeight]:
         """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
 

@@ -9,7 +9,7 @@ from tui_app.context.history import ListHistory
 from tui_app.context.message_marks import is_digest
 from tui_app.context.policy import RESERVE
 from tui_app.context.rewrite import Digest
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.events import Payload, ToolArchived
 
 pytestmark = pytest.mark.asyncio
@@ -39,8 +39,8 @@ async def test_one_model_call_for_all_that_leaves(
     heard: list[Payload] = []
     view = ListHistory(plain_counter(), heard.append)
     view.sync(long_conversation(14, size=2_000))
-    around = Surroundings(digest=ask)
-    await Relief(policy=RESERVE, history=view, count=len, around=around).make_room()
+    around = StageHost(digest=ask)
+    await StageRunner(policy=RESERVE, history=view, count=len, around=around).make_room()
     assert [len(material) <= limit * 10 == 12_000 for material, limit in asked] == [True]
     (event,) = [event for event in heard if isinstance(event, ToolArchived)]
     assert len(event.changes) == 9, "above ten, until five stay"

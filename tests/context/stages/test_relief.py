@@ -7,12 +7,12 @@ from tests.context.stages.pointers_kit import BODY, Disk, write
 from tests.context.stages.stage_kit import said, words
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.windows import resolve_window
 from tui_app.usage import Breakdown
 
 
-def after_writes(*, files: int, words_beside: int, share: float) -> Relief:
+def after_writes(*, files: int, words_beside: int, share: float) -> StageRunner:
     """Files were written, much was said, and the view fills this share of the window."""
     history = ListHistory(plain_counter())
     messages = [said("go")]
@@ -24,8 +24,8 @@ def after_writes(*, files: int, words_beside: int, share: float) -> Relief:
     total = sum(history.weigh(item).total for item in history.items())
     history.fix(resolve_window(setting=round(total / share)), Breakdown(), "scripted", 1.0)
     disk = Disk(**{f"{number}.py": BODY for number in range(files)})
-    around = Surroundings(checksum=disk.checksum, contains=disk.contains)
-    return Relief(policy=PLIMSOLL, history=history, count=len, around=around)
+    around = StageHost(checksum=disk.checksum, contains=disk.contains)
+    return StageRunner(policy=PLIMSOLL, history=history, count=len, around=around)
 
 
 @pytest.mark.asyncio

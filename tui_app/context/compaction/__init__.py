@@ -1,1 +1,1 @@
-"""How old history is replaced by a summary: planned, written, judged, applied."""
+"""Replace old history by a summary: plan, write, judge, apply."""

@@ -1,4 +1,4 @@
-"""Compaction as a state machine: one job at a time, and nothing changes until it is applied.
+"""Run compactions as a state machine: one job at a time, and nothing changes until it is applied.
 
 ``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``, ``vetoed``. Every trigger
 ends here.
@@ -17,17 +17,17 @@ from tui_app.context.compaction.guards import (
     SENT_ANYWAY,
     Breaker,
     Veto,
-    between,
     gain_of,
+    keys_between,
     refuse_gain,
 )
 from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
-from tui_app.context.compaction.proposal import Writing, writers_for
+from tui_app.context.compaction.proposal import ProposalWriter, writers_for
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.compaction.review import Declined, Reviewer, priced, review
 from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.history import History, Proposal, unabridged
+from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.writer import Summariser
 from tui_app.events import (
@@ -43,13 +43,13 @@ from tui_app.events.base import Outcome as Ending
 # A compaction under way: what is known of it, and the task that writes.
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
-"""Whoever writes a summary that costs nothing."""
+"""Writers that cost nothing."""
 Outcome = Proposal | Veto | Declined | str
-"""A job ends with what can be applied, who is against it or does not want it, or why nothing came of it."""
+"""A job ends with a proposal, a veto, a refusal of the user, or a reason why it failed."""
 
 
 class State(StrEnum):
-    """Where the current job stands."""
+    """State of the current job."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -73,11 +73,11 @@ class Job:
 
     @property
     def stranded(self) -> bool:
-        """Whether it still runs in an event loop that is not the present one: nobody here can wait for it."""
+        """Whether it runs in another event loop, so that nothing here can wait for it."""
         return not self.task.done() and not self._is_here()
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
-        """Put what it took into its last event, however it ends; time only where it is not known yet."""
+        """Add duration, tokens and cost to the job's last event."""
         spent, free = self.ledger.spent, complete.performed_by in WITHOUT_MODEL
         return replace(
             complete,
@@ -88,7 +88,7 @@ class Job:
         )
 
     def abort(self) -> None:
-        """Cancel the task, also one whose event loop runs in another thread or not at all any more."""
+        """Cancel the task, also where its event loop runs in another thread or is closed."""
         # Its outcome is fetched, so that asyncio does not complain about it.
         self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         if self._is_here():
@@ -105,7 +105,7 @@ class Job:
 
 
 def without_effect(complete: CompactionComplete, ending: Ending, reason: str) -> CompactionComplete:
-    """How a job ends whose summary was written and is not applied: the view is as large as it was."""
+    """The last event of a job whose summary is not applied: the view keeps its size."""
     return replace(
         complete,
         outcome=ending,
@@ -117,8 +117,8 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
     )
 
 
-def announced(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:
-    """How a job is announced."""
+def start_event(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:
+    """The event that announces a job."""
     return CompactionStart(
         job=blank.job,
         trigger=blank.trigger,
@@ -134,52 +134,52 @@ def announced(blank: CompactionComplete, *, reviewed: bool = False) -> Compactio
 
 
 class CompactionHost(Protocol):
-    """The program around a compaction: who writes the summary, and who has a say in it."""
+    """What a compaction needs of its program: writers, texts to carry along, hooks, a reviewer."""
 
     fallback: Summariser | None
     """Writes the summary of an automatic compaction when the model fails."""
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """Whoever may write the summary, best first; a manual one may use another model."""
+        """The writers of a summary, best first; a manual compaction may use another model."""
         ...
 
     def describe(self, error: BaseException) -> str:
-        """Why a request for a summary failed, in one sentence without its full stop."""
+        """Describe why a summary request failed, in one sentence without its full stop."""
         ...
 
     def additions(self) -> Sequence[Addition]:
-        """Texts that go into the replacement beside the summary; read when a compaction starts."""
+        """Texts to carry word for word beside the summary; read when a compaction starts."""
         ...
 
     async def before(self, start: CompactionStart) -> str | Veto:
-        """Give further instructions for the summary, or a veto; asked once for each job.
+        """Return further instructions for the summary, or a veto; called once for each job.
 
         It may take its time, is cancelled with the job, and must not raise anything else.
         """
         ...
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
-        """Whoever decides on a summary where the caller of ``start`` names nobody; None applies it unseen."""
+        """The reviewer of jobs that name none; None applies summaries without review."""
         ...
 
 
 @dataclass(slots=True)
 class PlainHost(CompactionHost):
-    """A host with some writers and nobody to ask."""
+    """A host with fixed writers, no hooks and no reviewer."""
 
     writers: Sequence[Summariser] = ()
     fallback: Summariser | None = None
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The same for all."""
+        """The same writers for every trigger."""
         return self.writers
 
     def describe(self, error: BaseException) -> str:
-        """As the error says itself."""
+        """The text of the error itself."""
         return str(error)
 
     def additions(self) -> Sequence[Addition]:
-        """None."""
+        """No texts."""
         return ()
 
     async def before(self, start: CompactionStart) -> str | Veto:
@@ -187,7 +187,7 @@ class PlainHost(CompactionHost):
         return ""
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
-        """Nobody."""
+        """No reviewer."""
         return None
 
 
@@ -234,7 +234,7 @@ class Compactor:
         return self._waiting > 0
 
     def wanted(self, trigger: Trigger) -> bool:
-        """Whether an automatic compaction may start now: none under way, and the last ones got somewhere."""
+        """Whether an automatic compaction may start now: none is running, and the last ones made progress."""
         if self.stands_back and trigger not in FORCED:
             return False
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
@@ -276,13 +276,13 @@ class Compactor:
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = self._work(plan, blank, writers, reviewer, written, ledger)
         left = frozenset(item.key for item in plan.split.old)
-        replaces = between(self.history.items(), left)
+        replaces = keys_between(self.history.items(), left)
         task = asyncio.create_task(work, name=f"compaction-{job}")
         task.add_done_callback(lambda _: written.set())
         self._job = Job(
             blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger
         )
-        self.history.report(announced(blank, reviewed=reviewer is not None))
+        self.history.report(start_event(blank, reviewed=reviewer is not None))
 
     def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
         """The plan a job would follow, without starting it.
@@ -296,7 +296,7 @@ class Compactor:
         return plan
 
     async def finish(self) -> CompactionComplete | None:
-        """Wait for the current job and apply it; None when there is none.
+        """Wait for the current job and apply it; return None where there is none.
 
         Cancelling the caller while it waits does not cancel the job.
         """
@@ -323,12 +323,12 @@ class Compactor:
             self._waiting -= 1
 
     async def written(self) -> None:
-        """Wait until the current job, if any, asks nothing more of a model."""
+        """Wait until the current job, if any, needs no model any more."""
         if self._job is not None:
             await self._job.written.wait()
 
     async def settled(self) -> None:
-        """Wait until the current job, if any, has nothing more to do but be applied."""
+        """Wait until the current job, if any, is ready to be applied."""
         if self._job is not None and not self._job.task.done():
             await asyncio.wait([self._job.task])
 
@@ -344,7 +344,7 @@ class Compactor:
         if not isinstance(result, Proposal):
             return self._unwanted(job, result)
         complete = job.ended(result.complete)
-        now = between(self.history.items(), result.left)
+        now = keys_between(self.history.items(), result.left)
         if not result.left <= now <= job.replaces:
             reason = "the conversation changed meanwhile"
             return self._settle(without_effect(complete, "discarded", reason))
@@ -380,12 +380,12 @@ class Compactor:
         return self._settle(job.ended(stopped))
 
     def strand(self) -> None:
-        """Give up a job of another event loop, as ``run_sync`` in a thread leaves one behind."""
+        """Abandon a job of another event loop, such as ``run_sync`` in a thread leaves behind."""
         if self._job is not None and self._job.stranded:
             self.cancel()
 
     async def aclose(self) -> None:
-        """Stop the current job and wait until it has let go of its connection."""
+        """Stop the current job and wait until its connection is closed."""
         self.strand()
         job = self._job
         self.cancel()
@@ -401,8 +401,8 @@ class Compactor:
         written: asyncio.Event,
         ledger: Ledger,
     ) -> Outcome:
-        """Ask who may be against a job, have its summary written, ask whoever decides on that."""
-        said = await self.host.before(announced(blank))
+        """Run a job: ask the host, write the summary, have it reviewed."""
+        said = await self.host.before(start_event(blank))
         if isinstance(said, Veto):
             return said
         started, view = monotonic(), self.history.items()
@@ -416,10 +416,10 @@ class Compactor:
                 )
 
         left = frozenset(item.key for item in plan.split.old)
-        writing = Writing(
+        writing = ProposalWriter(
             history=self.history,
             plan=replace(plan, instructions=said),
-            whole=unabridged(self.history.originals(view), view, left, plan.behind),
+            whole=original_view(self.history.originals(view), view, left, plan.behind),
             blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.host.describe,
@@ -451,7 +451,7 @@ class Compactor:
         return self._settle(job.ended(replace(job.blank, reason=reason)))
 
     def _hold_off(self, job: Job) -> None:
-        """Start nothing by itself until the view has grown."""
+        """Start no automatic compaction until the view has grown."""
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
 
     def _stopped(self, job: Job) -> None:

@@ -1,4 +1,4 @@
-"""Guards around a compaction: results that are no gain are rejected, and failing attempts stop."""
+"""Guard compactions: reject results that gain nothing, and stop attempts that keep failing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tui_app.events import CompactionComplete, Trigger
 from tui_app.usage import ContextUsage
 
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-"""Triggers behind which the user stands who wants to see an effect."""
+"""Triggers of compactions that the user asked for."""
 NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
     "Compacting by hand, a larger model or a new conversation can help."
@@ -26,7 +26,7 @@ _REGROWTH = 1.05
 
 
 def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
-    """Why a written summary must not be applied; empty when it may.
+    """Say why a written summary must not be applied; empty when it may.
 
     Args:
         complete: The proposal with its measured sizes.
@@ -40,7 +40,7 @@ def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
 
 
 def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
-    """Why a result that is a gain is none for the user who asked for it; empty when it is.
+    """Say why a result is too small a gain for the user who asked for it; empty when it is large enough.
 
     Args:
         complete: The proposal with its measured sizes.
@@ -66,15 +66,15 @@ def gain_of(history: History, proposal: Proposal) -> int:
     return round(gained * min(1.0, sizes_of(items, history.usage(), tokens).scale))
 
 
-def between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:
-    """Keys of a view from the first to the last of some messages, with what stands between them."""
+def keys_between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:
+    """Keys from the first to the last of some messages, those in between included."""
     places = [place for place, item in enumerate(items) if item.key in left]
     return frozenset(item.key for item in items[places[0] : places[-1] + 1]) if places else frozenset()
 
 
 @dataclass(slots=True)
 class Breaker:
-    """Remembers attempts that got nowhere, so that no conversation compacts in circles."""
+    """A circuit breaker: remembers failed attempts, so that no conversation compacts in circles."""
 
     without_progress: int = 0
     """Successful compactions in a row that freed next to nothing."""
@@ -130,7 +130,7 @@ class Breaker:
         self.stopped_for = _THIS_AND_NEXT if awaited else 1
 
     def turn_begins(self) -> None:
-        """Note a new turn: what the user stopped is not given up for good."""
+        """Note a new turn: what the user stopped may start again later."""
         if self.stopped_for:
             self.stopped_for -= 1
 
@@ -152,7 +152,7 @@ class Breaker:
 
 @dataclass(frozen=True, slots=True)
 class Veto:
-    """The compaction must not run."""
+    """A hook or program forbids the compaction."""
 
     reason: str
-    """Who says so and why, in one sentence without its full stop."""
+    """Who forbids it and why, in one sentence without its full stop."""

@@ -1,4 +1,4 @@
-"""Deciding on a compaction before anything is asked of a model: a plan, or a reason not to."""
+"""Plan a compaction before any model is asked: what leaves, with which budgets, or why there is no point."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.history import History
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.message_sizes import Sizes, Weigh, sizes_of
-from tui_app.context.policy import Form, Policy, Recent
+from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.transcript import clip
 from tui_app.context.view import (
     Item,
@@ -23,10 +23,10 @@ from tui_app.context.view import (
 from tui_app.events import Trigger
 from tui_app.usage import ContextUsage, ContextWindow
 
-# Where a view is cut when the user has named the part that a summary is to replace.
+# Cutting a view where the user has named the part to summarise.
 
 _LEAST = 2
-"""Messages below which a summary of them is no gain to anybody."""
+"""Fewest messages that are worth a summary."""
 
 
 def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset[int]) -> Split | str:
@@ -68,7 +68,7 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
 
 
 def _is_said(item: Item) -> bool:
-    """Whether somebody said or returned it, and it does not stand for something else."""
+    """Whether it is a message of its own and stands for no others."""
     message = item.message
     return not (is_summary(message) or is_digest(message) or is_acknowledgement(message))
 
@@ -88,24 +88,24 @@ _MARK = 60
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """One text under a heading of its own."""
+    """A text that is carried word for word, under a heading of its own."""
 
     heading: str
     text: str
 
     @property
     def worded(self) -> str:
-        """As it stands in the replacement."""
+        """Its form in the replacement."""
         return f"## {self.heading}\n{self.text.strip()}"
 
 
 def tokens_of(additions: Sequence[Addition]) -> int:
-    """About how many tokens texts take; rather more than fewer."""
+    """Estimate the tokens of texts; rather more than fewer."""
     return sum(-(-len(each.worded) // CHARS_PER_TOKEN) for each in additions)
 
 
 def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
-    """What has room: short texts leave theirs to long ones, which are clipped in the middle.
+    """Fit texts into a budget: short ones leave their room to long ones, which are clipped in the middle.
 
     Args:
         additions: The texts; blank ones are left out.
@@ -152,7 +152,7 @@ class Plan:
     summary_budget: int
     prompts_budget: int
     facts_budget: int
-    form: Form
+    form: Wording
     """How the replacement is worded."""
     focus: str = ""
     """What the user wants the summary to keep above all."""
@@ -176,7 +176,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why there is nothing to do, in words for the user."""
+    """Why there is nothing to compact, in words for the user."""
 
     reason: str
 

@@ -1,4 +1,4 @@
-"""From a written summary to a proposal: facts checked, replacement built and weighed."""
+"""Turn a written summary into a proposal: check its facts, build the replacement, measure it."""
 
 import asyncio
 import logging
@@ -9,20 +9,20 @@ from operator import attrgetter
 from tui_app.context.compaction.guards import refuse_result
 from tui_app.context.compaction.plan import Plan
 from tui_app.context.compaction.replacement import (
-    Words,
-    acknowledging,
+    UserWords,
+    acknowledging_response,
     choose_prompts,
     earlier_notes,
     earlier_summary,
     key_ranges,
-    said_beside,
     summary_message,
     superseded_in,
+    user_words_tokens,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import extract_facts
-from tui_app.context.history import History, Proposal, Unabridged
+from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.message_marks import is_acknowledgement, mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
@@ -38,8 +38,8 @@ _OPEN_TOKENS = 200
 """Room for what awaits the user where a policy wants no facts: two questions."""
 
 
-def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
-    """What the summariser is given: the messages that leave, less the summaries it is to update.
+def summary_task(plan: Plan, whole: OriginalView) -> SummaryTask:
+    """Build the summariser's task: the messages that leave, less the summaries it is to update.
 
     Args:
         plan: What the job set out to do.
@@ -61,7 +61,7 @@ def summary_task(plan: Plan, whole: Unabridged) -> SummaryTask:
 async def propose(
     history: History,
     plan: Plan,
-    whole: Unabridged,
+    whole: OriginalView,
     summary: Summary,
     blank: CompactionComplete,
     *,
@@ -90,7 +90,7 @@ async def propose(
         shown,
         additions=plan.additions,
     )
-    said = acknowledging(form.acknowledgement) if form.acknowledgement else None
+    said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
     added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
     left = frozenset(item.key for item in split.old)
@@ -118,15 +118,15 @@ async def propose(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    words: Words
+    words: UserWords
     missing: str
     rules: tuple[Fact, ...]
     facts: tuple[Fact, ...]
     retention: float
 
 
-def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool) -> _Draft:
-    """The slow part, run in a thread: what was said, and which facts the summary left out."""
+def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bool) -> _Draft:
+    """The slow part, run in a thread: the user's words, and the facts that the summary left out."""
     split, earlier = plan.split, earlier_summary(plan.leaving)
     left = {item.key for item in plan.leaving}
     old = tuple(item for item in whole.items if item.key in left)
@@ -141,7 +141,7 @@ def _draft(plan: Plan, whole: Unabridged, summary: Summary, *, recoverable: bool
     standing = "\n".join([summary.text, *(text for _, text in words.prompts), *stays])
     if plan.facts_budget:
         # What the user's words do not need of their room is the facts'.
-        spare = plan.prompts_budget - said_beside(words, summary.text, _rough)
+        spare = plan.prompts_budget - user_words_tokens(words, summary.text, _rough)
         wanted, budget = facts, plan.facts_budget + max(0, spare)
     else:
         # Without what awaits the user, their next words, perhaps a bare yes, would answer nothing.
@@ -168,20 +168,20 @@ def default_title(plan: Plan) -> str:
     return " ".join(words)[:60] or "conversation"
 
 
-# One compaction's work: summaries are written, checked and proposed, or it is said why not.
+# Writing, checking and proposing the summary of one compaction.
 
 _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
-"""Writers that wait for nobody; the last resort must not run out of time."""
+"""Writers that need no model: the last resort must not time out."""
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Writing:
-    """Turns a plan into a proposal. Never changes the view, and fails in words."""
+class ProposalWriter:
+    """Turns a plan into a proposal. It never changes the view; failures are returned as text."""
 
     history: History
     plan: Plan
-    whole: Unabridged
+    whole: OriginalView
     """The view as it was before any stage touched it."""
     blank: CompactionComplete
     """The completion event with everything known before."""
@@ -195,7 +195,7 @@ class Writing:
     """Takes down what all attempts cost."""
 
     async def write(self, writers: Sequence[Summariser]) -> Proposal | str:
-        """Let writers try in turn, until one has written something that helps.
+        """Let writers try in turn until one has written a summary that helps.
 
         Args:
             writers: Whoever may write the summary, best first; at least one.
@@ -284,7 +284,7 @@ class Writing:
         return self.describe(error) or type(error).__name__
 
 
-# Who writes a summary, and who does when that one fails: what a policy says, for one trigger.
+# The writers of a summary by a policy: the first choice, and who stands in when it fails.
 
 
 def writers_for(

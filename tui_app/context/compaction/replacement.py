@@ -1,4 +1,4 @@
-"""What takes the place of compacted history: summary, the user's own words, facts, and the way back."""
+"""Build the message that replaces compacted history: summary, the user's words, facts, and the way back."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,8 +46,8 @@ Prompt = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
-    """What a previous summary carried, so that it is updated and never wrapped in another one."""
+class PreviousSummary:
+    """The content of a previous summary, so that it is updated and never wrapped in another one."""
 
     summary: str = ""
     prompts: tuple[Prompt, ...] = ()
@@ -68,8 +68,8 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """What the user said, as far as there is room for it."""
+class UserWords:
+    """The user's own words, as far as there is room for them."""
 
     prompts: tuple[Prompt, ...] = ()
     """Oldest first."""
@@ -79,10 +79,10 @@ class Words:
     """Sentences that do not hold any more, because the user corrected them."""
 
 
-def earlier_summary(items: Sequence[Item]) -> Earlier:
-    """Collect what the summaries among ``items`` carried; text of other programs' summaries counts whole."""
+def earlier_summary(items: Sequence[Item]) -> PreviousSummary:
+    """Collect the content of the summaries among ``items``; of other programs all is notes."""
     each = [earlier_part(part) for part in _parts(items)]
-    return Earlier(
+    return PreviousSummary(
         summary="\n\n".join(filter(None, (one.summary for one in each))),
         prompts=tuple(dict.fromkeys(prompt for one in each for prompt in one.prompts)),
         omitted=sum(one.omitted for one in each),
@@ -93,7 +93,7 @@ def earlier_summary(items: Sequence[Item]) -> Earlier:
 
 
 def earlier_notes(items: Sequence[Item]) -> str:
-    """What a new summary has to update of those among ``items``; cheaper than all that they carry."""
+    """The notes that a new summary has to update; cheaper than reading all that ``items`` carry."""
     parts = list(_parts(items))
     facts = (str(_own(part.metadata).get("facts", "")) for part in parts)
     return with_facts("\n\n".join(filter(None, map(_notes, parts))), "\n".join(filter(None, facts)))
@@ -114,7 +114,9 @@ def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Callable[[str], int]) -> Words:
+def choose_prompts(
+    earlier: PreviousSummary, old: Sequence[Item], budget: int, count: Callable[[str], int]
+) -> UserWords:
     """Pick what the user typed, word for word: the first request, then the newest, within a budget.
 
     Args:
@@ -131,7 +133,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
     every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(old)))
     said = [(key, text) for key, text in every if not is_bare_command(text)]
     if budget <= 0:
-        return Words(omitted=earlier.omitted + len(said))
+        return UserWords(omitted=earlier.omitted + len(said))
     chosen: dict[int, Prompt] = {}
     left = budget
     for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
@@ -145,7 +147,7 @@ def choose_prompts(earlier: Earlier, old: Sequence[Item], budget: int, count: Ca
             continue
         chosen[place] = (key, clipped)
         left -= cost
-    return Words(
+    return UserWords(
         prompts=tuple(chosen[place] for place in sorted(chosen)),
         omitted=earlier.omitted + len(said) - len(chosen),
     )
@@ -163,7 +165,7 @@ def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
 
 def summary_message(
     summary: str,
-    words: Words,
+    words: UserWords,
     facts: str,
     rules: Sequence[Fact] = (),
     way_back: str = WAY_BACK,
@@ -184,7 +186,7 @@ def summary_message(
         shown: The notes in a policy's own wording; None shows them as they are.
         additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
     """
-    sections = [summary.strip() if shown is None else shown, said_section(words, summary)]
+    sections = [summary.strip() if shown is None else shown, user_words_section(words, summary)]
     if facts.strip():
         sections.append(f"{FACTS_HEADING}\n{facts.strip()}")
     sections += [addition.worded for addition in additions]
@@ -202,14 +204,14 @@ def summary_message(
 
 
 def escaped(text: str) -> str:
-    """A text that cannot close the tag a summary is sent in."""
+    """Escape a text so that it cannot close the tag a summary is sent in."""
     return _TAG.sub(r"<\\\1", text)
 
 
-def earlier_part(part: CompactionPart) -> Earlier:
-    """What one summary carries; text of another program's summary counts whole."""
+def earlier_part(part: CompactionPart) -> PreviousSummary:
+    """Read the content of one summary; one of another program counts as notes as a whole."""
     own = _own(part.metadata)
-    return Earlier(
+    return PreviousSummary(
         summary=_notes(part),
         prompts=_prompts(own, "prompts"),
         replaced=_prompts(own, "replaced"),
@@ -226,8 +228,8 @@ def _prompts(own: Mapping[str, Any], name: str) -> tuple[Prompt, ...]:
     return tuple((int(key), str(text)) for key, text in own.get(name, ()))
 
 
-def said_section(words: Words, summary: str) -> str:
-    """What the user said and the notes do not say; empty where that is nothing."""
+def user_words_section(words: UserWords, summary: str) -> str:
+    """The section with the user's words that the notes do not hold; empty where there are none."""
     said = _not_said(words, summary)
     lines = [f"- #{key}: {marked(key, text, words.replaced)}" for key, text in said]
     if said and words.omitted:
@@ -235,25 +237,25 @@ def said_section(words: Words, summary: str) -> str:
     return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
 
 
-def acknowledging(text: str) -> ModelResponse:
-    """The answer behind a summary, in the assistant's name; its metadata tells it from what a model said."""
+def acknowledging_response(text: str) -> ModelResponse:
+    """The assistant's acknowledgement of a summary; its metadata tells it from a real response."""
     metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
     return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
 
 
-def said_beside(words: Words, summary: str, count: Callable[[str], int]) -> int:
-    """Tokens that the user's words take beside a summary: what stands in it is not said twice."""
+def user_words_tokens(words: UserWords, summary: str, count: Callable[[str], int]) -> int:
+    """Tokens of the user's words beside a summary, those that the summary holds left out."""
     return sum(count(text) + _FRAMING for _, text in _not_said(words, summary))
 
 
-def _not_said(words: Words, summary: str) -> list[Prompt]:
+def _not_said(words: UserWords, summary: str) -> list[Prompt]:
     """The prompts that do not stand in the notes already, sentence for sentence, and those to be marked."""
     flat, corrected = one_line(summary), {key for key, _ in words.replaced}
     return [(key, text) for key, text in words.prompts if key in corrected or not _stands_in(text, flat)]
 
 
-def superseded_in(earlier: Earlier, items: Sequence[Item]) -> tuple[Prompt, ...]:
-    """What the user corrected, by what they typed before and since; those that stay may correct others."""
+def superseded_in(earlier: PreviousSummary, items: Sequence[Item]) -> tuple[Prompt, ...]:
+    """Find the sentences that the user has corrected since."""
     every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(items)))
     typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=itemgetter(0)))]
     return tuple(dict.fromkeys((*earlier.replaced, *superseded(typed))))
@@ -292,28 +294,28 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
     return tuple(ranges)
 
 
-# Other words for a summary that stands already; what code has put beside them stays.
+# Editing a summary that is in place; what code has put beside the notes stays.
 #
 # The parts of a replacement are kept in its metadata, so they are found again in its text: the notes, what
 # the user said, facts. Everything else in it, such as the plan and the way back, is left as it is.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reworded:
-    """A replacement with other words."""
+class RewordedSummary:
+    """A summary message with edited notes or facts."""
 
     message: ModelRequest
     text: str
-    """All that the model reads of it."""
+    """Its text as the model reads it."""
 
 
-def parts_of(message: ModelMessage) -> Earlier | None:
-    """What a summary of ours, or a readable one of another program, consists of; None for any other."""
+def parts_of(message: ModelMessage) -> PreviousSummary | None:
+    """Read the parts of a summary message; None where it is none that can be read."""
     part = _part(message)
     return earlier_part(part) if part is not None else None
 
 
-def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
+def reworded(message: ModelMessage, summary: str, facts: str) -> RewordedSummary:
     """Give a summary other notes and facts.
 
     What the user said and the old notes quoted is said beside the new ones where those do not.
@@ -329,7 +331,7 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
     part, earlier = _part(message), parts_of(message)
     if part is None or earlier is None or not isinstance(message, ModelRequest):
         raise ValueError("This is no summary that can be read.")
-    words = Words(prompts=earlier.prompts, omitted=earlier.omitted)
+    words = UserWords(prompts=earlier.prompts, omitted=earlier.omitted)
     # What stands in front of the notes, and what behind them. What was said beside them is taken out of that;
     # all up to there belongs to the notes' frame.
     content, notes = part.content or "", escaped(earlier.summary.strip())
@@ -337,7 +339,7 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
     # A marker says only how many messages are gone: notes stand in front of it.
     before, rest = (content[:place], content[place + len(notes) :]) if place >= 0 else ("", f"\n\n{content}")
     kept = earlier.facts.strip()
-    old = [said_section(words, earlier.summary), f"{FACTS_HEADING}\n{kept}" if kept else ""]
+    old = [user_words_section(words, earlier.summary), f"{FACTS_HEADING}\n{kept}" if kept else ""]
     found: list[int] = []
     for section in filter(None, map(escaped, old)):
         at = rest.find(f"\n\n{section}")
@@ -346,13 +348,13 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> Reworded:
             rest = rest[:at] + rest[at + len(section) + 2 :]
     end = min(found, default=0)
     frame, behind = rest[:end], rest[end:]
-    sections = [said_section(words, summary), f"{FACTS_HEADING}\n{facts}" if facts else ""]
+    sections = [user_words_section(words, summary), f"{FACTS_HEADING}\n{facts}" if facts else ""]
     beside = "".join(f"\n\n{escaped(section)}" for section in sections if section)
     text = f"{before}{escaped(summary.strip())}{frame}{beside}{behind}"
     metadata = dict(part.metadata or {})
     metadata[OWN] = {**(metadata.get(OWN) or {}), "summary": summary, "facts": facts}
     new = replace(part, content=text, metadata=metadata)
-    return Reworded(message=replace(message, parts=[new]), text=text)
+    return RewordedSummary(message=replace(message, parts=[new]), text=text)
 
 
 def _part(message: ModelMessage) -> CompactionPart | None:

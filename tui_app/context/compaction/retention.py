@@ -1,4 +1,4 @@
-"""What became of the facts: kept in the replacement, recoverable, or lost; and the block that repairs it."""
+"""Judge which facts a replacement keeps and which are lost, and build the block that brings them back."""
 
 import re
 from bisect import bisect_right
@@ -144,7 +144,7 @@ def says_outcome(said: str, *, failed: bool) -> bool:
     return _SAYS["worked"].search(_UNSAID.sub(" ", said)) is not None or _NO_FAILURE.search(said) is not None
 
 
-# A text that is asked what it says of names: where each stands, and which words stand by it.
+# Searching a text for names and the words by them.
 
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
@@ -167,8 +167,8 @@ def plain(text: str) -> str:
     return " ".join(text.translate(_MARKS).casefold().split())
 
 
-class Told:
-    """One text, prepared once for many questions.
+class SearchedText:
+    """A text prepared for questions about names: where each stands, and which words stand by it.
 
     Args:
         text: A summary, or whole messages as text; paths told short are spelt out.
@@ -299,7 +299,7 @@ def judge(
     recoverable_text: str | None = None,
     recoverable: bool = True,
 ) -> tuple[tuple[Fact, ...], float]:
-    """Say of every fact whether the replacement still holds it.
+    """Judge for every fact whether the replacement still holds it.
 
     A fact is kept when its key string (the rule, the path, the command, the error's first line) stands in the
     replacement; white space, quotes and code marks make no difference. A file counts by the end of its path.
@@ -315,8 +315,8 @@ def judge(
         The facts with their state, in the same order, and the share of their weight that is kept (0 to 1; 1
         when there are no facts).
     """
-    text = Told(replacement_text)
-    beside = None if recoverable_text is None else Told(recoverable_text)
+    text = SearchedText(replacement_text)
+    beside = None if recoverable_text is None else SearchedText(recoverable_text)
     names = _shared_names(facts)
     judged: list[Fact] = []
     for fact in facts:
@@ -352,7 +352,7 @@ def missing_facts(
         Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
         nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
     """
-    told, names = Told(replacement_text), _shared_names(facts)
+    told, names = SearchedText(replacement_text), _shared_names(facts)
     missing = [fact for fact in facts if not _stands_in(fact, told, names)]
     chosen: dict[str, list[str]] = {}
     folders: set[str] = set()
@@ -428,7 +428,7 @@ def _label(kind: str) -> str:
     return f"**{KIND_LABELS[kind]}**"
 
 
-def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
+def _stands_in(fact: Fact, told: SearchedText, shared_names: frozenset[str]) -> bool:
     match fact.kind:
         case "file":
             path, families = _file(fact.text)
@@ -445,14 +445,14 @@ def _stands_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
             return _has(_key(fact), told)
 
 
-def _named_in(fact: Fact, told: Told, shared_names: frozenset[str]) -> bool:
+def _named_in(fact: Fact, told: SearchedText, shared_names: frozenset[str]) -> bool:
     """Whether whoever searches a text for the fact comes upon it; what is said there can be read then."""
     if fact.kind == "file":
         return told.names(_shortest(_key(fact), shared_names))
     return _has(_key(fact), told)
 
 
-def _has(key: str, told: Told) -> bool:
+def _has(key: str, told: SearchedText) -> bool:
     pieces = _pieces(key)
     return pieces[0] in told.flat and (len(pieces) == 1 or all(piece in told.flat for piece in pieces))
 

@@ -1,4 +1,4 @@
-"""The user looks at a summary before it is applied, and may write it anew."""
+"""Have a summary reviewed before it is applied: accepted, edited, rewritten or discarded."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Protocol
 
 from tui_app.context.compaction.guards import refuse_gain
-from tui_app.context.compaction.proposal import Writing
+from tui_app.context.compaction.proposal import ProposalWriter
 from tui_app.context.history import Proposal
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.writer import Summariser
@@ -19,13 +19,13 @@ EMPTY = "the summary is empty"
 
 @dataclass(frozen=True, slots=True)
 class Refocus:
-    """The summary is to be written once more, with something else to keep above all."""
+    """A request to write the summary again with another focus."""
 
     focus: str
 
 
 class Reviewer(Protocol):
-    """Whoever decides on a summary. May take any time, and is cancelled with the job."""
+    """Decides on a summary. It may take any time, and is cancelled with the job."""
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
         """Look at a summary.
@@ -43,27 +43,27 @@ class Reviewer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """Nobody wants the summary; nothing changes."""
+    """The reviewer has discarded the summary; nothing changes."""
 
     complete: CompactionComplete
     """How the job ends."""
 
 
-def priced(proposal: Proposal, work: Writing, seconds: float) -> Proposal:
-    """Add what a summary took so far."""
+def priced(proposal: Proposal, work: ProposalWriter, seconds: float) -> Proposal:
+    """Add time and cost so far to a proposal."""
     cost = work.ledger.spent.cost_usd if work.ledger.requests else 0.0
     return replace(proposal, complete=replace(proposal.complete, duration_s=seconds, cost_usd=cost))
 
 
 async def review(
     proposal: Proposal,
-    writing: Writing,
+    writing: ProposalWriter,
     writers: Sequence[Summariser],
     policy: Policy,
     reviewer: Reviewer,
     written: asyncio.Event,
 ) -> Proposal | Declined:
-    """Have a proposal looked at until it is accepted or declined.
+    """Show a proposal to the reviewer until it is accepted or declined.
 
     An edited summary is checked as one a model has written: ascriptions, facts, size. One that cannot be
     applied goes back to the user with the reason, so that nothing they wrote is lost.

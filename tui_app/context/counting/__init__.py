@@ -1,1 +1,1 @@
-"""What messages cost: one count for gauge, triggers and reports."""
+"""Count tokens and prices: one count for gauge, triggers and reports."""

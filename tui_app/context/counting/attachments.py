@@ -1,4 +1,4 @@
-"""What files cost: estimates by kind and size, never the length of their base64 form.
+"""Estimate the tokens of files by kind and size, never by the length of their base64 form.
 
 Providers count images by pixels, documents by page and sound by the second; all we know is the kind and the
 number of bytes. The figures are rounded from what OpenAI, Anthropic and Google document for typical files.

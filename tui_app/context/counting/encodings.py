@@ -1,4 +1,4 @@
-"""Counting the tokens of plain text, with no network.
+"""Count the tokens of plain text, without a network.
 
 The byte pair ranks of OpenAI's tokenizers are package data. Reading them takes about a third of a second,
 so it is asked for with :meth:`TextCounter.load`, off the UI thread; until then counts are estimates.

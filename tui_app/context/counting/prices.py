@@ -1,4 +1,4 @@
-"""What an answer cost, or would cost, by public price lists."""
+"""Price requests and responses by public price lists."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +79,7 @@ def priced_as(prefix: str) -> Sequence[str]:
     return (plain, plain.partition("-")[0])
 
 
-# What the requests of one compaction cost, however each of them ends.
+# The cost of the requests of one compaction, however each of them ends.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Spent:
 
 @dataclass(slots=True)
 class Ledger:
-    """What a compaction has cost so far, the request under way included.
+    """The cost of a compaction so far, the request under way included.
 
     The user may stop it at any moment, and a provider may never say what it charges: then the request counts
     as estimated.
@@ -124,16 +124,16 @@ class Ledger:
         return self._paid + estimated(self._model, self._sent, self._heard)
 
     def ask(self, model: Model, tokens: int) -> None:
-        """A request of so many tokens, by our count, goes out."""
+        """Note a request of so many tokens by our own count."""
         self.requests += 1
         self._model, self._sent, self._heard = model, tokens, 0
 
     def hear(self, tokens: int) -> None:
-        """So much of the answer has come."""
+        """Note how much of the response has arrived, in tokens."""
         self._heard = tokens
 
     def book(self, reported: Spent, *, answered: bool) -> None:
-        """The request has ended.
+        """Book a request that has ended.
 
         Args:
             reported: What its provider said about it, if anything.
@@ -145,7 +145,7 @@ class Ledger:
 
 
 def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Spent:
-    """What the answers among some messages cost by their own reports, those that were cut off included.
+    """Sum the cost of the responses among some messages by their own reports, those cut off included.
 
     Args:
         messages: Requests and answers.
@@ -163,7 +163,7 @@ def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Sp
 
 
 def estimated(model: Model, input_tokens: int, output_tokens: int) -> Spent:
-    """What a request costs whose provider has reported nothing yet; sizes by our own count."""
+    """Estimate the cost of a request whose provider has reported nothing yet; sizes by our own count."""
     usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
     answer = ModelResponse(parts=[], usage=usage, model_name=model.model_name, provider_name=model.system)
     return spent_on([answer], model)

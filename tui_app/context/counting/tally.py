@@ -1,4 +1,4 @@
-"""The running tally of a view: what the next request would cost, kept up to date message by message."""
+"""The running tally of a view: the tokens of the next request, kept up to date message by message."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -40,8 +40,8 @@ def believable(counted: int, reported: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """What one visible message adds to the context."""
+class MessageWeight:
+    """The tokens of one visible message."""
 
     key: int
     tokens: Breakdown
@@ -52,7 +52,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a provider has reported, and our count of the same messages."""
+    """A provider's usage report, and our count of the same messages."""
 
     reported: int = 0
     """Input plus output tokens; 0 when nothing trustworthy was reported yet."""
@@ -86,12 +86,14 @@ class Tally:
             return self._dropped
         return Report(self._reported, self.parts.total - self._after, self._reported_model)
 
-    def add(self, weighed: Weighed) -> None:
+    def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
         self.parts = self.parts + weighed.tokens
         self._note(weighed)
 
-    def reset(self, view: Iterable[Weighed], *, trusted_after: int, newest: Report | None = None) -> None:
+    def reset(
+        self, view: Iterable[MessageWeight], *, trusted_after: int, newest: Report | None = None
+    ) -> None:
         """Count a rewritten view anew.
 
         Args:
@@ -106,7 +108,7 @@ class Tally:
         for weighed in every:
             self._note(weighed if weighed.key >= trusted_after else replace(weighed, reported=0))
 
-    def _note(self, weighed: Weighed) -> None:
+    def _note(self, weighed: MessageWeight) -> None:
         self.messages += 1
         if weighed.reported > 0:
             self._reported, self._reported_model, self._after = weighed.reported, weighed.model, 0

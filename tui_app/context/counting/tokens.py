@@ -1,4 +1,4 @@
-"""Counting messages: each one once, split by what the tokens are spent on."""
+"""Count messages, each once, by category."""
 
 import weakref
 from collections import Counter
@@ -78,7 +78,7 @@ def part_costs(part: object, text: TextCounter, *, unknown: str) -> Costs:
 
 
 def to_json_text(value: object) -> str:
-    """JSON of any value; what JSON cannot hold (cycles, foreign objects) as Python writes it."""
+    """Write any value as JSON; what JSON cannot hold (cycles, foreign objects) as Python writes it."""
     try:
         return to_json(value, fallback=repr, inf_nan_mode="constants", bytes_mode="base64").decode()
     except (ValueError, TypeError, RecursionError):
@@ -242,7 +242,7 @@ class TokenCounter:
         return round(self._text.count(text) * self.factor)
 
     def unscaled(self, tokens: int) -> int:
-        """The count with factor 1 behind a count of this object: what a factor is learnt from."""
+        """Take the factor out of a count of this object; factors are learnt from that."""
         return round(tokens / self.factor)
 
     def message(self, message: ModelMessage) -> Breakdown:
@@ -287,7 +287,7 @@ class TokenCounter:
         self._texts.clear()
 
     def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
-        """Tokens every request carries beside its messages, without any factor.
+        """Tokens of instructions and tools, without any factor.
 
         A history scales them by the factor of the model it is told with them.
         """
@@ -357,7 +357,7 @@ class TokenCounter:
 
 
 def wire_text(tool: ToolDefinition) -> str:
-    """What providers send of a tool, as JSON."""
+    """The JSON of a tool as providers send it."""
     wire = {
         "name": tool.name,
         "description": tool.description or "",

@@ -1,1 +1,1 @@
-"""A request that is too long: recognised, and made to fit."""
+"""Requests that are too long: recognise refusals, and cut a request to fit."""

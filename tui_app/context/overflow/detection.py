@@ -1,4 +1,4 @@
-"""Recognising that a request was too long for its model, whichever provider says so.
+"""Recognise that a request was too long for its model, whichever provider says so.
 
 pydantic-ai names the case for about half of the providers; the rest is read from the text of the error, and
 where no error comes at all, from how the answer ended.
@@ -26,7 +26,7 @@ NUMBER = r"\d[\d,_]*(?:[km]\b)?"
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One known wording."""
+    """A known wording of a refusal."""
 
     name: str
     pattern: re.Pattern[str]
@@ -190,7 +190,7 @@ FINISH_REASONS = frozenset({"model_context_window_exceeded", "context_window_exc
 """Why an answer ended when the window was full (Anthropic, Bedrock, z.ai)."""
 
 
-# Which words of an error stand in the request it answers, and so are no words of the provider's.
+# Words of an error that repeat the request, and so are none of the provider's.
 
 _MORE = 8
 """Characters around some words that must agree too before they count as taken from the request."""
@@ -395,8 +395,8 @@ _ANSWERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicion:
-    """What one refusal said, which may have been about something else. Never kept across sessions."""
+class SuspectedLimit:
+    """A limit that one refusal named and nothing confirms yet. Never kept across sessions."""
 
     limit: int
     """Tokens."""
@@ -408,6 +408,6 @@ class Suspicion:
         """Whether requests keep to it; later it only waits for being named again."""
         return self.answers < _ANSWERS
 
-    def answered(self) -> "Suspicion":
+    def answered(self) -> "SuspectedLimit":
         """The suspicion after one more answer."""
         return replace(self, answers=self.answers + 1)

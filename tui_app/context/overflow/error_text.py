@@ -1,11 +1,11 @@
-"""What an exception says: its causes, its HTTP status, and all the text a provider sent with it."""
+"""Read an exception: its causes, its HTTP status, and the text a provider sent with it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
-# What in an error is no word of the provider's: pieces of the request that it sends back.
+# Pieces of the request that an error sends back, which are no words of the provider's.
 
 ECHOED = frozenset(
     {"input", "inputs", "messages", "prompt", "contents", "request", "revised_prompt", "failed_generation"}
@@ -166,7 +166,7 @@ def own_words(error: BaseException) -> str:
 
 
 def outline(error: BaseException) -> str:
-    """What an error is, without its text: for a log, as the text may quote the conversation."""
+    """Type and status of an error without its text, for a log: the text may quote the conversation."""
     status = status_of(error)
     kinds = " from ".join(dict.fromkeys(type(one).__name__ for one in chain(error)))
     return kinds if status is None else f"{kinds}, status {status}"

@@ -1,1 +1,1 @@
-"""From the view to one request, and around it."""
+"""Build requests from the view, and govern them."""

@@ -57,7 +57,7 @@ _Answers = dict[tuple[int, str], ModelRequestPart]
 
 
 def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
-    """Return a valid history; messages that need no change are the same objects.
+    """Repair a history so that every provider accepts it; messages that need no change stay the same objects.
 
     A history that is already valid comes back equal, so repairing twice changes nothing. A result that
     arrived late is moved behind its call; a call that was never answered gets ``INTERRUPTED``.
@@ -219,7 +219,7 @@ class Assembly:
     def request(
         self, items: Sequence[Item], sent: Sequence[ModelMessage]
     ) -> tuple[list[ModelMessage], list[ModelRequestPart]]:
-        """The whole view as a request that every provider accepts.
+        """Build the whole view as a request that every provider accepts.
 
         Args:
             items: The view.

@@ -1,4 +1,4 @@
-"""What happens around every model request of one conversation, in order."""
+"""The steps around every model request of one conversation, in order."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ from tui_app.context.message_sizes import RunningCount, RunningMessages, same_ob
 from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
-from tui_app.context.tool_results.stages import Relief, Surroundings
+from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.events import Notice, Trigger, UsageInfo
 from tui_app.usage import Breakdown
 
-# How much of a request its provider may still hold in its prompt cache: what it shares with the one before.
+# The share of a request that its provider may still hold in its prompt cache.
 #
 # Caches of providers match from the first byte on, so one changed tool result costs all that follows it.
 
@@ -104,7 +104,7 @@ class PrefixMeter:
     def next(
         self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
     ) -> float | None:
-        """Take note of a request that is about to be sent.
+        """Compare a request that is about to be sent with the one before.
 
         Args:
             instructions: Sent in front of the messages.
@@ -172,9 +172,9 @@ class Pipeline:
     """Runs the compactions of that view; None guards without compacting."""
     counter: TokenCounter
     limits: Limits
-    around: Surroundings = field(default_factory=Surroundings)
+    around: StageHost = field(default_factory=StageHost)
     """What the reversible stages ask of the world."""
-    relief: Relief = field(init=False)
+    relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
     _prefix: PrefixMeter = field(init=False)
@@ -195,12 +195,12 @@ class Pipeline:
     def __post_init__(self) -> None:
         self._prefix = PrefixMeter(self.counter)
         self._count = RunningCount(self.counter)
-        self.relief = Relief(
+        self.relief = StageRunner(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )
 
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
-        """Measure the view, apply or start what is due, and build the request."""
+        """Measure the view, apply or start a compaction that is due, and build the request."""
         if self._refused_by is not None:
             # Not the model of this request: the user may have changed it meanwhile.
             self.limits.end_retry(self._refused_by)
@@ -284,7 +284,7 @@ class Pipeline:
         return self.counter.carried(*_head(request))
 
     async def _relieve(self) -> None:
-        """Start what is due, and wait where the window is nearly full."""
+        """Start a compaction that is due, and wait for it where the window is nearly full."""
         if self.compactor is None:
             return
         if self.compactor.pressed:
@@ -355,14 +355,14 @@ def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
 
 
 class Pipelines(Protocol):
-    """Whoever knows which pipeline a run belongs to."""
+    """Hands out the pipeline of each run's conversation."""
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """The pipeline for a run, which has it for itself."""
+        """Reserve the pipeline of a run's conversation."""
         ...
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
-        """The run is over."""
+        """Give the pipeline back at the end of the run."""
         ...
 
     async def aclose(self) -> None:

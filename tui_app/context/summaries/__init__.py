@@ -1,1 +1,1 @@
-"""Writing summaries: by a model, by extraction, or not at all."""
+"""Write summaries: by a model, by extraction, or as a plain marker."""

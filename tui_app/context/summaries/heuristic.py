@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.history import Unabridged
+from tui_app.context.history import OriginalView
 from tui_app.context.summaries.extractive import extractive_summary, marker_summary
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
 from tui_app.providers import OFFLINE_MODEL
@@ -39,7 +39,7 @@ class ExtractiveSummariser:
             SummaryFailed: if not even one line has room, and a marker would wipe an earlier summary out.
         """
         progress(1, 1, 0)
-        whole = task.whole or Unabridged(items=task.items)
+        whole = task.whole or OriginalView(items=task.items)
         text = await asyncio.to_thread(
             extractive_summary,
             whole.items,

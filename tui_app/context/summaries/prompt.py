@@ -1,4 +1,4 @@
-"""What a model is told when it summarises: the task, the transcript as data, and how its answer is read."""
+"""The prompt of a summary request, the transcript in it as data, and the reading of its answer."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

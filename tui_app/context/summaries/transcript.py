@@ -107,7 +107,7 @@ def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) ->
 
 
 def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
-    """Handle and text of everything the user said."""
+    """Handle and text of every user prompt."""
     said: list[tuple[int, str]] = []
     for item in items:
         if isinstance(item.message, ModelRequest):

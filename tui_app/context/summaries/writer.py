@@ -1,4 +1,4 @@
-"""Writing the summary: the task, whoever can do it, and the one who asks a model."""
+"""Write summaries: the task, the protocol of writers, and the writer that asks a model."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ from pydantic_ai.usage import UsageLimits
 
 from tui_app.context.answer_end import CUT_OFF, FILTERED, why_not_whole
 from tui_app.context.counting.prices import Ledger, spent_on
-from tui_app.context.history import Unabridged
+from tui_app.context.history import OriginalView
 from tui_app.context.overflow.detection import detect_overflow
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.rewrite import Digest
@@ -50,7 +50,7 @@ from tui_app.context.view import Item
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import answer_reserve
 
-# One request for notes: a fresh agent without tools, its answer as it streams in, and whether it is one.
+# One request for notes: a fresh agent without tools, its streamed answer, and the check of that answer.
 
 INTERACTION = "conversation-compaction"
 """Marks summary requests in headers and spans, so that usage can be told apart from turns."""
@@ -65,8 +65,8 @@ class SummaryFailed(Exception):
     """
 
 
-class Marked(AbstractCapability[Any]):
-    """Puts the marker on the span of the request, where somebody instruments the agent."""
+class SpanMarker(AbstractCapability[Any]):
+    """Marks the span of a summary request where the agent is instrumented."""
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -80,8 +80,8 @@ Pause = Callable[[BaseException, int], float | None]
 """Seconds until a request that failed so many times in a row is made again; None where it is not worth it."""
 
 
-def never_again(_error: BaseException, _failed: int) -> None:
-    """Whoever has no patience."""
+def no_retry(_error: BaseException, _failed: int) -> None:
+    """Never retry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ class NotesRequest:
     instructions: str = INSTRUCTIONS
     overheard: Callable[[str], None] = lambda _text: None
     """Told the text itself as it comes in."""
-    pause: Pause = never_again
+    pause: Pause = no_retry
     """Asked when a request failed before any text came: text that somebody has read is not written twice."""
 
     async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
-        """Ask, and ask again where the provider is out of reach for a moment.
+        """Ask the model, retrying while the provider is out of reach.
 
         Args:
             prompt: The transcript as data, and the task.
@@ -166,7 +166,7 @@ class NotesRequest:
             name=INTERACTION,
             output_type=str,
             instructions=self.instructions,
-            capabilities=[*self.capabilities, Marked()],
+            capabilities=[*self.capabilities, SpanMarker()],
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers={**own, HEADER: INTERACTION}),
         )
@@ -217,7 +217,7 @@ def _streamed(event: object) -> str:
             return ""
 
 
-# What of a long history is read next: in parts, behind what was read before, and never without end.
+# Reading a long history in parts, each behind what was read before, and never without end.
 
 MOST_PARTS = 32
 """Parts one attempt reads at most. Above it tool results are clipped harder, and then the oldest messages are
@@ -229,7 +229,7 @@ CONDENSED = "(The oldest {count} messages were too many to read: rules picked wh
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """How far the reading of a history has come."""
+    """The notes on a history as far as it has been read."""
 
     about: tuple[str, ...] = ("",)
     """What was noted before it, and the focus."""
@@ -288,7 +288,7 @@ class Material:
         return self._shown[limit]
 
     def mark(self, block: int, offset: int, limit: int) -> bytes:
-        """What stands in front of a place, in short.
+        """Hash of the transcript in front of a place.
 
         Args:
             block: Index of the text in which the place is.
@@ -404,11 +404,11 @@ Progress = Callable[[int, int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryTask:
-    """What to summarise."""
+    """The messages to summarise, and how."""
 
     items: tuple[Item, ...]
     """What leaves, as the agent sees it: all that a model is given."""
-    whole: Unabridged | None = None
+    whole: OriginalView | None = None
     """The whole view as it was before any stage touched it, for a writer that only quotes."""
     previous: str = ""
     """An earlier summary to update."""
@@ -421,13 +421,13 @@ class SummaryTask:
 
     @property
     def about(self) -> tuple[str, ...]:
-        """All that is asked beside the messages; notes of another task are of no use to this one."""
+        """The request beside the messages: notes of another one cannot be continued."""
         return (self.previous, self.focus, self.instructions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What came back."""
+    """A written summary."""
 
     text: str
     title: str = ""
@@ -436,7 +436,7 @@ class Summary:
 
 
 class Summariser(Protocol):
-    """Whoever can turn old messages into a summary."""
+    """Turns old messages into a summary."""
 
     @property
     def model_name(self) -> str:
@@ -473,7 +473,7 @@ class ModelSummariser:
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
-    pause: Pause = never_again
+    pause: Pause = no_retry
     """How long to wait before a request that failed is made again."""
     _notes: Notes = field(default_factory=Notes)
 

@@ -17,7 +17,7 @@ from tui_app.context.rewrite import Rewrite
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.tool_results.results import (
     ARCHIVED_OPENING,
-    Form,
+    ResultForm,
     ResultPart,
     result_text,
     results_of,
@@ -236,8 +236,8 @@ def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rew
         The stubs, and the digest's message; no digest when nothing could be made smaller.
     """
 
-    def decide(item: Item, _part: ResultPart, _text: str) -> Form:
-        return Form(text=_stub(item, handles=handles), note="archived")
+    def decide(item: Item, _part: ResultPart, _text: str) -> ResultForm:
+        return ResultForm(text=_stub(item, handles=handles), note="archived")
 
     rewrite = rewrite_results("archive", items, decide)
     if rewrite is None:
@@ -246,7 +246,7 @@ def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rew
 
 
 def digest_message(digest: str) -> ModelRequest:
-    """The message that stands for archived results; for the model alone."""
+    """Build the message that stands for archived results; only the model sees it."""
     text = f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n\n{digest.strip()}"
     return ModelRequest(
         parts=[UserPromptPart(text, timestamp=_EPOCH)],

@@ -1,4 +1,4 @@
-"""Stage 0, normalise: no tool result or tool error enters the conversation in any size it likes."""
+"""Stage 0, normalise: limit the size of tool results and tool errors as they arrive. Stage 4, trim."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Trim
 from tui_app.context.rewrite import Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
-    Form,
     Kept,
+    ResultForm,
     ResultPart,
     SpillNames,
     byte_count,
@@ -56,7 +56,7 @@ def normalise(
     """
     stays = recalled(items, paired(items))
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
@@ -68,9 +68,9 @@ def normalise(
                 f"Whole in {file.name} (sha256 {sha256_of(file.text)}); "
                 f"read it in parts with {READ_FILE.name} or {GREP.name}{recall(item.key, handles=handles)}]"
             )
-            return Form(text=notice, note=file.name, file=file)
+            return ResultForm(text=notice, note=file.name, file=file)
         cut = _cut(text, limits, item.key if handles else None)
-        return Form(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
+        return ResultForm(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
 
     return rewrite_results("normalise", items, decide)
 
@@ -149,12 +149,12 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
     ]
     trimmed = re.compile("".join(pieces))  # what stands behind the head of a result that was trimmed before
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):
             return None
         length = length_of(part, text)
         marker = settings.marker.format(length=length, key=item.key)
-        return Form(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
+        return ResultForm(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
 
     rewrite = rewrite_results("trim", items[:end], decide)
     if rewrite is None or keep is not None:

@@ -6,7 +6,7 @@ from tui_app.context.message_marks import is_archived, mark_of
 from tui_app.context.policy import Offload
 from tui_app.context.rewrite import Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
-    Form,
+    ResultForm,
     ResultPart,
     SpillNames,
     count_lines,
@@ -62,7 +62,7 @@ def offload(
     """
     stays = recalled(items, paired(items))
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if id(part) in stays or _is_done(part) or not _is_over(text, settings.tokens, count):
             return None
         return _moved(item, part, text, settings, names, handles=handles)
@@ -103,7 +103,7 @@ def offload_newest(
             chosen.add(id(part))
             excess -= weigh(part)
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         moves = id(part) in chosen
         return _moved(item, part, text, settings, names, handles=handles) if moves else None
 
@@ -123,7 +123,7 @@ def offload_item(item: Item, settings: Offload, names: SpillNames, *, handles: b
         The smaller forms and the files, or None where nothing would be smaller.
     """
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         return None if _is_done(part) else _moved(item, part, text, settings, names, handles=handles)
 
     return rewrite_results("offload", [item], decide)
@@ -131,7 +131,7 @@ def offload_item(item: Item, settings: Offload, names: SpillNames, *, handles: b
 
 def _moved(
     item: Item, part: ResultPart, text: str, settings: Offload, names: SpillNames, *, handles: bool
-) -> Form:
+) -> ResultForm:
     """What is shown in place of a result that goes to a file."""
     file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
     size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
@@ -148,7 +148,7 @@ def _moved(
         start = end + 1
     if shown < total:
         preview.append(f"[{total - shown:,} more lines]")
-    return Form(text="\n".join([head, *preview]), note=file.name, file=file)
+    return ResultForm(text="\n".join([head, *preview]), note=file.name, file=file)
 
 
 def _is_done(part: ResultPart) -> bool:

@@ -1,4 +1,4 @@
-"""Stage 5, pointers: what a call has written to a file is not carried along in the conversation as well."""
+"""Stage 5, pointers: text that a call has written to a file becomes a pointer to that file."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Pointers
 from tui_app.context.rewrite import Change, Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
-    Form,
+    ResultForm,
     ResultPart,
     SpillNames,
     length_of,
@@ -138,7 +138,7 @@ _HASH_DIGITS = 12
 
 @dataclass(slots=True)
 class Disk:
-    """What the files hold now; each is asked once for its checksum."""
+    """The present content of files; each is asked once for its checksum."""
 
     checksum: Callable[[str], str | None]
     contains: Callable[[str, str], bool]
@@ -156,7 +156,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """What takes the place of a body."""
+    """The note that replaces a body."""
 
     body: Body
     text: str
@@ -284,13 +284,13 @@ def _shorten_reports(
     """Notes in place of what such calls have reported at length, a diff for example."""
     paths = {id(write.result): write.call.paths[0] for write in writes}
 
-    def decide(item: Item, part: ResultPart, text: str) -> Form | None:
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         done = "pointers" in mark_of(part).get("stages", [])
         if done or id(part) not in paths or len(text) <= settings.result_chars:
             return None
         size, back = length_of(part, text), recall(item.key, handles=handles)
         note = f"{_REPORT_OPENING}{part.tool_name} succeeded on {paths[id(part)]}; {size:,} characters{back}]"
-        return Form(text=note, note=paths[id(part)])
+        return ResultForm(text=note, note=paths[id(part)])
 
     rewrite = rewrite_results("pointers", items, decide)
     return rewrite.changes if rewrite is not None else ()

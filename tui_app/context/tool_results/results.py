@@ -29,15 +29,15 @@ ARCHIVED_OPENING = "[Result archived"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """What a tool result becomes."""
+class ResultForm:
+    """The new form of a tool result."""
 
     text: str
     note: str = ""
     file: SpillFile | None = None
 
 
-Decide = Callable[[Item, ResultPart, str], Form | None]
+Decide = Callable[[Item, ResultPart, str], ResultForm | None]
 """Item, part and text of a result; None leaves it as it is."""
 
 
@@ -49,7 +49,7 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
     changes: list[Change] = []
     files: list[SpillFile] = []
     for item in items:
-        forms: list[tuple[int, ResultPart, str, Form]] = []
+        forms: list[tuple[int, ResultPart, str, ResultForm]] = []
         for place, part in results_of(item):
             text = None if is_archived(part) else result_text(part)
             form = decide(item, part, text) if text is not None else None
@@ -113,7 +113,7 @@ def length_of(part: ResultPart, text: str) -> int:
     return mark_of(part).get("length", len(text))
 
 
-def _rewritten(part: ResultPart, text: str, form: Form, stage: Stage) -> ToolReturnPart:
+def _rewritten(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> ToolReturnPart:
     """The same answer to the same call with other text; a legacy tool error becomes what it loads as."""
     if isinstance(part, RetryPromptPart):
         return ToolReturnPart(
@@ -137,7 +137,7 @@ def _rewritten(part: ResultPart, text: str, form: Form, stage: Stage) -> ToolRet
     )
 
 
-def _next_mark(part: ResultPart, text: str, form: Form, stage: Stage) -> Mark:
+def _next_mark(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> Mark:
     before = mark_of(part)
     mark = Mark(
         kind="tool_result_archived" if stage == "archive" else "tool_result",
@@ -153,7 +153,7 @@ def _next_mark(part: ResultPart, text: str, form: Form, stage: Stage) -> Mark:
 
 
 def recall(key: int, *, handles: bool) -> str:
-    """How the model gets a message back, to be put behind other words; empty where it cannot."""
+    """A clause that says how the model gets a message back; empty where it cannot."""
     return f'; {SEARCH_HISTORY.name} "#{key}" has all of it' if handles else ""
 
 
@@ -314,7 +314,7 @@ _CALL_CHARS = 8
 
 
 class SpillNames:
-    """Gives out names ``tool_outputs/{tool}_{UTC time}_{call id}.txt``, each only once."""
+    """Names files ``tool_outputs/{tool}_{UTC time}_{call id}.txt``, each name only once."""
 
     def __init__(self, timestamp: datetime, existing: Iterable[str] = ()) -> None:
         """Start with the names that are taken.
@@ -329,7 +329,7 @@ class SpillNames:
         self._taken: set[str] | None = None
 
     def new(self, tool: str, call_id: str) -> str:
-        """A name nobody has had, relative to the session's folder."""
+        """A new name, relative to the session's folder."""
         stem = (
             f"{FOLDER}/{_safe(tool, _TOOL_CHARS, 'tool')}_{self._time}_{_safe(call_id, _CALL_CHARS, 'call')}"
         )

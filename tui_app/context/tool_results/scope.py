@@ -1,4 +1,4 @@
-"""Which part of a view a stage may touch."""
+"""Find the part of a view that a stage may touch."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def turn_start(items: Sequence[Item]) -> int:
 
 
 def unread(items: Sequence[Item]) -> list[Item]:
-    """What the next request must hold: system prompts, latest prompt, newest answer and all behind it."""
+    """What the next request must hold: system prompts, latest prompt, newest response and all behind it."""
     latest = latest_prompt_index(items)
     answer = newest_answer(items)
     return [
@@ -94,7 +94,7 @@ def _brings_back(call: ToolCallPart) -> bool:
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)
 
 
-# What the user asks of one message: the stages' own decisions, or why they make no sense there.
+# Stages that the user applies to one message by hand.
 
 HandStage = Literal["archive", "offload"]
 """Stages that the user can ask for."""

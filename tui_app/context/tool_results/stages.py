@@ -1,4 +1,4 @@
-"""Runs the reversible stages of one conversation: what arrives too large, and what goes before a summary."""
+"""Run the reversible stages of one conversation: on large results as they arrive, and before a summary."""
 
 import logging
 import sys
@@ -33,8 +33,8 @@ WORTH_IT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What the stages ask of the world around the conversation."""
+class StageHost:
+    """What the stages need of their program: files on disk, a model for digests, the time."""
 
     checksum: Callable[[str], str | None] = lambda _path: None
     """SHA-256 of a file in the workspace as it is now; None when there is none."""
@@ -50,7 +50,7 @@ class Surroundings:
 
 
 @dataclass(slots=True)
-class Relief:
+class StageRunner:
     """Applies the stages of a policy to one view, each decision as one recorded rewrite.
 
     A stage whose files cannot be written, or whose model fails, changes nothing.
@@ -60,7 +60,7 @@ class Relief:
     history: History
     count: Callable[[str], int]
     """Tokens of a text."""
-    around: Surroundings
+    around: StageHost
     _looked_at: int = field(default=0, init=False)
     """Key of the newest message that has been looked at on arrival."""
 
@@ -115,7 +115,7 @@ class Relief:
         return items[start:]
 
     async def make_room(self) -> None:
-        """Let every stage work whose share of the window is reached, the cheapest for the model first."""
+        """Run every stage whose share of the window is reached, the least costly for the model first."""
         stages = self.policy.stages
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
