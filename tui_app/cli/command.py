@@ -51,7 +51,7 @@ class Program:
     cwd: Path
 
     def settings(self, **overrides: object) -> Settings:
-        """Read the settings; flags go over file and environment, None stands for a flag not given.
+        """Read the settings; flags go over file and environment, None is a flag that was not given.
 
         Raises:
             SettingsError: if a setting is wrong.
@@ -310,8 +310,8 @@ def _handlers(stop: Callable[[int], None]) -> Iterator[None]:
 def interruptible() -> Iterator[Callable[[], None]]:
     """Remember that ``ctrl+c`` was pressed.
 
-    Python raises ``KeyboardInterrupt`` wherever it is just then. In a callback of a library that nobody may
-    raise from, it is written off, and the work would go on to its end.
+    Python raises ``KeyboardInterrupt`` wherever it is just then. In a callback of a library that may not
+    be raised from, it is written off, and the work would go on to its end.
 
     Yields:
         What raises ``KeyboardInterrupt`` once more; the work calls it between its steps.

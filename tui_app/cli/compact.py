@@ -178,7 +178,15 @@ async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         with ProgressLine("Compacting the conversation") as line:
-            opened.bus.listen(lambda record: _follow(line, record))
+
+            def follow(record: Record) -> None:
+                if isinstance(progress := record.data, CompactionProgress):
+                    part = f"part {progress.part} of {progress.parts} · " if progress.parts > 1 else ""
+                    written = f"{numbers.tokens(progress.tokens_written)} written"
+                    by = f" · {progress.model}" if progress.model else ""
+                    line.update(f"Compacting the conversation · {part}{written}{by}")
+
+            opened.bus.listen(follow)
             complete = await compactor.finish()
         await opened.conversation.settle()
     if complete is None:
@@ -191,15 +199,6 @@ async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
     if not as_json:
         _show(complete)
     return OK
-
-
-def _follow(line: ProgressLine, record: Record) -> None:
-    if isinstance(progress := record.data, CompactionProgress):
-        part = f"part {progress.part} of {progress.parts} · " if progress.parts > 1 else ""
-        by = f" · {progress.model}" if progress.model else ""
-        line.update(
-            f"Compacting the conversation · {part}{numbers.tokens(progress.tokens_written)} written{by}"
-        )
 
 
 def complete_json(complete: CompactionComplete) -> dict[str, object]:
@@ -310,7 +309,7 @@ def most_after(plan: "Plan") -> int:
 
 
 async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
-    """Take the newest compaction back, or let the one undone last stand again.
+    """Take the newest compaction back, or redo the one undone last.
 
     Raises:
         CommandFailed: if there is none.
@@ -347,7 +346,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
 
 
 async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
-    """Give the newest summary that stands other words.
+    """Give the newest summary in force other words.
 
     Args:
         opening: Which session, with which model and window.
@@ -358,7 +357,7 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
         The exit code.
 
     Raises:
-        CommandFailed: if there is no such summary, or the words cannot stand there.
+        CommandFailed: if there is no such summary, or the words are refused.
     """
     heard: list[Record] = []
     async with opened_session(opening) as opened:

@@ -54,7 +54,7 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         program: Where the command runs.
         key: A setting, or with dots one of its table.
         value: As the environment would say it; None takes the setting out of the file.
-        as_json: Print where it stands now and what is in force.
+        as_json: Print where the value comes from and what is in force.
 
     Raises:
         WrongUsage: if key or value is wrong, by itself or beside the other settings.

@@ -162,7 +162,7 @@ def _work(opened: "OpenSession", step: str, seq: int) -> Work:
 
 
 def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = False) -> None:
-    """Print a breakdown for a person; its rows add up to the total."""
+    """Print a breakdown as text; its rows add up to the total."""
     window = usage.window
     about = "" if usage.exact else "~"
     share = percent_text(usage.total, window.stated, (BACKGROUND, BLOCKING))
@@ -189,7 +189,7 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
 
 
 def show_shares(shares: Sequence["Share"]) -> None:
-    """Print what stands behind tool definitions and memory, where there is more than one thing."""
+    """Print the parts of tool definitions and memory, where there is more than one thing."""
     if len(shares) > 1:
         say()
         rows = [(each.category, one_line(each.name, 60), numbers.tokens(each.tokens)) for each in shares]

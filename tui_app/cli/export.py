@@ -59,7 +59,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 def _may_overwrite(path: Path, *, force: bool) -> bool:
-    """Ask before a file is overwritten; where nobody can be asked, refuse.
+    """Ask before a file is overwritten; without a terminal, refuse.
 
     Returns:
         Whether to overwrite; False when there is nothing to overwrite.

@@ -63,6 +63,14 @@ def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
     return str(log)
 
 
+def complaint(name: str, error: Exception) -> str:
+    """Why a file cannot be read, as a sentence that names it."""
+    if isinstance(error, OSError):
+        return f"{name}: {error.strerror or error}."
+    text = str(error)
+    return text if name in text else f"{name}: {text}"
+
+
 # Errors and notices in the words of a shell: they are worded for the screen, whose keys do nothing here.
 
 _PHRASES = MappingProxyType(
@@ -76,7 +84,7 @@ _PHRASES = MappingProxyType(
         "/undo brings these back": "plimsoll compact --undo brings these back",
         # A shell has nothing to show of servers: the sentence in front says why one failed.
         " /mcp shows more.": "",
-        # Nor has it an editor in which the prompt could stand.
+        # Nor has it an editor for the prompt.
         f" {BACK}": "",
         f" {KEPT}": " What came so far is kept.",
     }

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, add_json, interruptible
-from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
+from tui_app.cli.failures import complaint
+from tui_app.cli.output import ProgressLine, moment, print_json, say, say_left_out, say_table, tell
 from tui_app.conversation.import_watch import (
     EarlierImport,
     ImportProgress,
@@ -17,10 +18,9 @@ from tui_app.conversation.import_watch import (
     imported_as,
     same_import,
 )
-from tui_app.session.importers import FORMATS, ImportFormatError, SkippedLine
+from tui_app.session.importers import FORMATS, ImportFormatError
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.port import SessionStore
-from tui_app.text import count
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line
 
@@ -89,7 +89,7 @@ def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
 
 
 def picked(text: str, count: int) -> list[int]:
-    """Numbers that a person typed, in the order of the list: single ones and ranges.
+    """Read the numbers that were typed, in the order of the list: single ones and ranges.
 
     Raises:
         WrongUsage: if something is no number of the list.
@@ -104,10 +104,6 @@ def picked(text: str, count: int) -> list[int]:
             raise WrongUsage(f"{word!r} is not in the list: its numbers are 1 to {count}.")
         chosen.update(range(first, last + 1))
     return sorted(chosen)
-
-
-_SHOWN = 5
-"""Skipped lines a person is shown; JSON has them all."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -206,24 +202,6 @@ def _show(report: "ImportReport", *, as_json: bool) -> None:
         f"{numbers.tokens(report.tokens)} tokens"
     )
     say_left_out(report.notes, report.skipped)
-
-
-def complaint(name: str, error: Exception) -> str:
-    """Why a file cannot be read, as a sentence that names it."""
-    if isinstance(error, OSError):
-        return f"{name}: {error.strerror or error}."
-    text = str(error)
-    return text if name in text else f"{name}: {text}"
-
-
-def say_left_out(notes: Sequence[str], skipped: Sequence[SkippedLine]) -> None:
-    """Say what of a file was changed or could not be used, the first lines of that one by one."""
-    for note in notes:
-        say(f"  {note}")
-    for each in skipped[:_SHOWN]:
-        say(f"  line {each.line}: {each.reason}")
-    if len(skipped) > _SHOWN:
-        say(f"  and {count(len(skipped) - _SHOWN, 'more line')} that could not be used (--json lists them)")
 
 
 COMMAND = Command(

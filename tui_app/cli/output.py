@@ -11,9 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
+from tui_app.text import count
 from tui_app.ui.text import clean, one_line
+
+if TYPE_CHECKING:
+    from tui_app.session.importers import SkippedLine
+
+
+_SHOWN = 5
+"""Skipped lines that are shown; JSON has them all."""
 
 
 def prepare_streams() -> None:
@@ -46,7 +54,7 @@ def abandon_stdout() -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a line for a person."""
+    """Print a line."""
     print(clean(text))
 
 
@@ -57,7 +65,7 @@ def stream(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Print a line to stderr; a stderr that is gone is nobody's loss."""
+    """Print a line to stderr; a closed stderr is ignored."""
     with contextlib.suppress(OSError):
         print(clean(text), file=sys.stderr, flush=True)
 
@@ -113,7 +121,7 @@ def moment(seconds: float) -> str:
 
 
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
-    """A bar whose length stands for a share; what is not nothing shows at least one mark.
+    """Draw a share as a bar; anything above zero shows at least one mark.
 
     Args:
         share: From 0 to 1; more is cut.
@@ -127,6 +135,16 @@ def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
 def speaks_unicode() -> bool:
     """Whether stdout can show more than ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def say_left_out(notes: Sequence[str], skipped: "Sequence[SkippedLine]") -> None:
+    """Say what of a file was changed or could not be used, the first lines of that one by one."""
+    for note in notes:
+        say(f"  {note}")
+    for each in skipped[:_SHOWN]:
+        say(f"  line {each.line}: {each.reason}")
+    if len(skipped) > _SHOWN:
+        say(f"  and {count(len(skipped) - _SHOWN, 'more line')} that could not be used (--json lists them)")
 
 
 # One line on stderr, where it is a terminal: what takes long, how far it is, and how to stop it.

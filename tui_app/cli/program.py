@@ -107,7 +107,7 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
     """
     parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
     command.configure(parser)
-    # Intermixed: else an action takes all words that stand beside it, and none behind the next option.
+    # Intermixed: else an action takes only the words next to it, none after the next option.
     return parser.parse_intermixed_args(argv)
 
 
@@ -248,7 +248,7 @@ def run(argv: Sequence[str]) -> int:
         KeyboardInterrupt: after ctrl+c.
     """
     prepare_streams()
-    # A log that nobody takes, or that cannot be written, is silent: stderr is for sentences.
+    # A log record without a handler, or that cannot be written, is silent: stderr is for sentences.
     logging.lastResort = None
     # Else a handler that fails prints a traceback, and a logger without one says that it has none.
     logging.raiseExceptions = False

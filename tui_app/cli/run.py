@@ -286,7 +286,7 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
 
     Raises:
         SessionLocked: if another process writes the session.
-        BrokenPipeError: if nobody reads the output any more; the turn is stopped then.
+        BrokenPipeError: if the output is closed; the turn is stopped then.
     """
     # The agent side takes a second to load: only for those who need it.
     from tui_app.conversation.assembly import open_session
@@ -335,7 +335,7 @@ class Early:
 
     notices: list[Record] = field(default_factory=list)
     over: bool = False
-    """Whether somebody watches now, who is told everything."""
+    """Whether the turn is watched now."""
 
     def hear(self, record: Record) -> None:
         """Keep a notice."""

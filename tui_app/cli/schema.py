@@ -24,7 +24,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             raise WrongUsage("--list names all events. For the schema of one: plimsoll schema TYPE")
         return list_events(as_json=args.json)
     if args.type and args.type not in BY_TYPE:
-        raise WrongUsage(f"There is no event {args.type}. {_instead_of(args.type)}")
+        close = get_close_matches(args.type, BY_TYPE, n=1)
+        hint = f"Did you mean {close[0]}?" if close else "To see them all: plimsoll schema --list"
+        raise WrongUsage(f"There is no event {args.type}. {hint}")
     schema = event_schema(args.type) if args.type else events_schema()
     if args.json:
         print_json(schema)
@@ -44,11 +46,6 @@ def list_events(*, as_json: bool) -> int:
     else:
         say_table([(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS])
     return OK
-
-
-def _instead_of(kind: str) -> str:
-    close = get_close_matches(kind, BY_TYPE, n=1)
-    return f"Did you mean {close[0]}?" if close else "To see them all: plimsoll schema --list"
 
 
 COMMAND = Command(

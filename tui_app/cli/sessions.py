@@ -158,7 +158,7 @@ def _delete(program: Program, found: Pruned) -> Pruned:
         except SessionLocked:
             kept.append(each)
         except (SessionDeleted, SessionNotFound):
-            gone.append(each)  # somebody else was faster
+            gone.append(each)  # deleted by another process
         except (OSError, sqlite3.Error) as error:
             tell(f"{info.id} could not be deleted: {error}")
             if isinstance(program.database, Server):
@@ -310,7 +310,7 @@ def list_sessions(program: Program, *, as_json: bool) -> int:
 
 
 def title_of(store: SessionStore, info: SessionInfo) -> str:
-    """The title of a session; one that nobody named goes by its first prompt."""
+    """The title of a session, or its first prompt."""
     if info.title:
         return info.title
     return next((head.title for head in store.heads(info.id) if head.type == "user.message"), "")

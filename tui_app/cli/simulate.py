@@ -20,8 +20,8 @@ from tui_app.cli.command import (
     run_until_signal,
     setting,
 )
-from tui_app.cli.imports import complaint, say_left_out
-from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
+from tui_app.cli.failures import complaint
+from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, say_table, tell
 from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.files import write_atomic
@@ -225,7 +225,7 @@ _COLOURS = (
 )
 """Of the lines, on a light and on a dark ground."""
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4")
-"""Of the lines, so that nobody needs to see colours."""
+"""Of the lines, so that colours are not needed."""
 
 
 def plot(simulations: "Sequence[Simulation]") -> str:

@@ -51,7 +51,7 @@ class ContextBoard:
     Args:
         store: Keeps the entries.
         scope: Whose board it is.
-        most: Entries that may stand on it.
+        most: Most entries it may hold.
         now: Seconds since the epoch.
     """
 
@@ -61,12 +61,12 @@ class ContextBoard:
     now: Callable[[], float] = time.time
 
     def entries(self) -> list[Entry]:
-        """What stands on the board, the weightiest first; equal weights newest first."""
+        """The entries on the board, the weightiest first; equal weights newest first."""
         standing = [entry for entry in self.store.entries(self.scope) if entry.stands]
         return sorted(standing, key=rank, reverse=True)
 
     def entry(self, number: int) -> Entry | None:
-        """An entry that stands on the board, by its id."""
+        """An entry on the board, by its id."""
         return next((entry for entry in self.entries() if entry.id == number), None)
 
     def add(self, draft: Draft) -> Added:
@@ -108,7 +108,7 @@ class ContextBoard:
         """Take an entry off the board; it stays in the file, marked.
 
         Raises:
-            NotRemembered: if it does not stand there, or is a person's and somebody else wants it gone.
+            NotRemembered: if it is not there, or is the user's and a model wants it gone.
         """
         entry = self.entry(number)
         if entry is None:
@@ -121,7 +121,7 @@ class ContextBoard:
         return pruned or entry
 
     def edit(self, number: int, text: str) -> Added:
-        """Let an entry of a person's wording take another's place.
+        """Replace an entry with the user's wording.
 
         Raises:
             NotRemembered: if there is no such entry, or the text may not be kept.
@@ -147,16 +147,16 @@ class ContextBoard:
 
 
 def rank(entry: Entry) -> tuple[bool, float, float, int]:
-    """How much an entry counts: a person's above all, then by weight, then by age."""
+    """How much an entry counts: the user's first, then by weight, then by age."""
     return (entry.made_by == PERSON, entry.weight, entry.time, entry.id)
 
 
 def _refuse_pruned(draft: Draft, key: str, everything: Sequence[Entry]) -> None:
-    """Nothing that a person took off comes back by itself, nor what has left the same place before."""
+    """Refuse what the user took off, and what was taken off before and comes from the same message."""
     for entry in everything:
         if entry.stands or key_of(entry.text) != key:
             continue
-        # What a person has reworded they have taken off as well.
+        # What the user has reworded was taken off as well.
         if entry.pruned_by == PERSON:
             raise NotRemembered("a person has taken it off the board")
         if (entry.session, entry.seq) == (draft.session, draft.seq):
@@ -166,7 +166,7 @@ def _refuse_pruned(draft: Draft, key: str, everything: Sequence[Entry]) -> None:
 def _replaces(draft: Draft, entry: Entry) -> bool:
     """Whether a draft says anew what an entry says, or a rule or decision with another value.
 
-    A person's own neither replaces anything by itself nor is replaced: they edit what they want changed.
+    The user's own neither replaces anything by itself nor is replaced: it is edited by hand.
     """
     if entry.kind != draft.kind or PERSON in (entry.made_by, draft.made_by):
         return False

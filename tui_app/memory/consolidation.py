@@ -40,7 +40,7 @@ _SMALLEST = 200
 _REQUESTS = 12
 """Requests for one part: adding and looking takes a few, going on for ever is stopped."""
 _LONGEST_LIST = 6_000
-"""Characters of the board that one call returns; the weightiest stand first."""
+"""Characters of the board that one call returns; the weightiest first."""
 _ANSWER = 4_096
 """Tokens of an answer; all that counts are the calls in it."""
 ENOUGH = "Refused: enough for this session. Say done."
@@ -169,7 +169,7 @@ class ConsolidationAgent:
         """Let the model read one part.
 
         Raises:
-            Exception: whatever the request raises; what the model did before stands.
+            Exception: whatever the request raises; what the model did before is kept.
         """
         own_headers = (self.model.settings or {}).get("extra_headers", {})
         agent: Agent[None, str] = Agent(
@@ -276,7 +276,7 @@ async def ask(
         read: Told the log number up to which everything has been read.
 
     Raises:
-        Exception: whatever a request raises; what was done before stands.
+        Exception: whatever a request raises; what was done before is kept.
     """
     fresh = [item for item in task.items if item.key > task.after]
     parts = await asyncio.to_thread(parts_of, fresh, agent.part_budget, agent.count)

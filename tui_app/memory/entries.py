@@ -29,7 +29,7 @@ class Draft:
     kind: EntryKind = "note"
     made_by: Maker = PERSON
     session: str = ""
-    """Id of the session it comes from; empty where a person wrote it outside of one."""
+    """Id of the session it comes from; empty where the user wrote it outside of one."""
     seq: int = 0
     """Log number of the message it comes from; 0 for none."""
     weight: float = 1.0
@@ -59,12 +59,12 @@ class Entry:
     """When it was made, in seconds since the epoch."""
     weight: float
     pruned: float = 0.0
-    """When it was taken off the board; 0 while it stands."""
+    """When it was taken off the board; 0 while it is on the board."""
     pruned_by: Maker = ""
     reason: str = ""
     """Why it was taken off, in a few words."""
     replaced_by: int = 0
-    """Id of the entry that stands in its place."""
+    """Id of the entry that replaced it."""
 
     @property
     def stands(self) -> bool:

@@ -42,7 +42,7 @@ from tui_app.memory.entries import (
 
 _WORD = re.compile(r"[^\W_]{3,60}")
 _NAME = re.compile(r"`([^`]{1,200})`|(?<![\w/.])([\w.-]*[/\\][\w./\\-]+)|(?<!\w)(\d[\w.]*)")
-"""What must stand in the source letter by letter: names in code marks, paths, numbers."""
+"""What the source must contain letter by letter: names in code marks, paths, numbers."""
 _RULE = 0.75
 _OTHER = 0.6
 """Share of an entry's words that its source must hold."""
@@ -255,7 +255,7 @@ _STANDING = re.compile(
 )
 """Words that make a rule hold beyond the task at hand; most that steer are about that task alone."""
 _ITEM = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*#>|])\s")
-"""Lines of a list somebody handed over, such as the steps of a plan."""
+"""Lines of a list that was handed over, such as the steps of a plan."""
 _REASON = re.compile(
     r"(?i)\b(?:because|since|so that|in order to|rather than|instead of|to avoid|decided|chose|chosen"
     r"|agreed|opted|settled on|going with|root cause|trade-?off|weil|damit|statt|entschieden|parce que"

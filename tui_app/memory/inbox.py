@@ -1,4 +1,4 @@
-"""The message that gives a new session the board: what has room, in words nobody takes for a person's."""
+"""The message that gives a new session the board: what has room, never in words that pass for the user's."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class ReadOut:
 
     text: str
     entries: tuple[Entry, ...]
-    """What had room, in the order in which it stands."""
+    """What had room, in its order."""
     left_out: int = 0
 
 
@@ -33,7 +33,7 @@ def read_out(
     """Word the board within a budget.
 
     Args:
-        entries: What stands on it.
+        entries: Its entries.
         scope: Whose board it is.
         budget: Tokens that the whole message may take.
         count: Tokens of a text.

@@ -1,6 +1,6 @@
 """Which repository and branch a folder belongs to, read from git's own files; no git program is needed.
 
-What stands in ``.git`` may come from anybody, so nothing in it can lead to the board of another repository:
+What ``.git`` holds may come from anywhere, so nothing in it can lead to the board of another repository:
 a worktree counts as one only where the repository it names knows it too. Between machines a repository goes
 by where it was cloned from, as its own configuration says.
 """
@@ -92,7 +92,7 @@ _HEADS = "refs/heads/"
 _RENAMED = "Branch: renamed "
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 _NO_NAME = ".invalid"
-"""What stands in HEAD of a repository that keeps its references in another format."""
+"""What HEAD holds in a repository that keeps its references in another format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ class Scope:
 
     @property
     def label(self) -> str:
-        """As a person reads it."""
+        """As it is shown."""
         name = Path(self.repository).name or self.repository
         if not self.branch:
             return f"{name} (no repository)"
@@ -127,7 +127,7 @@ class Scope:
 
 
 def scope_of(folder: Path) -> Scope:
-    """Find the repository around a folder, and its branch; never fails, whatever stands in its files."""
+    """Find the repository around a folder, and its branch; never fails, whatever its files hold."""
     start = _resolved(folder)
     for place in (start, *start.parents):
         git = place / ".git"

@@ -45,7 +45,7 @@ class BoardStore(Protocol):
         ...
 
     def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
-        """Mark an entry as taken off; None where there is none of that id that stands."""
+        """Mark an entry as taken off; None where no entry of that id is on a board."""
         ...
 
     def untold(self) -> list[Change]:

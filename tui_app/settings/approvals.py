@@ -1,7 +1,7 @@
 """What settings say of approvals: which calls of tools may go ahead, which are asked about, which never.
 
 A rule is written ``TOOL`` or ``TOOL PATTERN``: ``write_file docs/**``, ``run_command pytest -q``. Like hooks,
-rules stand in the person's own settings file and nowhere else: a project must not loosen what it is held to.
+rules are read from the user's own settings file and nowhere else: a project must not loosen its own limits.
 """
 
 import re
@@ -106,8 +106,8 @@ _WILD = "*?["
 def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
     """What is wrong with the tool that a rule names.
 
-    Tools of servers are known only once they run, those of a person's own agent only with that agent: this is
-    a hint and no error. Rules about what looks are only about such tools.
+    Tools of servers are known only once they run, those of the user's own agent only with that agent: this
+    is a hint and no error. Rules about what looks are only about such tools.
 
     Args:
         rule: The rule.

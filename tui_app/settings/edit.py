@@ -42,7 +42,7 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
 
     Args:
         text: Valid TOML.
-        path: Where the value stands, table by table.
+        path: Place of the value, table by table.
         value: The new value; None takes it out.
 
     Raises:
@@ -51,7 +51,7 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
     """
     wanted = tomllib.loads(text)
     value = _plain(value)
-    # A value on its own stands above all tables, and above the comments that introduce the first of them.
+    # A value on its own goes above all tables, and above the comments that introduce the first of them.
     is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
     head, rest = _split(text) if is_new_line else (text, "")
     # Loaded by the first change only: reading settings must cost next to nothing.
@@ -63,7 +63,9 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         document = parse(head)
         _put(document, path, value, table)
         between = "\n" if rest and not rest.startswith(("\n", "\r\n")) else ""
-        after = _same_line_ends(text, dumps(document) + between + rest)
+        after = dumps(document) + between + rest
+        if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
+            after = after.replace("\r\n", "\n").replace("\n", "\r\n")
         if _filled(tomllib.loads(after)) == _filled(wanted):
             return after
     except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -79,7 +81,7 @@ def _plain(value: object) -> object:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What stands above the first table, and the rest from the blank line before its comments on."""
+    """The text above the first table, and the rest from the blank line before its comments on."""
     lines = text.splitlines(keepends=True)
     above = next((at for at, line in enumerate(lines) if _is_table(lines, at, line)), len(lines))
     last = above
@@ -107,12 +109,6 @@ def _filled(values: Any) -> Any:
         return values
     inside = {name: _filled(value) for name, value in values.items()}
     return {name: value for name, value in inside.items() if value != {}}
-
-
-def _same_line_ends(before: str, after: str) -> str:
-    if "\r\n" in before and "\n" not in before.replace("\r\n", ""):
-        return after.replace("\r\n", "\n").replace("\n", "\r\n")
-    return after
 
 
 def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -> None:
@@ -189,7 +185,7 @@ def _body(container: Any) -> list[tuple[Any, Any]]:
 
 
 def _last_body(container: Any) -> list[tuple[Any, Any]]:
-    """The items of a table's last part, where the layout keeps what stands before the next table."""
+    """The items of a table's last part, where the layout keeps what comes before the next table."""
     from tomlkit.items import Table
 
     if not isinstance(container, Table):
@@ -226,7 +222,7 @@ class SettingsFile:
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
     flags: Mapping[str, object] = field(default_factory=dict)
-    """Settings given on the command line; None stands for one that was not."""
+    """Settings given on the command line; None for one that was not."""
 
     def sources(self, text: str | None = None) -> tuple[Source, ...]:
         """All places settings come from; ``text`` stands in for the file's content. See ``read_sources``."""
@@ -271,12 +267,18 @@ class SettingsFile:
             StillWrong: if it is taken out, and the file is wrong without it too.
         """
         file = self.paths.config_file
-        return self._change(key, _standing(read_file(file), key) or locate(file, key).path, None)
+        return self._change(key, _place_in(read_file(file), key) or locate(file, key).path, None)
 
     def _change(self, key: str, path: tuple[str, ...], value: object) -> Settings:
         file = self.paths.config_file
         before = read_file(file)
-        after = _edited(file, before, key, path, value)
+        try:
+            after = edited(before, path, value)
+        except tomllib.TOMLDecodeError as error:
+            raise WrongFile(f"{file}: not valid TOML: {error}.") from None
+        except Unchangeable:
+            why = "cannot be changed here without changing something else. Change it by hand."
+            raise SettingsError(f"{file}: {key} {why}") from None
         try:
             settings = self.settings(after)
         except SettingsError as error:
@@ -300,8 +302,8 @@ class SettingsFile:
         return True
 
 
-def _standing(text: str, key: str) -> tuple[str, ...]:
-    """Where a dotted key stands in the file, whether it may or not; empty where it does not."""
+def _place_in(text: str, key: str) -> tuple[str, ...]:
+    """The place of a dotted key in the file, allowed or not; empty when it is not there."""
 
     def found(table: Mapping[str, object], rest: str) -> tuple[str, ...]:
         if rest in table:
@@ -320,7 +322,7 @@ def _standing(text: str, key: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a dotted key stands in the file, and what it may be."""
+    """The place of a dotted key in the file, and the rule for it."""
 
     path: tuple[str, ...]
     rule: Rule
@@ -365,14 +367,3 @@ def _in_table(rule: Table, rest: str) -> tuple[tuple[str, ...], Rule | None, str
     except Refused as refused:
         return path, None, refused.allowed
     return path, inner, ""
-
-
-def _edited(file: Path, text: str, key: str, path: tuple[str, ...], value: object) -> str:
-    """The file's text with one value changed. Raises ``SettingsError``."""
-    try:
-        return edited(text, path, value)
-    except tomllib.TOMLDecodeError as error:
-        raise WrongFile(f"{file}: not valid TOML: {error}.") from None
-    except Unchangeable:
-        why = "cannot be changed here without changing something else. Change it by hand."
-        raise SettingsError(f"{file}: {key} {why}") from None

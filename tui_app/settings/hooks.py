@@ -1,9 +1,9 @@
-"""What settings may say of hooks: commands of the person's own that run when something happens.
+"""What settings may say of hooks: the user's own commands that run when something happens.
 
-They stand in the person's own settings file and nowhere else: neither the environment, which a project can
-set for whoever enters its folder, nor any file of a project defines commands to run.
+They are read from the user's own settings file and nowhere else: neither the environment, which a project
+can set for whoever enters its folder, nor any file of a project defines commands to run.
 
-The triggers stand here again because settings are read before the governor; tests hold them to it.
+The triggers are listed here again because settings are read before the governor; tests hold them to it.
 """
 
 from collections.abc import Mapping
@@ -82,16 +82,14 @@ class _Match(NamedTuple):
         patterns = value if isinstance(value, list) else [value]
         for pattern in patterns:
             if not isinstance(pattern, str) or not pattern.strip() or not self._known(pattern):
-                raise Refused(show(pattern), self._allowed())
+                names = f'names of tools such as "{WRITE_FILE.name}" or "*_file", one or a list'
+                known = f"{', '.join(self.words or ())}, one or a list"
+                allowed = names if self.words is None else known if self.words else "nothing: leave it out"
+                raise Refused(show(pattern), allowed)
         return tuple(patterns)
 
     def _known(self, pattern: str) -> bool:
         return self.words is None or any(fnmatchcase(word, pattern) for word in self.words)
-
-    def _allowed(self) -> str:
-        if self.words is None:
-            return f'names of tools such as "{WRITE_FILE.name}" or "*_file", one or a list'
-        return f"{', '.join(self.words)}, one or a list" if self.words else "nothing: leave it out"
 
     def read(self, text: str) -> tuple[str, ...]:
         return self.check(text)
@@ -131,18 +129,26 @@ class _Hooks(NamedTuple):
         return self.check(text)
 
 
-def _rule(words: tuple[str, ...] | None) -> _HookRule:
-    keys: dict[str, Rule] = {
-        "command": _Command(),
-        "shell": Flag(),
-        "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
-        "match": _Match(words),
-    }
-    return _HookRule(Group(keys, required=("command",)))
-
-
 HOOKS = FileOnly(
-    Group({event: _Hooks(_rule(words)) for event, words in HOOK_EVENTS.items()}, called="event"),
+    Group(
+        {
+            event: _Hooks(
+                _HookRule(
+                    Group(
+                        {
+                            "command": _Command(),
+                            "shell": Flag(),
+                            "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
+                            "match": _Match(words),
+                        },
+                        required=("command",),
+                    )
+                )
+            )
+            for event, words in HOOK_EVENTS.items()
+        },
+        called="event",
+    ),
     "hooks are commands that run",
 )
 

@@ -76,7 +76,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "chat.interrupt": "ctrl+c",
     "app.quit": "ctrl+q",
 }
-"""Keys of each action when nobody has set others, separated by commas."""
+"""Keys of each action unless others are set, separated by commas."""
 _MODIFIERS = "ctrl|shift|alt|super|hyper|meta"
 _SHORT_NAMES = {
     "solidus": "slash",
@@ -94,7 +94,7 @@ _NAMED_KEYS = (
 
 
 _WRITING = frozenset({"space", "enter", "tab", "backspace", "delete", "up", "down", "left", "right"})
-"""Keys without which nobody can write in the prompt, besides letters and signs."""
+"""Keys that writing in the prompt needs, besides letters and signs."""
 _PROMPT_KEYS = frozenset({"enter", "tab", "up", "down"})
 """Those of them that the prompt itself may use for something else."""
 _EMPTY_PROMPT = "prompt.help"

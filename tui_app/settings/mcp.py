@@ -1,7 +1,7 @@
 """What settings may say of MCP servers: programs and addresses that bring tools along.
 
-They stand in the person's own settings file and nowhere else, for the same reason as hooks: they are commands
-that run, and a project must not be able to name any.
+They are read from the user's own settings file and nowhere else, for the same reason as hooks: they are
+commands that run, and a project must not be able to name any.
 """
 
 from collections.abc import Mapping
@@ -80,7 +80,7 @@ class McpServer:
 
     @property
     def where(self) -> str:
-        """The program or the address, as a person wrote it."""
+        """The program or the address, as the user wrote it."""
         return self.url or " ".join((self.command, *self.args))
 
 

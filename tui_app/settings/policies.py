@@ -1,7 +1,7 @@
 """What settings may say of governance policies: names, and the keys of a policy of the user's own.
 
 The built-in ones are named again because settings are read before the governor is loaded; tests hold them to
-it. The keys are the governor's own, which is loaded once somebody has a policy of their own.
+it. The keys are the governor's own, which is loaded once the user has a policy of their own.
 """
 
 import re

@@ -29,11 +29,11 @@ class Refused(ValueError):
         self.missing = missing
         """Whether there is no value, and there has to be one."""
         self.shown = shown
-        """The bad value as it may be shown to a person; never a secret."""
+        """The bad value as it may be shown; never a secret."""
         self.allowed = allowed
         """What would have been right."""
         self.inner_key = inner_key
-        """Where in a table it stands, dotted; empty for a plain value."""
+        """Its place in a table, dotted; empty for a plain value."""
 
 
 def show(value: object) -> str:
@@ -169,7 +169,7 @@ class Address(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table whose keys a person chooses and whose values share one rule."""
+    """A table whose keys the user chooses and whose values share one rule."""
 
     values: Rule
     names: Text
@@ -309,7 +309,7 @@ def group_of(cls: type) -> Group:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """What a TOML text holds; the parser is not loaded for somebody who has set nothing.
+    """Parse TOML; the parser is not loaded when nothing is set.
 
     Raises:
         ValueError: if it is not TOML; says where.
@@ -332,7 +332,7 @@ def _inline_table(text: str) -> object:
 
 
 def inside(name: str, rule: Rule, value: object) -> object:
-    """Check one item of a table, so that a refusal says where in the table it stands."""
+    """Check one item of a table, so that a refusal says where in the table it is."""
     try:
         return rule.check(value)
     except Refused as refused:

@@ -108,7 +108,7 @@ def read_sources(
     Args:
         paths: Where the settings file is; it need not exist.
         env: The environment.
-        overrides: Flags by setting; None stands for a flag that was not given.
+        overrides: Flags by setting; None for a flag that was not given.
         file_text: Content to assume for the file; None reads it.
 
     Raises:
@@ -120,7 +120,7 @@ def read_sources(
 
 
 def read_file(path: Path) -> str:
-    """The settings file as it stands, line ends included; empty when there is none.
+    """The text of the settings file, line ends included; empty when there is none.
 
     Raises:
         SettingsError: if it cannot be read or is no text.
@@ -158,7 +158,7 @@ def from_file(path: Path, text: str) -> Source:
         raise WrongFile(f"{path}: not valid TOML: {error}.") from None
     values: dict[str, Any] = {}
     wrong: list[WrongFile] = []
-    # What has another name by now comes first: where both stand there, today's name counts.
+    # What has another name by now comes first: where both are there, today's name counts.
     for key in sorted(raw, key=lambda key: key not in OLD_NAMES):
         try:
             name, value = _entry(str(path), key, raw[key])

@@ -52,7 +52,7 @@ def shown_store(address: str) -> str:
 
 
 def store_secrets(address: str) -> tuple[str, ...]:
-    """The passwords in an address, as they stand there and as they are meant."""
+    """The passwords in an address, as written and decoded."""
     if not address:
         return ()
     parts = urlsplit(address)
@@ -113,7 +113,7 @@ class MemorySettings:
     min_turns: int = setting(3, Number(1, 10_000, "a whole number of prompts, at least 1", whole=True))
     """Answered prompts from which on a session is worth reading."""
     max_entries: int = setting(100, Number(1, 10_000, "a whole number, at least 1", whole=True))
-    """Entries that may stand on a board."""
+    """Most entries of a board."""
     model: str = setting("", _MODEL)
     """Model that keeps the board; empty is the session's own."""
 

@@ -32,7 +32,7 @@ def load_settings(
     Args:
         paths: Where the settings file is; it need not exist.
         env: The environment.
-        overrides: Flags by setting; None stands for a flag that was not given.
+        overrides: Flags by setting; None for a flag that was not given.
 
     Raises:
         SettingsError: if a key or a value is not allowed, or the file cannot be read.
@@ -112,7 +112,7 @@ def _thresholds(settings: Settings) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One setting as it stands."""
+    """One setting with its value in force."""
 
     key: str
     """Dotted, as ``plimsoll config set`` takes it."""
@@ -189,7 +189,7 @@ def table_lines(values: Mapping[str, object]) -> list[str]:
     """A table in full, a line for each value, as the file could say it.
 
     Args:
-        values: Names with what they stand for: a value, a table, or a list of tables.
+        values: Values by name: a value, a table, or a list of tables.
     """
     lines: list[str] = []
     for name, value in values.items():
