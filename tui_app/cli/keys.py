@@ -49,11 +49,11 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         )
     match args.action:
         case "set":
-            return _set(program.keys, args.name, as_json=args.json)
+            return store_key(program.keys, args.name, as_json=args.json)
         case "unset":
-            return _unset(program.keys, args.name, as_json=args.json)
+            return erase_key(program.keys, args.name, as_json=args.json)
         case _:
-            return _list(program.keys, known, as_json=args.json)
+            return list_keys(program.keys, known, as_json=args.json)
 
 
 def known_names(program: Program) -> frozenset[str]:
@@ -62,7 +62,7 @@ def known_names(program: Program) -> frozenset[str]:
     return key_variables() | {name for name in own if name}
 
 
-def _list(keys: ApiKeys, known: frozenset[str], *, as_json: bool) -> int:
+def list_keys(keys: ApiKeys, known: frozenset[str], *, as_json: bool) -> int:
     """Print names and where each comes from; the keyring is not asked."""
     found = [(name, keys.source(name)) for name in sorted(known | keys.held)]
     present = [(name, source) for name, source in found if source]
@@ -80,7 +80,7 @@ def _list(keys: ApiKeys, known: frozenset[str], *, as_json: bool) -> int:
     return OK
 
 
-def _set(keys: ApiKeys, name: str, *, as_json: bool) -> int:
+def store_key(keys: ApiKeys, name: str, *, as_json: bool) -> int:
     key = read_key(name)
     try:
         keys.store(name, key)
@@ -95,7 +95,7 @@ def _set(keys: ApiKeys, name: str, *, as_json: bool) -> int:
     return OK
 
 
-def _unset(keys: ApiKeys, name: str, *, as_json: bool) -> int:
+def erase_key(keys: ApiKeys, name: str, *, as_json: bool) -> int:
     try:
         gone = keys.erase(name)
     except KeyringTrouble as trouble:

@@ -58,23 +58,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what the action says."""
     if args.action == "run":
-        return _run(program, args)
+        return run_reading(program, args)
     boards = boards_in(program.database)
     scope = boards.scope(program.folder(args.folder))
     if args.action == "list":
         if args.words:
             raise WrongUsage("list takes no words. To add something: plimsoll memory add TEXT")
-        return _list(program, boards, scope, args)
+        return list_entries(program, boards, scope, args)
     most = memory_settings(program.settings().memory).max_entries
     program.paths.ensure()
     board = ContextBoard(boards, scope, most)
     try:
-        return _change(program, board, args)
+        return change_entries(program, board, args)
     except NotRemembered as refusal:
         raise CommandFailed(f"Not done: {refusal}.") from refusal
 
 
-def _list(program: Program, store: BoardStore, scope: Scope, args: argparse.Namespace) -> int:
+def list_entries(program: Program, store: BoardStore, scope: Scope, args: argparse.Namespace) -> int:
     entries: list[Entry] = []
     if program.has_sessions:
         if args.all or args.pruned:
@@ -102,7 +102,7 @@ def _list(program: Program, store: BoardStore, scope: Scope, args: argparse.Name
     return OK
 
 
-def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
+def change_entries(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
     match args.action:
         case "add":
             if not args.words:
@@ -119,7 +119,7 @@ def _change(program: Program, board: ContextBoard, args: argparse.Namespace) -> 
         case _:
             if len(args.words) != 1:
                 raise WrongUsage("Which entry? plimsoll memory forget NUMBER. To see them: plimsoll memory")
-            return _forget(program, board, _number(args.words[0]), args)
+            return forget_entry(program, board, _number(args.words[0]), args)
 
 
 def _number(word: str) -> int:
@@ -139,7 +139,7 @@ def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -
     return OK
 
 
-def _forget(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
+def forget_entry(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
     entry = board.entry(number)
     if entry is None:
         raise NotRemembered(f"there is no entry {number} on this board")
@@ -163,7 +163,7 @@ def _tell_logs(program: Program, boards: BoardStore) -> None:
         Telling(boards, LogOf(store, time.time), store).tell()
 
 
-def _run(program: Program, args: argparse.Namespace) -> int:
+def run_reading(program: Program, args: argparse.Namespace) -> int:
     if len(args.words) > 1:
         raise WrongUsage("One session at a time: plimsoll memory run ID. Without an id, all that wait.")
     settings = program.settings()
