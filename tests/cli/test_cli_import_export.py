@@ -5,7 +5,7 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -164,13 +164,16 @@ def test_failed_write_leaves_no_half_session(
     chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "sessions.db")
-    real = Store._touch
+    real = Store._change
 
-    def full_disk(self: Store, session: str, records: Sequence[Any]) -> Any:
-        real(self, session, records)
-        raise OSError(28, "No space left on device")
+    def full_disk(self: Store, work: Callable[[Any], Any], session: str = "") -> Any:
+        def written(db: Any) -> Any:
+            work(db)
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Store, "_touch", full_disk)
+        return real(self, written, session)
+
+    monkeypatch.setattr(Store, "_change", full_disk)
     with pytest.raises(OSError, match="No space"):
         import_session(chat, store=store, cwd=tmp_path, now=1.0)
     assert store.sessions() == []
