@@ -38,6 +38,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-looks", action="store_true", help="keep what screens look like now")
+
+
 @pytest.fixture(autouse=True)
 def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home for each test, and nothing of the developer's own environment that changes behaviour."""

@@ -1,7 +1,11 @@
 """Fixtures of the tests that run the whole app."""
 
+import re
+import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +13,23 @@ import pytest
 from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import LIMIT_S, Desk, write_files
+from tests.ui.app.scenes import CHOICES, Scene
+from tests.ui.app.story import MODEL, NOON, TODAY, Story
+from tests.ui.kit import LIMIT_S, Deck, Desk, write_files
+from tests.ui.looks import LOOKS, Look, Looks
+from tui_app.agent import catalog as catalogue
+from tui_app.agent.catalog import ModelChoice
+from tui_app.context.tool_results.results import SpillNames
+from tui_app.conversation import agent_setup as agents
 from tui_app.conversation import assembly as opening
+from tui_app.conversation import manual_edits as by_hand
+from tui_app.ui import approvals as approval_box
 from tui_app.ui import row_keys
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat import session as chat_session
 
+_SIZE = re.compile(r"\d+x\d+")
 FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the ferry timetable of the harbour.\n",
     "import.py": "def rows(table):\n    return [row for row in table if row.weekday]\n",
@@ -71,3 +85,55 @@ def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     monkeypatch.setattr(opening, "open_session", wait_and_load)
     yield gate
     gate.set()
+
+
+@pytest.fixture
+def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Looks:
+    """Compares an app with the looks of this test."""
+    # The real ones name folders of this run, and the gauge counts them.
+    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
+    node = request.node
+    ids = node.callspec.id.split("-") if hasattr(node, "callspec") else []
+    state = [node.originalname.removeprefix("test_"), *(each for each in ids if not _SIZE.fullmatch(each))]
+    file = LOOKS / f"{node.path.stem.removeprefix('test_')}.txt"
+    return Looks(file, "-".join(state), update=request.config.getoption("--update-looks"))
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same session ids and models in every run."""
+    numbers = count(0x885C8680)
+    monkeypatch.setattr(secrets, "token_hex", lambda _size: f"{next(numbers):08x}")
+
+    async def list_models(**_: object) -> list[ModelChoice]:
+        return CHOICES
+
+    monkeypatch.setattr(catalogue, "list_models", list_models)
+
+
+@pytest.fixture
+def look(desk: Desk, fake_openai: FakeOpenAI, looks: Looks, fixed: None) -> Look:
+    """Look at a stored session, after some keys."""
+    desk.serve(fake_openai).change(model=MODEL)
+
+    async def compare(story: Story, scene: Scene, *terminal: Sequence[Any]) -> None:
+        async def play(deck: Deck) -> None:
+            await deck.ready()
+            await scene(deck)
+            await deck.settle()
+
+        await looks(desk.app(desk.store(story)), play, *terminal)
+
+    return compare
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said now is said an hour behind what is stored, and nothing comes by chance."""
+    monkeypatch.setattr("time.time", lambda: TODAY)
+    # Files are named after the time at which results went into them.
+    noon = datetime.fromtimestamp(NOON, UTC)
+    monkeypatch.setattr(by_hand, "SpillNames", lambda _now, taken: SpillNames(noon, taken))
+    # The pause before another try is spread over the clients of a server.
+    monkeypatch.setattr("random.random", lambda: 0.0)
+    monkeypatch.setattr(approval_box, "QUIET_S", 0.0)

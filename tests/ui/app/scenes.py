@@ -1,22 +1,53 @@
-"""Every screen and state worth looking at, reached by keys; for checks that must hold on all of them."""
+"""What tests show: stories, and every screen and state that keys lead to."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC
 
-from textual.widgets import TabbedContent
+from textual.command import CommandPalette
+from textual.screen import Screen
+from textual.widgets import TabbedContent, TextArea
 
+from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import Deck
+from tests.ui.plans import SWITCH, proposed
+from tui_app.agent.catalog import ModelChoice
+from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.conversation.file_snapshots import FileOutlook
+from tui_app.conversation.message_actions import SkillRow
+from tui_app.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    CompactionComplete,
+    CompactionProgress,
+    Fact,
+    SessionRewind,
+)
+from tui_app.settings.approvals import parse_rule
+from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.dialogs.api_keys import KeyDialog
+from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail
+from tui_app.ui.dialogs.compaction import NAMES, CheckpointsScreen, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ThemePicker
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.imports import ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.mcp import McpScreen
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.models import ModelPicker
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.search import SearchScreen
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.skills import SkillsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.screen import ChatScreen
 
 Scene = Callable[[Deck], Awaitable[None]]
 
@@ -82,6 +113,13 @@ async def timeline(deck: Deck) -> None:
     await deck.press("up")
 
 
+async def in_timeline(deck: Deck) -> None:
+    """The timeline has the keys: beside the chat, or over it in a narrow terminal."""
+    if not deck.app.chat.pane.timeline.display:
+        await deck.press("ctrl+t")
+    deck.app.chat.pane.timeline.focus()
+
+
 async def compaction(deck: Deck) -> None:
     deck.transcript.jump_to(10)
     deck.transcript.focus()
@@ -128,7 +166,7 @@ async def imports(deck: Deck) -> None:
     await deck.settle()
 
 
-SCENES: Mapping[str, Scene] = {
+CHAT_SCENES: Mapping[str, Scene] = {
     "chat": nothing,
     "draft": typed,
     "commands": commands,
@@ -152,3 +190,288 @@ SCENES: Mapping[str, Scene] = {
     "themes": opens(ThemePicker, command="/theme"),
     "clear": opens(ConfirmDialog, command="/clear"),
 }
+
+
+ANSWER = """\
+The parser drops rows whose weekday is `0`, because the check in `import.py:2` treats zero as missing:
+
+```python
+def rows(table):
+    return [row for row in table if row.weekday]
+```
+
+1. Compare with `None` instead of asking for truth.
+2. Add a row for a **Sunday** to the tests.
+"""
+
+
+CHOICES = [
+    ModelChoice(MODEL, "scripted · harbour", 128_000, "setting", available=True),
+    ModelChoice("dinghy:scripted", "scripted · dinghy", 32_000, "server", available=True, local=True),
+    ModelChoice("offline:extractive", "extractive", 32_000, "model", available=True, price="free"),
+    *(
+        ModelChoice(f"ollama:model-{number}", "", 64_000, "server", available=True, local=True, price="free")
+        for number in range(6)
+    ),
+    ModelChoice("anthropic:claude-sonnet-5-5", "", 1_000_000, "model", False, "needs ANTHROPIC_API_KEY"),
+    ModelChoice("openai:gpt-5.4-mini", "", 400_000, "model", False, "needs OPENAI_API_KEY"),
+]
+
+
+DONE = CompactionComplete(
+    job="j",
+    outcome="success",
+    trigger="background",
+    model=MODEL,
+    title="sunday import",
+    summary=(
+        "# Intent\nFix the ferry import, which fails on Sundays.\n\n# Done\n"
+        "- `import.py` compares the weekday with `None`.\n- The tests have a row for a Sunday.\n\n"
+        "# Open\n- Public holidays are not handled yet."
+    ),
+    removed=((2, 6),),
+    tokens={"summary": 6_200},
+    tokens_before=91_500,
+    tokens_after=6_200,
+    messages_before=212,
+    messages_after=9,
+    tokens_removed=85_300,
+    messages_removed=203,
+    retention=0.98,
+    facts=(
+        Fact(kind="rule", text='"never touch the legacy importer"', source="#2"),
+        Fact(kind="file", text="import.py · edited 3×", source="#5"),
+        Fact(kind="command", text="full pytest log", source="#6", state="recoverable"),
+        Fact(kind="detail", text="batch size 250", source="#6", state="lost"),
+    ),
+    duration_s=4.1,
+    cost_usd=0.004,
+)
+
+
+def talk(reported: int = 12_800) -> Story:
+    """A prompt, two tools, an answer."""
+    return (
+        Story("Why does the ferry import fail on Sundays?")
+        .user("Why does the ferry import fail on Sundays?")
+        .tool("grep", '{"pattern": "weekday"}', "import.py:2: row.weekday\nimport.py:9: weekday", tokens=212)
+        .tool("read_file", '{"path": "import.py"}', "1\tdef rows(table):\n2\t    return", tokens=1_400)
+        .answer(ANSWER, 1_100, reported=reported)
+    )
+
+
+def compacted_talk() -> Story:
+    story = talk().compacted(DONE)
+    return story.user("and now also handle public holidays").answer("They are rows as well.", reported=9_700)
+
+
+def rewound() -> Story:
+    story = talk()
+    return (
+        story.user("Now the holidays.")
+        .answer("They are not handled yet.")
+        .add(SessionRewind(to=story.seq - 1))
+    )
+
+
+async def context_screen(deck: Deck) -> None:
+    """With the results of reading files held against the files."""
+    await opens(ContextScreen, "f3")(deck)
+    screen = deck.app.screen
+    assert isinstance(screen, ContextScreen)
+    await deck.until(lambda: screen.compared, "the comparison")
+
+
+def reviewed(deck: Deck) -> bool:
+    screen = deck.app.screen
+    return isinstance(screen, ReviewScreen) and not screen.writing
+
+
+async def found(deck: Deck) -> None:
+    await deck.press("ctrl+f", *"sunday")
+    await deck.until(lambda: " of " in deck.text.partition("Find")[2], "the places")
+
+
+async def one_message(deck: Deck) -> None:
+    deck.transcript.jump_to(4)
+    deck.transcript.focus()
+    await deck.press("ctrl+o")
+    await deck.says("JSON")
+
+
+async def long_question(deck: Deck) -> None:
+    """A file of 200 lines would be written."""
+    detail = "\n".join(("--- /dev/null", "+++ b/ferries.txt", *(f"+ferry {number}" for number in range(200))))
+    question = ApprovalRequested(
+        id="1.1", tool_call_id="1", tool="write_file", kind="file", subject="ferries.txt", detail=detail,
+        note="new file", pattern="write_file ferries.txt", because="asks unless a rule allows it",
+    )  # fmt: skip
+    session = deck.app.chat.session
+    session.presenter.update(replace(session.state, question=question))
+    await deck.until(lambda: deck.app.chat.query_one(ApprovalBox).has_focus, "the keys")
+
+
+DIFF = """--- a/ferry/import.py
++++ b/ferry/import.py
+@@ -85,7 +85,7 @@
+ def parse(row):
+     weekday = row.weekday
+-    if not weekday:
++    if weekday is None:
+         return None
+     return weekday"""
+
+
+EDIT = ApprovalRequested(
+    id="1.1", tool_call_id="1", tool="edit_file", kind="file", subject="ferry/import.py", detail=DIFF,
+    note="+1 -1", pattern="edit_file ferry/import.py", because="asks unless a rule allows it", waiting=1,
+)  # fmt: skip
+
+
+RUN = ApprovalRequested(
+    id="2.1", tool_call_id="2", tool="run_command", kind="command", subject="pytest -q | tail -5",
+    detail="in /home/me/ferry", note="through a shell, at most 120 s", because="asks unless a rule allows it",
+)  # fmt: skip
+
+
+VIEW = ApprovalsView(
+    rules=(
+        parse_rule("deny", "run_command rm -rf"),
+        parse_rule("ask", "write_file *.lock"),
+        parse_rule("allow", "run_command pytest"),
+        parse_rule("allow", "edit_file ferry/**", "session"),
+    ),
+    decisions=(
+        Decided(
+            43_380.0,
+            ApprovalDecided(
+                id="2.1", tool_call_id="2", tool="run_command", subject="git push", decision="denied",
+                by="person", reason="not before the review",
+            ),
+        ),
+        Decided(
+            43_320.0,
+            ApprovalDecided(
+                id="1.1", tool_call_id="1", tool="edit_file", subject="ferry/import.py", decision="allowed",
+                by="person", scope="always", rule="edit_file ferry/**",
+            ),
+        ),
+    ),
+)  # fmt: skip
+
+
+FILES = [
+    FileOutlook(path="ferry/import.py", fate="restore", target="a"),
+    FileOutlook(path="ferry/holidays.py", fate="remove", target=""),
+    FileOutlook(path="README.md", fate="changed", target="b"),
+]
+
+
+SERVERS = (
+    McpStatus(
+        name="github",
+        where="npx -y github-server",
+        state="ready",
+        tools=(
+            McpTool(
+                name="github_search_issues", description="Search issues.", tokens=412, claims_read_only=True
+            ),
+            McpTool(name="github_create_issue", description="Create an issue.", tokens=388),
+        ),
+    ),
+    McpStatus(name="docs", where="https://docs.example.org/mcp", state="starting"),
+    McpStatus(
+        name="harbour",
+        where="harbour-mcp --tide",
+        state="failed",
+        error="It could not be started: it exited with status 7. It said: No harbour at 127.0.0.1.",
+    ),
+    McpStatus(name="old", where="old-server", state="off"),
+)
+
+
+SKILLS = (
+    SkillRow("reefing", "How to make the sail smaller before it blows.", "project", "ship/SKILL.md", True),
+    SkillRow("stars", "Find the way by the stars.", "user", "config/skills/stars/SKILL.md"),
+)
+
+
+async def same_servers() -> Sequence[McpStatus]:
+    return SERVERS
+
+
+async def ask_nobody(_name: str) -> None:
+    """Nobody starts anything."""
+
+
+async def queue(deck: Deck) -> None:
+    session = deck.app.chat.session
+    waiting = ("second, which is longer " * 8, "third\nwith [b]two[/b] lines", "/compact")
+    session.presenter.update(replace(session.state, queue=waiting, paused=True))
+    await opens(QueueScreen, command="/queue")(deck)
+
+
+def asks(dialog: Callable[[], Screen[object]]) -> Scene:
+    """A dialog that comes up by itself, behind work that a scene has no time for."""
+
+    async def scene(deck: Deck) -> None:
+        await deck.app.push_screen(dialog())
+
+    return scene
+
+
+async def writing(deck: Deck) -> None:
+    """A summary of which the beginning is there."""
+    screen = ReviewScreen(None, job="j")
+    await deck.app.push_screen(screen)
+    screen.hear(
+        CompactionProgress(job="j", part=2, parts=3, tokens_written=30, model="m", text=DONE.summary[:120])
+    )
+    await deck.until(lambda: screen.query_one(TextArea).text, "the text")
+
+
+async def summary(deck: Deck) -> None:
+    await compaction(deck)
+    await opens(SummaryEditor, "e")(deck)
+
+
+async def pins(deck: Deck) -> None:
+    await deck.send("/pin last")
+    await deck.says("Pinned #12")
+    await opens(PinsScreen, command="/pin")(deck)
+
+
+async def marked_lines(deck: Deck) -> None:
+    """Lines of the conversation, to be copied."""
+    deck.transcript.jump_to(2)
+    deck.transcript.focus()
+    await deck.press("v", "shift+down", "shift+down")
+    await deck.says("3 marked")
+
+
+DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
+    "review": (ReviewScreen, asks(lambda: ReviewScreen(proposed(DONE), clock=lambda: 0.0))),
+    "writing": (ReviewScreen, writing),
+    "summary": (SummaryEditor, summary),
+    "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, clock=lambda: 0.0))),
+    "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),
+    "files": (RewindFiles, asks(lambda: RewindFiles(FILES))),
+    "pins": (PinsScreen, pins),
+    "message": (MessageScreen, one_message),
+    "find": (ChatScreen, found),
+    "marked": (ChatScreen, marked_lines),
+    "stats": (StatsScreen, opens(StatsScreen, command="/stats")),
+    "checkpoints": (CheckpointsScreen, opens(CheckpointsScreen, command="/session checkpoints")),
+    "question": (ChatScreen, long_question),
+    "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW, tz=UTC))),
+    "palette": (CommandPalette, opens(CommandPalette, "ctrl+p")),
+    "queue": (QueueScreen, queue),
+    "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
+    "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
+    "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
+    "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, same_servers, ask_nobody))),
+    "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
+}
+"""What shows each dialog, and which it is."""
+
+SCENES: Mapping[str, Scene] = {**CHAT_SCENES, **{name: play for name, (_, play) in DIALOGS.items()}}

@@ -28,6 +28,8 @@ from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 NOON = 1_767_268_800.0
 """Thursday, 1 January 2026, 12:00 UTC: when every stored session begins."""
+TODAY = NOON + 3_600
+"""An hour behind it, for tests that say something now."""
 MODEL = "harbour:scripted"
 """The name of the scripted server's model."""
 WORDS = " ".join(f"word{number}" for number in range(400))

@@ -15,9 +15,8 @@ import tui_app.ui
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app import scenes
-from tests.ui.app.dialog_scenes import DIALOGS, SCENES
+from tests.ui.app.scenes import CHOICES, DIALOGS, DONE, MODEL, SCENES, talk
 from tests.ui.app.story import Story
-from tests.ui.app.test_app_snapshots import CHOICES, DONE, MODEL, talk
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.render import Run, runs
 from tui_app.agent import catalog as catalogue

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.app.dialog_scenes import SCENES
+from tests.ui.app.scenes import SCENES
 from tests.ui.app.test_accessibility import faint
 from tests.ui.app.test_app_gauge import story
 from tests.ui.kit import USUAL, WIDE, Desk, shown

@@ -1,18 +1,16 @@
 """The memory screen: what is remembered, changed from it, traced to where it comes from; and its pictures."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, NOON, Story
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tests.ui.kit import Deck, Desk, shown
+from tests.ui.looks import Look
 from tui_app.context.message_marks import inbox_message, inbox_text
-from tui_app.conversation import agent_setup as agents
 from tui_app.conversation.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.memory.board import ContextBoard
@@ -21,7 +19,6 @@ from tui_app.memory.scope import scope_of
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.memory import EMPTY, MemoryScreen
 
-Compare = Callable[..., bool]
 FOUND: tuple[tuple[EntryKind, str, str, int, float], ...] = (
     ("rule", "Never touch the legacy importer.", EXTRACTION, 2, 4.2),
     ("rule", "Always run the tests with `pytest -q` before you commit.", EXTRACTION, 7, 4.1),
@@ -219,64 +216,33 @@ async def test_switched_off_the_screen_says_so(repository: Desk) -> None:
         assert "switched off" in deck.text
 
 
-# Pictures
+# Looks
 
 
-@pytest.fixture
-def look(repository: Desk, snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
-    """Compare the screen of a stored session, after some keys, with its picture."""
-    monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
-
-    def compare(size: tuple[int, int], story: Story, scene: Any, theme: str = "") -> bool:
-        if theme:
-            repository.change(theme=theme)
-        app = repository.app(repository.store(story))
-
-        async def play(pilot: "Pilot[Any]") -> None:
-            deck = Deck(app, pilot)
-            await deck.ready()
-            await scene(deck)
-            await deck.settle()
-
-        return snap_compare(app, terminal_size=size, run_before=play)
-
-    return compare
-
-
-everywhere = pytest.mark.parametrize(
-    ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
-)
-
-
-def talk() -> Story:
+def sunday() -> Story:
     return (
         Story("Sunday").user("Why does it fail on Sundays?").answer("Zero counts as missing.", reported=9_000)
     )
 
 
-@everywhere
-def test_memory(repository: Desk, look: Compare, size: tuple[int, int], theme: str) -> None:
+async def test_memory(repository: Desk, look: Look) -> None:
     remember(repository)
 
     async def scene(deck: Deck) -> None:
         await opened(deck)
         await deck.press("down")
 
-    assert look(size, talk(), scene, theme)
+    await look(sunday(), scene)
 
 
-@everywhere
-def test_empty_memory(look: Compare, size: tuple[int, int], theme: str) -> None:
+async def test_empty_memory(repository: Desk, look: Look) -> None:
     async def scene(deck: Deck) -> None:
         await opened(deck)
 
-    assert look(size, talk(), scene, theme)
+    await look(sunday(), scene)
 
 
-@everywhere
-def test_session_with_a_board(look: Compare, size: tuple[int, int], theme: str) -> None:
+async def test_session_with_a_board(repository: Desk, look: Look) -> None:
     text = inbox_text(
         "ferry-timetable, branch sunday-fix", "Rules of the user:\n- Never touch the importer. [s#2]"
     )
@@ -289,4 +255,4 @@ def test_session_with_a_board(look: Compare, size: tuple[int, int], theme: str) 
     async def scene(deck: Deck) -> None:
         await deck.says("remembered")
 
-    assert look(size, story.add(added), scene, theme)
+    await look(story.add(added), scene)

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.ui.app.scenes import compared
+from tests.ui.app.scenes import DONE, compared
 from tests.ui.app.story import MODEL, Story
-from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice

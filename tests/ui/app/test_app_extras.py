@@ -1,25 +1,18 @@
 """MCP servers, skills, instructions of the project and commands from files, on the screen, and pictures."""
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.conversation.message_actions import SkillRow
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.settings.mcp import McpServer
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.mcp import NONE, McpScreen
 from tui_app.ui.dialogs.skills import SkillsScreen
-
-Compare = Callable[..., bool]
 
 
 def program(name: str = "files", mode: str = "plain") -> McpServer:
@@ -171,68 +164,3 @@ async def test_an_inexact_name_is_not_sent_and_help_lists_the_exact_one(served: 
 
 
 # Pictures
-
-SERVERS = (
-    McpStatus(
-        name="github",
-        where="npx -y github-server",
-        state="ready",
-        tools=(
-            McpTool(
-                name="github_search_issues", description="Search issues.", tokens=412, claims_read_only=True
-            ),
-            McpTool(name="github_create_issue", description="Create an issue.", tokens=388),
-        ),
-    ),
-    McpStatus(name="docs", where="https://docs.example.org/mcp", state="starting"),
-    McpStatus(
-        name="harbour",
-        where="harbour-mcp --tide",
-        state="failed",
-        error="It could not be started: it exited with status 7. It said: No harbour at 127.0.0.1.",
-    ),
-    McpStatus(name="old", where="old-server", state="off"),
-)
-SKILLS = (
-    SkillRow("reefing", "How to make the sail smaller before it blows.", "project", "ship/SKILL.md", True),
-    SkillRow("stars", "Find the way by the stars.", "user", "config/skills/stars/SKILL.md"),
-)
-
-everywhere = pytest.mark.parametrize(
-    ("size", "theme"),
-    [(WIDE, "plimsoll-dark"), (USUAL, "plimsoll-dark"), (WIDE, "plimsoll-light"), (USUAL, "plimsoll-light")],
-    ids=["120x40-dark", "80x24-dark", "120x40-light", "80x24-light"],
-)
-
-
-async def same_servers() -> Sequence[McpStatus]:
-    return SERVERS
-
-
-async def ask_nobody(_name: str) -> None:
-    """Nobody starts anything."""
-
-
-def picture(desk: Desk, compare: Compare, screen: Any, size: tuple[int, int], theme: str, *keys: str) -> bool:
-    desk.change(theme=theme)
-    app = desk.app()
-
-    async def play(pilot: "Pilot[Any]") -> None:
-        deck = Deck(app, pilot)
-        await deck.ready()
-        await app.push_screen(screen)
-        await deck.press(*keys)
-        await deck.settle()
-
-    return compare(app, terminal_size=size, run_before=play)
-
-
-@everywhere
-def test_mcp_servers(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
-    keys = ["down"] * 4
-    assert picture(desk, snap_compare, McpScreen(SERVERS, same_servers, ask_nobody), size, theme, *keys)
-
-
-@everywhere
-def test_skills(desk: Desk, snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
-    assert picture(desk, snap_compare, SkillsScreen(SKILLS), size, theme)

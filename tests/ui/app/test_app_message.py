@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 from textual.pilot import Pilot
 
+from tests.ui.app.scenes import DONE
 from tests.ui.app.story import Story
-from tests.ui.app.test_app_snapshots import DONE
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import SessionRewind
 from tui_app.session.entries import EntryKind

@@ -4,7 +4,7 @@ import pytest
 from textual.actions import parse
 from textual.binding import Binding
 
-from tests.ui.app.dialog_scenes import SCENES
+from tests.ui.app.scenes import SCENES
 from tests.ui.app.test_accessibility import at, everything, full
 from tests.ui.kit import WIDE, Deck, Desk, shown
 from tui_app.ui.dialogs.base import Dialog

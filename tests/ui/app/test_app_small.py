@@ -6,10 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.app.scenes import SCENES, compared
+from tests.ui.app.scenes import DONE, SCENES, compacted_talk, compared, long_question, talk
 from tests.ui.app.story import MODEL, Story
-from tests.ui.app.test_app_snapshots import DONE, compacted_talk, talk
-from tests.ui.app.test_app_steering_snapshots import long_question
 from tests.ui.kit import SMALL, Deck, Desk, shown
 from tests.ui.plans import SWITCH, proposed
 from tui_app.ui.dialogs.compaction import CompactionDetail

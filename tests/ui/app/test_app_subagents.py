@@ -5,9 +5,10 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, Tool
 
 from tests.servers.behaviours import HangMidStream, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.scenes import Scene
 from tests.ui.app.story import MODEL, Story
-from tests.ui.app.test_app_snapshots import Compare, Scene, _fixed, look, looks
 from tests.ui.kit import Deck, Desk, shown
+from tests.ui.looks import Look
 from tui_app.events import (
     AssistantMessage,
     SubAgentCall,
@@ -19,7 +20,6 @@ from tui_app.events import (
 )
 from tui_app.ui.dialogs.details import sub_agent_text
 
-__all__ = ["_fixed", "look"]
 TASK = "Find where the ferry import decides which weekdays count, and name the tests that cover it."
 FOUND = "`import.py:2` drops weekday 0. No test has a Sunday: `tests/test_import.py:11` begins with Monday."
 CALL = "call_explore"
@@ -81,10 +81,9 @@ async def detail(deck: Deck) -> None:
     await deck.says("Task: ")
 
 
-@looks
 @pytest.mark.parametrize("scene", [row, detail])
-def test_sub_agent(look: Compare, size: tuple[int, int], theme: str, scene: Scene) -> None:
-    assert look(size, sent(), scene, theme)
+async def test_sub_agent(look: Look, scene: Scene) -> None:
+    await look(sent(), scene)
 
 
 def test_what_it_did_in_words() -> None:
