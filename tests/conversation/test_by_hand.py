@@ -9,7 +9,6 @@ from tests.conversation.test_rewrites import LINES, stored, view
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.tool_results.scope import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
@@ -24,14 +23,12 @@ from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.store import Store
 from tui_app.session.workspace import SessionFolder
 
-from pydantic_ai import Agent  # isort: skip
 from pydantic_ai.messages import ModelResponse, ToolCallPart  # isort: skip
 
 
 def by_hand(history: SessionHistory) -> ManualEdits:
     compactor = Compactor(history, PLIMSOLL, PlainHost(()))
-    runner = TurnRunner(Agent(None, output_type=str), Recorder(history))
-    return ManualEdits(history, Compactions(history, compactor, runner, Reviews(history.report)))
+    return ManualEdits(history, Compactions(history, compactor, Reviews(history.report)))
 
 
 def talk(history: SessionHistory) -> list[int]:

@@ -21,7 +21,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import RetryRules
 from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.compactions import SUMMARY_RETRIES
+from tui_app.conversation.summary_writers import SUMMARY_RETRIES
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, TurnEnd
 

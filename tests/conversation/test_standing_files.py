@@ -6,9 +6,7 @@ from tests.conversation.driving import Desk, done, turn
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.project_context import StandingFiles
 from tui_app.conversation.work import Compact
-from tui_app.session.workspace import SessionFolder
 
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 NOTES = "Title: Sea\n## Intent\nKnow the sea.\n## Current state\nAll is said."
@@ -48,9 +46,9 @@ async def test_they_are_read_anew_for_each_compaction(
         assert not any("reef the sail" in text for text in asked), "code carries them, not the summary"
 
 
-def test_what_cannot_be_read_is_not_there(desk: Desk) -> None:
-    folder = SessionFolder(desk.home / "one")
-    assert [each.text for each in StandingFiles(folder)()] == ["", ""]
-    folder.plan_file.mkdir(parents=True)
-    folder.todo_file.write_bytes(b"caf\xe9")
-    assert [each.text for each in StandingFiles(folder)()] == ["", "caf\N{REPLACEMENT CHARACTER}"]
+async def test_what_cannot_be_read_is_not_there(desk: Desk) -> None:
+    async with desk.session() as opened:
+        assert [each.text for each in opened.extras.additions()] == ["", ""]
+        opened.folder.plan_file.mkdir(parents=True)
+        opened.folder.todo_file.write_bytes(b"caf\xe9")
+        assert [each.text for each in opened.extras.additions()] == ["", "caf\N{REPLACEMENT CHARACTER}"]

@@ -13,12 +13,10 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from pydantic_ai import Agent
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
 from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
-from tui_app.agent.turn import Recorder, TurnRunner
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.compaction_range import Span
@@ -110,8 +108,7 @@ class Session(RuleBasedStateMachine):
         path = Path(self.folder.name)
         self.history = opened(self.store, self.session, self.records, path)
         compactor = Compactor(self.history, self.policy, PlainHost((self.writer,)))
-        runner = TurnRunner(Agent(None, output_type=str), Recorder(self.history))
-        self.compactions = Compactions(self.history, compactor, runner, Reviews(self.history.report))
+        self.compactions = Compactions(self.history, compactor, Reviews(self.history.report))
         SessionFiles(self.history).tidy()
         self.user = UserView()
         for head in self.store.heads(self.session):

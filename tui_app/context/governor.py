@@ -147,17 +147,15 @@ class _Writers(PlainHost):
         return None if writer is None else await writer.digest(material, chars)
 
     def _writer(self) -> ModelSummariser | None:
-        model, limits, counter = self.asked(), self.limits, TokenCounter(self.text)
+        model, limits = self.asked(), self.limits
         if model is None or (self._newest is not None and self._newest.model is model):
             return None if model is None else self._newest
-        guard = Pipeline(OFF, ListHistory(counter), None, counter, limits)
         self._newest = ModelSummariser(
             model=model,
             model_name=model.model_name,
             input_budget=lambda: limits.window(model).effective,
             count=lambda piece: round(self.text.count(piece) * limits.factor(model)),
-            # A summary is a request like any other: measured and guarded, only never compacted.
-            capabilities=[GovernedRun(OnePipeline(guard))],
+            capabilities=[request_guard(self.text, limits)],
             mask=mask_secrets,
         )
         return self._newest
@@ -234,3 +232,9 @@ class ContextGovernor(AbstractCapability[Any]):
     async def aclose(self) -> None:
         """Stop compactions that still run in the background, as at the end of a program."""
         await self._pipelines.aclose()
+
+
+def request_guard(text: TextCounter, limits: Limits) -> ContextGovernor:
+    """The governor of a request that stands alone: it is repaired, measured and guarded, never compacted."""
+    counter = TokenCounter(text)
+    return ContextGovernor(OFF, history=ListHistory(counter), counter=counter, limits=limits)

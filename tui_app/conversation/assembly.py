@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from pydantic_ai.models import Model
-
 from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
@@ -25,8 +23,8 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.summaries.writer import Summariser
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.agent_setup import Extras, Governed, build_runner, extras_of, make_tooling
-from tui_app.conversation.compactions import SUMMARY_RETRIES, Compactions, Reviews, SummaryWriters
+from tui_app.conversation.agent_setup import AgentSetup
+from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
 from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
 from tui_app.conversation.manual_edits import ManualEdits
@@ -35,10 +33,13 @@ from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
+from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
+from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
+from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.events import CompactionStart, SessionStart, Trigger
 from tui_app.session.lock import Overtaken
@@ -125,7 +126,7 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
         SettingsError: if the policy is unknown.
-        UnusableAgent: if the person's own agent cannot be used.
+        UnusableAgent: if the user's own agent cannot be used.
         StorageError: if the disk is full, or the sessions cannot be used where they are.
         sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
@@ -182,99 +183,7 @@ class _Place:
     recorded: str
     """The model it went on with until now."""
     own: OwnAgent | None
-    """The person's own agent."""
-
-
-def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
-    bus, text = EventBus(), TextCounter(encoding_name(place.model))
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, _ready(place.own))
-    history = _history(opening, place, text, bus)
-    telemetry = start_telemetry(opening.settings.telemetry.get("otlp_endpoint", "off"), opening.env)
-    writers = _writers(opening, history, shelf, text, telemetry)
-    hooks = _hooks(opening, history)
-    bus.listen(hooks.heard)
-    extras = extras_of(opening, history, bus)
-    reviews = Reviews(history.report)
-    host = _Host(writers.extractive(), writers, reviews, hooks, extras)
-    compactor = Compactor(history, policy, host, opening.settings.summary_timeout_s)
-    tooling = make_tooling(opening, history, place.folder)
-    around = [ToolHooks(hooks), *telemetry.capabilities()]
-    governed = Governed(writers=writers, compactor=compactor, limits=limits, around=around)
-    runner = build_runner(opening, governed, tooling, place.own, extras)
-    compactions = Compactions(history, compactor, runner, reviews)
-    models = ModelSwitch(history, shelf, text, compactions, extras.carried, place.recorded)
-    extras.follow(models)
-    remembering = remembering_of(opening, history, writers, bus)
-    settings = opening.settings
-    turns = Turns(
-        history=history,
-        queue=WorkQueue(history.append) if queue is None else queue,
-        models=models,
-        compactions=compactions,
-        runner=runner,
-        workspace=Workspace(opening.cwd),
-        rules=RetryRules(retries=settings.retries),
-        fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
-        budget=budget_of(settings.budget, opening.database, place.session),
-        deliver=remembering.inbox.deliver,
-    )
-    work_runner = WorkRunner(
-        history=history,
-        queue=turns.queue,
-        turns=turns,
-        compactions=compactions,
-        models=models,
-        policies=PolicySwitch(history, compactions, settings),
-        edits=ManualEdits(history, compactions),
-        files=tooling.files,
-        bus=bus,
-    )
-    conversation = Conversation(work_runner, hooks, tooling)
-    memory = MemoryGuard(conversation, opening.settings.memory_limit_mb)
-    return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
-        remembering, extras,
-    )  # fmt: skip
-
-
-def _history(opening: Opening, place: _Place, text: TextCounter, bus: EventBus) -> SessionHistory:
-    history = SessionHistory(
-        store=place.store,
-        session=place.session,
-        archive=Archive(place.folder),
-        counter=TokenCounter(text),
-        publish=bus.publish,
-        model=place.model,
-    )
-    history.load()
-    # A killed process may have left an index that counts a checkpoint never applied, and half a file.
-    history.sync_files()
-    files = SessionFiles(history, opening.settings.session_files_mb << 20)
-    files.tidy()
-    bus.listen(files.heard)
-    return history
-
-
-def _ready(own: OwnAgent | None) -> dict[str, Model]:
-    """Models that need not be made: the one that the person's agent brings along."""
-    model = own.model if own is not None else None
-    return {} if own is None or model is None else {own.model_name: model}
-
-
-def _writers(
-    opening: Opening, history: SessionHistory, shelf: ModelShelf, text: TextCounter, telemetry: Telemetry
-) -> SummaryWriters:
-    settings = opening.settings
-    return SummaryWriters(
-        history,
-        shelf,
-        text,
-        settings.summarization_model,
-        settings.summary_timeout_s,
-        telemetry.capabilities(),
-        RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
-    )
+    """The user's own agent."""
 
 
 @dataclass(slots=True)
@@ -303,14 +212,92 @@ class _Host(CompactionHost):
         return self.reviews.of(trigger)
 
 
-def _hooks(opening: Opening, history: SessionHistory) -> Hooks:
-    """The person's own commands, in the workspace and without keys."""
-    named = [endpoint.key_env for endpoint in opening.settings.endpoints.values()]
-    return Hooks(
-        defined=opening.settings.hooks,
-        runner=Runner(opening.cwd, without_keys(opening.env, named)),
-        keys=Secrets(keys_in(opening.env, named, opening.settings.store), opening.keys),
+def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
+    settings, own, bus = opening.settings, place.own, EventBus()
+    named_keys = [endpoint.key_env for endpoint in settings.endpoints.values()]
+    text = TextCounter(encoding_name(place.model))
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=settings.window)
+    # The user's own agent may bring its model along.
+    ready = {own.model_name: own.model} if own is not None and own.model is not None else {}
+    shelf = ModelShelf(opening.keys, settings.endpoints, limits, ready)
+    history = SessionHistory(
+        store=place.store,
+        session=place.session,
+        archive=Archive(place.folder),
+        counter=TokenCounter(text),
+        publish=bus.publish,
+        model=place.model,
+    )
+    history.load()
+    # A killed process may have left an index that counts a checkpoint never applied, and half a file.
+    history.sync_files()
+    files = SessionFiles(history, settings.session_files_mb << 20)
+    files.tidy()
+    bus.listen(files.heard)
+    telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
+    writers = SummaryWriters(
+        history,
+        shelf,
+        text,
+        settings.summarization_model,
+        settings.summary_timeout_s,
+        telemetry.capabilities(),
+        RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
+    )
+    hooks = Hooks(
+        defined=settings.hooks,
+        # In the workspace and without keys.
+        runner=Runner(opening.cwd, without_keys(opening.env, named_keys)),
+        keys=Secrets(keys_in(opening.env, named_keys, settings.store), opening.keys),
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,
     )
+    bus.listen(hooks.heard)
+    extras = extras_of(opening, history, bus)
+    reviews = Reviews(history.report)
+    host = _Host(writers.extractive(), writers, reviews, hooks, extras)
+    compactor = Compactor(history, policy, host, settings.summary_timeout_s)
+    compactions = Compactions(history, compactor, reviews)
+    tooling = make_tooling(opening, history, place.folder)
+    setup = AgentSetup(
+        opening=opening,
+        writers=writers,
+        compactions=compactions,
+        tooling=tooling,
+        extras=extras,
+        around=[ToolHooks(hooks), *telemetry.capabilities()],
+    )
+    runner = setup.runner(own)
+    models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
+    extras.measure = models.measure
+    remembering = remembering_of(opening, history, writers, bus)
+    turns = Turns(
+        history=history,
+        queue=WorkQueue(history.append) if queue is None else queue,
+        models=models,
+        compactions=compactions,
+        runner=runner,
+        workspace=Workspace(opening.cwd),
+        rules=RetryRules(retries=settings.retries),
+        fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
+        budget=budget_of(settings.budget, opening.database, place.session),
+        deliver=remembering.inbox.deliver,
+    )
+    work_runner = WorkRunner(
+        history=history,
+        queue=turns.queue,
+        turns=turns,
+        compactions=compactions,
+        models=models,
+        policies=PolicySwitch(history, compactions, settings),
+        edits=ManualEdits(history, compactions),
+        files=tooling.files,
+        bus=bus,
+    )
+    conversation = Conversation(work_runner, hooks, tooling)
+    memory = MemoryGuard(conversation, settings.memory_limit_mb)
+    return OpenSession(
+        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
+        remembering, extras,
+    )  # fmt: skip

@@ -1,10 +1,9 @@
-"""Compactions a person starts or takes back, and background ones that end while nothing else runs."""
+"""Compactions that the user starts or undoes, that run between turns, and that the provider makes itself."""
 
 import asyncio
 import logging
-import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -16,26 +15,16 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.agent.catalog import ModelShelf, why_unavailable
-from tui_app.agent.errors import describe_error
-from tui_app.agent.turn import RetryRules, TurnRunner, pause_before
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.compaction.review import Refocus
 from tui_app.context.compaction_range import WHOLE, Span
-from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.governor import ContextGovernor
-from tui_app.context.history import ListHistory, Proposal
-from tui_app.context.policy import OFF
+from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
-from tui_app.context.rewrite import Digest
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser, Summariser
-from tui_app.context.view import Item, is_system
+from tui_app.context.view import is_system
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.threads import log_defect
 from tui_app.events import (
     CompactionComplete,
     CompactionProposed,
@@ -43,20 +32,19 @@ from tui_app.events import (
     Payload,
     Trigger,
 )
-from tui_app.providers import OFFLINE
 from tui_app.settings import ReviewMode
 
-# Summaries that wait for a person: shown as events, decided by whoever shows them.
+# Summaries that wait for the user: shown as events, decided by whoever shows them.
 
-_BY_A_PERSON: frozenset[Trigger] = frozenset({"manual", "model_switch"})
-"""Compactions that a person has just asked for."""
+_BY_THE_USER: frozenset[Trigger] = frozenset({"manual", "model_switch"})
+"""Compactions that the user has just asked for."""
 _UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})
 """Compactions that never wait for anybody: nobody is there, or there is no memory to wait with."""
 
 
 @dataclass(slots=True)
 class Reviews:
-    """Asks a person about summaries. Belongs to one event loop."""
+    """Asks the user about summaries. Belongs to one event loop."""
 
     report: Callable[[Payload], object]
     """Shows an event."""
@@ -68,7 +56,7 @@ class Reviews:
         """Whoever decides on a summary of that trigger; None applies it as it is written."""
         if self.mode == "never" or trigger in _UNASKED:
             return None
-        return self if self.mode == "always" or trigger in _BY_A_PERSON else None
+        return self if self.mode == "always" or trigger in _BY_THE_USER else None
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
         """Show a summary and wait for the decision; see ``Reviewer``."""
@@ -100,7 +88,7 @@ class Reviews:
             del self._asked[done.job]
 
     def ask_about(self, mode: ReviewMode) -> None:
-        """Say which summaries a person wants to see before they are applied: there is one to decide."""
+        """Say which summaries the user wants to see before they are applied: there is a user to decide."""
         self.mode = mode
 
     def decide(self, job: str, summary: str | Refocus | None) -> bool:
@@ -141,23 +129,23 @@ class Compactions:
 
     history: SessionHistory
     compactor: Compactor
-    runner: TurnRunner
-    """While it runs a turn, a background result is applied by the turn's next request."""
     reviews: Reviews
     """Asks the user about summaries that are not to be applied unseen."""
+    in_run: bool = False
+    """Whether a turn is at its model: its next request applies what a job in the background has written."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
     async def run(
         self, trigger: Trigger, focus: str = "", *, review: bool = False, span: Span = WHOLE
     ) -> CompactionComplete | None:
-        """Compact now and wait for the end, or until a person has to decide.
+        """Compact now and wait for the end, or until the user has to decide.
 
         Args:
             trigger: Why.
             focus: What the summary should keep above all.
-            review: Whether a person decides on the summary whatever the settings say; what they want is
+            review: Whether the user decides on the summary whatever the settings say; what they want is
                 applied as that of a job in the background.
-            span: The part of the view to replace, where a person has named one.
+            span: The part of the view to replace, where the user has named one.
 
         Returns:
             How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
@@ -195,8 +183,12 @@ class Compactions:
         """
         view = self.history.view
         numbers = view.compactions if undo else view.undone
+        if not numbers and undo:
+            # Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own.
+            how = BY_ROW if view.rewrites else BY_FORK if view.left_behind() else ""
+            return self._refuse(NO_COMPACTION + how)
         if not numbers:
-            return self._refuse(self._nothing_to_undo() if undo else "Nothing to redo.")
+            return self._refuse("Nothing to redo.")
         if compaction not in (0, numbers[-1]):
             again = "taken back" if undo else "applied again"
             return self._refuse(f"Only the newest compaction can be {again}.")
@@ -224,17 +216,12 @@ class Compactions:
         self.history.rewind(to)
         return True
 
-    def _nothing_to_undo(self) -> str:
-        """Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own."""
-        view = self.history.view
-        return NO_COMPACTION + (BY_ROW if view.rewrites else BY_FORK if view.left_behind() else "")
-
     def _refuse(self, why: str) -> bool:
         self.history.append(Notice(text=why, passing=True))
         return False
 
     def may(self, span: Span) -> bool:
-        """Whether a person may have a part of the view compacted, as things are now."""
+        """Whether a part of the view can be compacted by hand, as things are now."""
         try:
             self.compactor.preview("manual", span=span)
         except CompactionRefused:
@@ -253,7 +240,7 @@ class Compactions:
         )
 
     def stop_automatic(self, *, stop: bool) -> None:
-        """Leave requests to be cut, because a person chose that, or go back to compacting by itself."""
+        """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""
         self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
 
     def cancel(self) -> bool:
@@ -273,9 +260,15 @@ class Compactions:
 
     def follow_background(self) -> None:
         """See to it that a job started during a turn is applied when it ends after the turn."""
+
+        async def apply_when_done() -> None:
+            await self.compactor.settled()
+            if not self.in_run:
+                self.compactor.apply_ready()
+
         if self.compactor.state is not State.IDLE and (self._watcher is None or self._watcher.done()):
-            self._watcher = asyncio.create_task(self._apply_when_done())
-            self._watcher.add_done_callback(_log_defect)
+            self._watcher = asyncio.create_task(apply_when_done())
+            self._watcher.add_done_callback(log_defect(_log, "applying a compaction failed"))
 
     async def settle(self) -> None:
         """Wait for a job under way and apply it."""
@@ -283,122 +276,12 @@ class Compactions:
         if self._watcher is not None:
             await asyncio.wait([self._watcher])
 
-    async def _apply_when_done(self) -> None:
-        await self.compactor.settled()
-        if not self.runner.running:
-            self.compactor.apply_ready()
-
     async def close(self) -> None:
         """Stop what is running."""
         self.cancel()
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
-
-
-def _log_defect(watcher: "asyncio.Task[None]") -> None:
-    """Nobody may ever wait for a watcher: what went wrong in it is written to the program's log."""
-    if not watcher.cancelled() and (error := watcher.exception()) is not None:
-        _log.error("applying a compaction failed", exc_info=error)
-
-
-# Choosing who writes a summary: the conversation's model, a cheaper one, or extraction without any.
-
-SUMMARY_RETRIES = 2
-"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
-_PATIENCE_S = 30.0
-"""A provider that asks for a longer pause is not waited for."""
-_BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-
-
-@dataclass(slots=True)
-class SummaryWriters:
-    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
-
-    history: SessionHistory
-    shelf: ModelShelf
-    text: TextCounter
-    automatic_model: str = ""
-    """Model for compactions nobody asked for; empty is the conversation's own."""
-    timeout_s: float = 120.0
-    """Seconds a model may take for a digest."""
-    observers: Sequence[AbstractCapability[Any]] = ()
-    """Capabilities that watch the requests for summaries."""
-    rules: RetryRules = field(default_factory=RetryRules)
-    """How often and how soon a request for a summary is made again."""
-    _writers: dict[str, ModelSummariser] = field(default_factory=dict)
-
-    async def prepare(self) -> None:
-        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
-        if not self.automatic_model:
-            return
-        try:
-            await self.shelf.get(self.automatic_model)
-        except Exception as error:  # an SDK may raise anything; there is another model to do it
-            said = why_unavailable(error, model=self.automatic_model)
-            self.history.append(
-                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
-            )
-
-    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The conversation's model where a person asked, else the one set for automatic summaries first.
-
-        Where that one fails the conversation's own model tries, before anything is done without a model.
-        """
-        own = self.history.model
-        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
-        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
-        if not built or self._of(built[0]) is None:
-            return (self.extractive(),)
-        return tuple(writer for writer in map(self._of, built) if writer is not None)
-
-    async def digest(self, material: str, chars: int) -> Digest | None:
-        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
-
-        Args:
-            material: The results, clipped and without secrets.
-            chars: Characters it should take at most.
-
-        Returns:
-            What it wrote; None where there is no model to ask.
-        """
-        writer = self._of(self.automatic_model) or self._of(self.history.model)
-        return None if writer is None else await writer.digest(material, chars, self.timeout_s)
-
-    def extractive(self) -> ExtractiveSummariser:
-        """The one that always works."""
-        return ExtractiveSummariser(self.text.count)
-
-    def _of(self, name: str) -> ModelSummariser | None:
-        """The summariser that asks a model; None where it was not built or is no model at all."""
-        model = self.shelf.built(name)
-        if model is None or model.system == OFFLINE:
-            return None
-        if name not in self._writers or self._writers[name].model is not model:
-            self._writers[name] = self._writer(name, model)
-        return self._writers[name]
-
-    def _writer(self, name: str, model: Model) -> ModelSummariser:
-        limits = self.shelf.limits
-        counter = TokenCounter(self.text)
-        # A summary is a request like any other: it is repaired, measured and guarded, only never compacted.
-        guard = ContextGovernor(
-            OFF, history=ListHistory(counter), compactor=None, counter=counter, limits=limits
-        )
-        return ModelSummariser(
-            model=model,
-            model_name=name,
-            input_budget=lambda: limits.window(model).effective,
-            count=lambda text: round(self.text.count(text) * limits.factor(model)),
-            capabilities=[guard, *self.observers],
-            mask=mask_secrets,
-            pause=lambda error, failed: self._pause(error, failed, name),
-        )
-
-    def _pause(self, error: BaseException, failed: int, name: str) -> float | None:
-        told = describe_error(error, model=name)
-        pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
-        return pause if pause is not None and pause <= _PATIENCE_S else None
 
 
 # Compactions that the provider makes by itself: asked for where it offers them, and shown like all others.
@@ -462,7 +345,7 @@ class ProviderCompaction(AbstractCapability[Any]):
     Args:
         history: The conversation's view and log.
         compactor: Stands back while the provider compacts.
-        wanted: Whether the person has switched this on.
+        wanted: Whether the user has switched this on.
     """
 
     def __init__(self, history: SessionHistory, compactor: Compactor, *, wanted: bool) -> None:
@@ -473,7 +356,14 @@ class ProviderCompaction(AbstractCapability[Any]):
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings] | None:
         """Add what the provider must be told, to the requests it understands."""
-        return self._settings if self.wanted else None
+
+        def settings(ctx: RunContext[Any]) -> ModelSettings:
+            kind = offered(ctx.model)
+            if kind is None:
+                return ModelSettings()
+            return asked_for(kind, self.compactor.policy.background_mark(self.history.usage().window))
+
+        return settings if self.wanted else None
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -485,7 +375,17 @@ class ProviderCompaction(AbstractCapability[Any]):
         if self.wanted and kind is None and self._told != model.model_name:
             self._told = model.model_name
             self.history.report(Notice(text=UNSUPPORTED.format(model=self.history.model)))
-        self._give_back(model.system if kind is not None else "")
+        # A provider's compaction that another one has made cannot be sent.
+        history, system = self.history, model.system if kind is not None else ""
+        while history.view.compactions:
+            newest = history.view.compactions[-1]
+            item = next((item for item in history.items() if item.key == newest), None)
+            made = item.message if item is not None and isinstance(item.message, ModelResponse) else None
+            part = provider_part(made) if made is not None else None
+            if part is None or part.provider_name == system:
+                break
+            history.restate(newest, undo=True)
+            history.report(Notice(text=GIVEN_BACK))
         return request_context
 
     async def after_model_request(
@@ -496,24 +396,6 @@ class ProviderCompaction(AbstractCapability[Any]):
         if part is not None and response.state == "complete" and self.wanted:
             self._record(response, part)
         return response
-
-    def _settings(self, ctx: RunContext[Any]) -> ModelSettings:
-        kind = offered(ctx.model)
-        if kind is None:
-            return ModelSettings()
-        return asked_for(kind, self.compactor.policy.background_mark(self.history.usage().window))
-
-    def _give_back(self, system: str) -> None:
-        """Take a provider's compaction back that ``system`` has not made; empty takes back any."""
-        history = self.history
-        while history.view.compactions:
-            newest = history.view.compactions[-1]
-            item = next((item for item in history.items() if item.key == newest), None)
-            made_by = _maker(item) if item is not None else ""
-            if not made_by or made_by == system:
-                return
-            history.restate(newest, undo=True)
-            history.report(Notice(text=GIVEN_BACK))
 
     def _record(self, response: ModelResponse, part: CompactionPart) -> None:
         history = self.history
@@ -541,11 +423,3 @@ class ProviderCompaction(AbstractCapability[Any]):
             # The messages themselves are sent on: nothing is lost but the provider's work.
             reason = f"its files could not be written ({error.strerror or error})"
             history.report(replace(complete, outcome="failed", reason=reason, removed=(), summary=""))
-
-
-def _maker(item: Item) -> str:
-    """The provider that made a compaction; empty for a summary of ours."""
-    if not isinstance(item.message, ModelResponse):
-        return ""
-    part = provider_part(item.message)
-    return (part.provider_name or "") if part is not None else ""

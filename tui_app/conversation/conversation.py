@@ -10,7 +10,6 @@ from typing import Any
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.compaction_range import Span
-from tui_app.conversation.agent_setup import Tooling
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
@@ -21,6 +20,7 @@ from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
+from tui_app.conversation.tooling import Tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     BringBack,

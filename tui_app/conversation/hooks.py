@@ -22,6 +22,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.summaries.transcript import clip
+from tui_app.conversation.threads import log_defect
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,
@@ -429,7 +430,9 @@ class Hooks:
 
     def _begin(self, hook: HookName, trigger: str, event: Payload | Record) -> None:
         if not self._stopped and self._meant(hook, trigger):
-            self._track(self.run(hook, trigger, event)).add_done_callback(_log_defect)
+            self._track(self.run(hook, trigger, event)).add_done_callback(
+                log_defect(_log, "running a hook failed")
+            )
 
     async def _one(
         self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
@@ -465,12 +468,6 @@ def _cancel(task: "asyncio.Task[Any]") -> None:
     """Cancel a task once, however often whoever waits for it is: it must see its process end."""
     if not task.cancelling():
         task.cancel()
-
-
-def _log_defect(task: "asyncio.Task[Any]") -> None:
-    """Nobody waits for it: what went wrong in it is written to the program's log."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.error("running a hook failed", exc_info=error)
 
 
 # Hooks around tools, as a capability of the agent: they may decline a call, and hear of each result.

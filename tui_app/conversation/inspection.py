@@ -12,11 +12,12 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels, resolve_window
-from tui_app.conversation.agent_setup import Extras, build_workplace, extras_of, make_tooling
+from tui_app.conversation.agent_setup import describe_tools
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
+from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_history import Archive, SessionHistory
-from tui_app.events import Record
+from tui_app.conversation.tooling import make_tooling
 from tui_app.session.port import SessionStore
 from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder
@@ -82,48 +83,34 @@ async def inspect_session(opening: Opening) -> Inspection:
             session=info.id,
             archive=Archive(SessionFolder(opening.paths.sessions_dir / info.id)),
             counter=TokenCounter(text),
-            publish=_nobody,
+            publish=lambda record: None,
             model=model,
         )
         history.load()
         extras = extras_of(opening, history)
-        unknown, shares = await _fix(opening, history, extras)
+        describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
+        of_servers, shares = extras.last_known()
+        extras.overhead.tools = (*extras.own, *of_servers)
+        unknown = await _measure(opening, history, extras.overhead.tokens(history.counter))
         return Inspection(history, store, model, extras, shares, unknown)
     except BaseException:
         store.close()
         raise
 
 
-async def _fix(opening: Opening, history: SessionHistory, extras: Extras) -> tuple[str, tuple[Share, ...]]:
-    """Tell the history what every request carries and how large the window is."""
-    folder = SessionFolder(opening.paths.sessions_dir / history.session)
-    build_workplace(opening, history, make_tooling(opening, history, folder), extras)
-    of_servers, shares = extras.last_known()
-    extras.carried.tools = (*extras.own, *of_servers)
-    unknown = await _measure(opening, history, extras.carried.tokens(history.counter))
-    return unknown, shares
-
-
-async def _measure(opening: Opening, history: SessionHistory, carried: Breakdown) -> str:
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    try:
-        model = await ModelShelf(opening.keys, opening.settings.endpoints, limits).get(history.model)
-    except ModelNotReady as error:
-        listed = await _listed_window(opening, history.model)
-        history.fix(resolve_window(setting=limits.setting, model=listed), carried, history.model)
-        return str(error)
-    history.fix(limits.window(model), carried, history.model, limits.factor(model))
-    return ""
-
-
-async def _listed_window(opening: Opening, model: str) -> int | None:
-    """Window of a model as price lists know it, for one that cannot be built."""
+async def _measure(opening: Opening, history: SessionHistory, fixed: Breakdown) -> str:
+    """Tell the history how large the model's window is; why the model itself cannot be asked."""
     settings = opening.settings
-    choices = await list_models(
-        env=opening.env, endpoints=settings.endpoints, discover=False, everything=True
-    )
-    return next((choice.window for choice in choices if choice.name == model), None)
-
-
-def _nobody(_record: Record) -> None:
-    """Nobody watches a session that is only looked at."""
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=settings.window)
+    try:
+        model = await ModelShelf(opening.keys, settings.endpoints, limits).get(history.model)
+    except ModelNotReady as error:
+        # Price lists know the window of many models that cannot be built.
+        choices = await list_models(
+            env=opening.env, endpoints=settings.endpoints, discover=False, everything=True
+        )
+        listed = next((choice.window for choice in choices if choice.name == history.model), None)
+        history.fix(resolve_window(setting=limits.setting, model=listed), fixed, history.model)
+        return str(error)
+    history.fix(limits.window(model), fixed, history.model, limits.factor(model))
+    return ""

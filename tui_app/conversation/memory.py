@@ -11,10 +11,10 @@ from pathlib import Path
 
 from tui_app.context.message_marks import inbox_message
 from tui_app.conversation.boards import boards_in, lock_of, session_scope
-from tui_app.conversation.compactions import SummaryWriters
 from tui_app.conversation.memory_reader import LogOf, SessionReader, Telling
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import MemoryConsolidated, MemoryInbox, Notice, Payload, Record, TurnEnd, UserMessage
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind

@@ -15,6 +15,7 @@ from typing import Literal
 from tui_app.context.compaction.compactor import State
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.session_history import Subscription
+from tui_app.conversation.threads import log_defect
 from tui_app.conversation.work import Compact
 from tui_app.events import AssistantMessage, MemoryPressure, TurnEnd
 
@@ -137,7 +138,7 @@ class MemoryGuard:
         """Begin looking, if there is a limit."""
         if self.limit_mb and self._task is None:
             self._task = asyncio.create_task(self._watch(self.conversation.watch()), name="memory")
-            self._task.add_done_callback(_log_defect)
+            self._task.add_done_callback(log_defect(_log, "watching the memory failed"))
 
     async def close(self) -> None:
         """Stop looking."""
@@ -202,9 +203,3 @@ class MemoryGuard:
         if ended and compactor.pressed:
             compactor.pressed = False
             self.conversation.submit(Compact(trigger="memory_pressure"))
-
-
-def _log_defect(task: "asyncio.Task[None]") -> None:
-    """A session goes on without its guard; the program's log says why it ended."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.error("watching the memory failed", exc_info=error)

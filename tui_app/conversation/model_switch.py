@@ -16,7 +16,7 @@ from tui_app.context.policy import Policy
 from tui_app.context.view import Item, is_prompt
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.project_context import Carried
+from tui_app.conversation.project_context import RequestOverhead
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
 from tui_app.events import ModelChange, Notice
@@ -146,7 +146,7 @@ class ModelSwitch:
     shelf: ModelShelf
     text: TextCounter
     compactions: Compactions
-    carried: Carried
+    overhead: RequestOverhead
     recorded: str
     """Name of the model by the log and the list of sessions; empty where they name none."""
     _loading: "asyncio.Task[Model] | None" = field(default=None)
@@ -164,7 +164,7 @@ class ModelSwitch:
         self.measure()
         if not history.window_known:
             assumed = resolve_window(setting=self.shelf.limits.setting)
-            history.fix(assumed, self.carried.tokens(history.counter), history.model)
+            history.fix(assumed, self.overhead.tokens(history.counter), history.model)
 
     async def current(self) -> Model:
         """The model that answers; what is counted from now on is counted by a real tokenizer.
@@ -197,7 +197,7 @@ class ModelSwitch:
         """Compare the view with what is known by now about the model's window and tokenizer."""
         model, limits, history = self.shelf.built(self.history.model), self.shelf.limits, self.history
         if model is not None:
-            carried = self.carried.tokens(history.counter)
+            carried = self.overhead.tokens(history.counter)
             history.fix(limits.window(model), carried, history.model, limits.factor(model))
 
     async def forecast(self, model: str) -> SwitchForecast:
@@ -263,7 +263,7 @@ class ModelSwitch:
         history, before, factor = self.history, self.history.usage().window, self.history.factor
         if fits(history.usage(), window):
             return True
-        carried = self.carried.tokens(history.counter)
+        carried = self.overhead.tokens(history.counter)
         history.fix(window, carried, history.model, max(factor, self.shelf.limits.factor(target)))
         complete = await self.compactions.run("model_switch")
         done = complete is not None and complete.outcome == "success"

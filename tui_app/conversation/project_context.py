@@ -1,11 +1,11 @@
-"""What goes along with every request from files of the project and the person: instructions, names of skills.
+"""What a session has beside its own tools: instructions of the project, skills, MCP servers; and their cost.
 
-Read when a session is opened, and again behind each compaction: in between every request begins with the same
-bytes, so that what a provider has cached stays good.
+Instructions and names of skills are part of every request. They are read when a session is opened, and again
+after each compaction: in between every request begins with the same bytes, which a provider may have cached.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,35 @@ from tui_app.agent.instructions import (
     skill_body,
     skills_text,
 )
+from tui_app.agent.mcp.server import Offered
+from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.status import McpStatus
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import CompactionComplete, Record, SessionRestored, SessionRewind, ToolCall, ToolResult
+from tui_app.conversation.message_actions import Overview, Share, SkillRow
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.events import (
+    CompactionComplete,
+    Notice,
+    Record,
+    SessionRestored,
+    SessionRewind,
+    ToolCall,
+    ToolResult,
+)
 from tui_app.files import Refused
-from tui_app.session.workspace import SessionFolder
 from tui_app.tool_specs import USE_SKILL
 from tui_app.usage import Breakdown
 
 
 @dataclass(slots=True)
-class Standing:
+class ProjectContext:
     """Instructions of the project and skills as the model is told of them."""
 
     cwd: Path
     config: Path
-    """The person's own folder of settings."""
+    """The user's own folder of settings."""
     instructed: bool = True
     """Whether instructions of the project are read at all."""
     files: tuple[InstructionFile, ...] = ()
@@ -72,7 +84,7 @@ class SkillsInUse:
     """The skills a conversation has loaded, for its compactions: no summary has to hold them."""
 
     history: SessionHistory
-    standing: Standing
+    project: ProjectContext
     _seen: int = 0
     _asked: dict[str, tuple[int, str]] = field(default_factory=dict)
     _loaded: list[tuple[int, str]] = field(default_factory=list)
@@ -80,25 +92,7 @@ class SkillsInUse:
     """By the number of a rewind, what was loaded before it."""
 
     def names(self) -> list[str]:
-        """Their names, the one loaded last at the end."""
-        self._follow()
-        return list(dict.fromkeys(name for _, name in reversed(self._loaded)))[::-1]
-
-    def __call__(self) -> Sequence[Addition]:
-        """Name and instructions of each, as they are now."""
-        additions = []
-        for name in self.names():
-            skill = self.standing.skills.named(name)
-            if skill is None:
-                continue
-            try:
-                additions.append(Addition(f"Skill in use: {name}", skill_body(skill)))
-            except Refused:
-                continue
-        return additions
-
-    def _follow(self) -> None:
-        """Read what the log has got since; heads only."""
+        """Their names, the one loaded last at the end; reads the heads that the log has got since."""
         for head in self.history.store.heads(self.history.session, self._seen):
             self._seen = head.seq
             if head.type == ToolCall.TYPE and head.title.startswith(f"{USE_SKILL.name} "):
@@ -111,52 +105,45 @@ class SkillsInUse:
             elif head.type == SessionRewind.TYPE:
                 self._left[head.seq] = self._loaded
                 self._loaded = [each for each in self._loaded if each[0] < head.ref]
+        return list(dict.fromkeys(name for _, name in reversed(self._loaded)))[::-1]
 
-
-# What a session keeps in files of its folder and every compaction carries along: plan and todo list.
-
-
-@dataclass(frozen=True, slots=True)
-class StandingFiles:
-    """Reads them as they are now."""
-
-    folder: SessionFolder
-
-    def __call__(self) -> tuple[Addition, ...]:
-        """The plan, then the todo list; what is not there is empty."""
-        return (
-            Addition("Current plan", self.folder.read_note(self.folder.plan_file)),
-            Addition("Todo list", self.folder.read_note(self.folder.todo_file)),
-        )
+    def additions(self) -> Sequence[Addition]:
+        """Name and instructions of each, as they are now."""
+        additions = []
+        for name in self.names():
+            skill = self.project.skills.named(name)
+            if skill is None:
+                continue
+            try:
+                additions.append(Addition(f"Skill in use: {name}", skill_body(skill)))
+            except Refused:
+                continue
+        return additions
 
 
 # What every request of a conversation carries beside its messages: instructions and tool definitions.
 
 
-def _nothing() -> str:
-    return ""
-
-
 @dataclass(slots=True)
-class Carried:
+class RequestOverhead:
     """As far as it is known: what was put together at the start, then what the last request really held."""
 
     instructions: str = ""
     tools: Sequence[ToolDefinition] = field(default_factory=tuple)
-    standing: Callable[[], str] = _nothing
-    """What stands among the instructions and is counted as memory: those of the project, names of skills."""
+    project: Callable[[], str] = str
+    """The part of the instructions that is counted as memory: those of the project, names of skills."""
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         """Its size, without any factor."""
-        memory = counter.unscaled(counter.instructions(self.standing()))
+        memory = counter.unscaled(counter.instructions(self.project()))
         return counter.carried(self.instructions, self.tools) + Breakdown(memory=memory)
 
 
-class CarriedWatch(AbstractCapability[Any]):
-    """Keeps ``Carried`` true: tools may come and go, and another agent's are known only then."""
+class OverheadWatch(AbstractCapability[Any]):
+    """Keeps a ``RequestOverhead`` true: tools may come and go, and another agent's are known only then."""
 
-    def __init__(self, carried: Carried) -> None:
-        self._carried = carried
+    def __init__(self, overhead: RequestOverhead) -> None:
+        self._overhead = overhead
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -164,7 +151,128 @@ class CarriedWatch(AbstractCapability[Any]):
         """Note what goes out."""
         parameters = request_context.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
-        standing = self._carried.standing()
-        self._carried.instructions = "\n\n".join(part for part in parts if part != standing)
-        self._carried.tools = (*parameters.function_tools, *parameters.output_tools)
+        project = self._overhead.project()
+        self._overhead.instructions = "\n\n".join(part for part in parts if part != project)
+        self._overhead.tools = (*parameters.function_tools, *parameters.output_tools)
         return request_context
+
+
+# Everything together, with what it takes of each request.
+
+OURS = "Plimsoll"
+"""What the program's own tools are called among those of servers."""
+
+
+@dataclass(slots=True)
+class Extras:
+    """Belongs to one session."""
+
+    opening: InitVar[Opening]
+    history: SessionHistory
+    project: ProjectContext
+    in_use: SkillsInUse
+    own: Sequence[ToolDefinition] = field(default_factory=tuple)
+    """The program's own tools."""
+    overhead: RequestOverhead = field(default_factory=RequestOverhead)
+    servers: McpServers = field(init=False)
+    measure: Callable[[], object] | None = None
+    """Called whenever a server comes or goes; None for a session that is only looked at."""
+
+    def __post_init__(self, opening: Opening) -> None:
+        """Know the servers that are set; none is started."""
+        self.servers = McpServers(
+            # The user's own agent brings its own tools along.
+            {} if opening.agent else opening.settings.mcp,
+            opening.env,
+            opening.cwd,
+            SeenTools(opening.paths.state / "mcp.json"),
+            self,
+        )
+
+    def additions(self) -> Sequence[Addition]:
+        """What compactions keep as it is now: plan, todo list, skills in use."""
+        folder = self.history.archive.folder
+        return (
+            Addition("Current plan", folder.read_note(folder.plan_file)),
+            Addition("Todo list", folder.read_note(folder.todo_file)),
+            *self.in_use.additions(),
+        )
+
+    def heard(self, status: McpStatus) -> None:
+        """See ``McpHost``."""
+        if self.measure is None:
+            return
+        if status.state == "failed":
+            self.history.append(Notice(text=f"MCP server {status.name}: {status.error} /mcp shows more."))
+        self.overhead.tools = (*self.own, *(tool.definition for _, tool in self.servers.offered()))
+        self.measure()
+
+    def other_names(self) -> Collection[str]:
+        """See ``McpHost``."""
+        return [tool.name for tool in self.own]
+
+    def overview(self) -> Overview:
+        """Everything there is, in plain values."""
+        in_use = self.in_use.names()
+        return Overview(
+            servers=self.servers.statuses(),
+            files=self.project.files,
+            skills=tuple(
+                SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
+                for skill in self.project.skills.found
+            ),
+            refused=self.project.skills.refused,
+            shares=self.shares(),
+            instructed=self.project.instructed,
+        )
+
+    def shares(self) -> tuple[Share, ...]:
+        """What the tools of each server, instructions and skills take of each request."""
+        servers = [Share("tools", status.name, status.tokens) for status in self.servers.statuses()]
+        return self._shares([share for share in servers if share.tokens])
+
+    def last_known(self) -> tuple[list[ToolDefinition], tuple[Share, ...]]:
+        """Definitions that the servers had when they last ran, and the shares with them; none is started."""
+        known = {
+            name: self.servers.seen.of(server) or []
+            for name, server in self.servers.defined.items()
+            if server.enabled
+        }
+        shares = [Share("tools", name, self._tools(tools)) for name, tools in known.items() if tools]
+        return [tool for tools in known.values() for tool in tools], self._shares(shares)
+
+    def _shares(self, servers: Sequence[Share]) -> tuple[Share, ...]:
+        ours = Share("tools", OURS, self._tools(self.own))
+        instructions = [
+            Share("memory", file.path, self._text(instructions_text([file])))
+            for file in self.project.files
+            if file.text
+        ]
+        skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
+        return tuple(each for each in (ours, *servers, *instructions, skills) if each.tokens)
+
+    def weigh(self, tool: Offered) -> int:
+        """Tokens of a tool's definition in the current model's own tokens."""
+        return self._tools([tool.definition])
+
+    def _tools(self, tools: Sequence[ToolDefinition]) -> int:
+        return round(self.history.counter.tools(tools) * self.history.factor)
+
+    def _text(self, text: str) -> int:
+        return round(self.history.counter.text(text) * self.history.factor) if text else 0
+
+
+def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> Extras:
+    """Read what the project and the user have; no server is started.
+
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        bus: Where compactions are heard of; None for a session that is only looked at.
+    """
+    project = ProjectContext(opening.cwd, opening.paths.config, opening.settings.project_instructions)
+    if not opening.agent:
+        project.read()
+        if bus is not None:
+            bus.listen(project.heard)
+    return Extras(opening, history, project, SkillsInUse(history, project))

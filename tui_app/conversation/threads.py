@@ -1,9 +1,11 @@
-"""Threads that never keep the process alive."""
+"""Threads and tasks that nobody waits for."""
 
+import asyncio
+import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,3 +39,13 @@ class DaemonThreads(ThreadPoolExecutor):
 
         threading.Thread(target=run, name="plimsoll-work", daemon=True).start()
         return future
+
+
+def log_defect(log: logging.Logger, what: str) -> Callable[["asyncio.Task[Any]"], None]:
+    """Make what is called when a task is done that nobody waits for: it logs what went wrong there."""
+
+    def note(task: "asyncio.Task[Any]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error(what, exc_info=error)
+
+    return note

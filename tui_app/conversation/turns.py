@@ -299,7 +299,11 @@ class Turns:
         history, failed, tried, self._steered = self.history, 0, set[str](), False
         while True:
             before = max((item.key for item in history.items()), default=0)
-            result = await self.runner.run(to_messages(history.items()), model)
+            self.compactions.in_run = True
+            try:
+                result = await self.runner.run(to_messages(history.items()), model)
+            finally:
+                self.compactions.in_run = False
             if result.error is None:
                 return result
             # Something was answered since: the provider is well enough to start counting anew.

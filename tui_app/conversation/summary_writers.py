@@ -1,0 +1,110 @@
+"""The writers of summaries: the conversation's model, a cheaper one, or extraction without any."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+
+from tui_app.agent.catalog import ModelShelf, why_unavailable
+from tui_app.agent.errors import describe_error
+from tui_app.agent.turn import RetryRules, pause_before
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.governor import request_guard
+from tui_app.context.rewrite import Digest
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ModelSummariser, Summariser
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import Notice, Trigger
+from tui_app.providers import OFFLINE
+
+SUMMARY_RETRIES = 2
+"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
+_PATIENCE_S = 30.0
+"""A provider that asks for a longer pause is not waited for."""
+_BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+
+
+@dataclass(slots=True)
+class SummaryWriters:
+    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
+
+    history: SessionHistory
+    shelf: ModelShelf
+    text: TextCounter
+    automatic_model: str = ""
+    """Model for compactions nobody asked for; empty is the conversation's own."""
+    timeout_s: float = 120.0
+    """Seconds a model may take for a digest."""
+    observers: Sequence[AbstractCapability[Any]] = ()
+    """Capabilities that watch the requests for summaries."""
+    rules: RetryRules = field(default_factory=RetryRules)
+    """How often and how soon a request for a summary is made again."""
+    _writers: dict[str, ModelSummariser] = field(default_factory=dict)
+
+    async def prepare(self) -> None:
+        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
+        if not self.automatic_model:
+            return
+        try:
+            await self.shelf.get(self.automatic_model)
+        except Exception as error:  # an SDK may raise anything; there is another model to do it
+            said = why_unavailable(error, model=self.automatic_model)
+            self.history.append(
+                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
+            )
+
+    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The conversation's model where the user asked, else the one set for automatic summaries first.
+
+        Where that one fails the conversation's own model tries, before anything is done without a model.
+        """
+        own = self.history.model
+        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
+        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
+        if not built or self._of(built[0]) is None:
+            return (self.extractive(),)
+        return tuple(writer for writer in map(self._of, built) if writer is not None)
+
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+
+        Args:
+            material: The results, clipped and without secrets.
+            chars: Characters it should take at most.
+
+        Returns:
+            What it wrote; None where there is no model to ask.
+        """
+        writer = self._of(self.automatic_model) or self._of(self.history.model)
+        return None if writer is None else await writer.digest(material, chars, self.timeout_s)
+
+    def extractive(self) -> ExtractiveSummariser:
+        """The one that always works."""
+        return ExtractiveSummariser(self.text.count)
+
+    def _of(self, name: str) -> ModelSummariser | None:
+        """The summariser that asks a model; None where it was not built or is no model at all."""
+        model, limits = self.shelf.built(name), self.shelf.limits
+        if model is None or model.system == OFFLINE:
+            return None
+        if name in self._writers and self._writers[name].model is model:
+            return self._writers[name]
+
+        def pause(error: BaseException, failed: int) -> float | None:
+            told = describe_error(error, model=name)
+            pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
+            return pause if pause is not None and pause <= _PATIENCE_S else None
+
+        self._writers[name] = writer = ModelSummariser(
+            model=model,
+            model_name=name,
+            input_budget=lambda: limits.window(model).effective,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            capabilities=[request_guard(self.text, limits), *self.observers],
+            mask=mask_secrets,
+            pause=pause,
+        )
+        return writer
