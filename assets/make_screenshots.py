@@ -76,7 +76,7 @@ class Author:
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         """Return it whole."""
-        ledger.settle(Spent(input_tokens=19_000, output_tokens=260), answered=True)
+        ledger.book(Spent(input_tokens=19_000, output_tokens=260), answered=True)
         return Summary(text=SUMMARY, title=SUMMARY_TITLE, model=MODEL)
 
 
