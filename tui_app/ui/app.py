@@ -44,7 +44,7 @@ _SIGNALS = [
 
 def palette_search() -> "type[Provider]":
     """What the command palette asks; loaded when it is opened."""
-    from tui_app.ui.palette import PurposeProvider
+    from tui_app.ui.dialogs.palette import PurposeProvider
 
     return PurposeProvider
 
@@ -201,7 +201,7 @@ class PlimsollApp(TellsFailures, Host):
 
     async def on_unmount(self) -> None:
         """Close the session behind the last frame, and keep what nobody has sent."""
-        from tui_app.ui.chat.session import Unsent, kept_text
+        from tui_app.ui.chat.unsent import Unsent, kept_text
 
         first, *others = written((*self.early.take(), *(self._held or ())))
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
@@ -249,7 +249,7 @@ class PlimsollApp(TellsFailures, Host):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""
         from tui_app.ui.dialogs.base import Dialog
-        from tui_app.ui.palette import dialog_rows, palette_rows
+        from tui_app.ui.dialogs.palette import dialog_rows, palette_rows
 
         if isinstance(screen, ChatScreen):
             yield from palette_rows(screen)

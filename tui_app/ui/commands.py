@@ -11,10 +11,9 @@ from tui_app.ui import slash
 from tui_app.ui.slash import Busy, Opens, SlashCommand
 
 if TYPE_CHECKING:
-    from tui_app.ui.chat.session import ChatSession
-    from tui_app.ui.host import Host
+    from tui_app.ui.host import Chat
 
-    Handler = Callable[[Host, ChatSession, str], Coroutine[Any, Any, None]]
+    Handler = Callable[[Chat, str], Coroutine[Any, Any, None]]
 
 COMMANDS = slash.COMMANDS
 
@@ -39,262 +38,262 @@ def command(
     return declare
 
 
-async def run_command(app: "Host", session: "ChatSession", command: SlashCommand, argument: str) -> None:
+async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
-    if command.writes and (why := session.read_only):
-        session.say(why)
+    if command.writes and (why := chat.session.read_only):
+        chat.session.say(why)
     else:
-        await command.handler(app, session, argument)
+        await command.handler(chat, argument)
 
 
 @command(
     "compact", "Summarise old history; --review, --up-to #N, --from #N", aliases=("summarize", "offload"),
     argument="[focus]", busy="queue",
 )  # fmt: skip
-async def _compact(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _compact(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import compact
 
-    compact(session, argument)
+    compact(chat.session, argument)
 
 
 @command("undo", "Take the last compaction, rewind or /clear back", busy="queue")
-async def _undo(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _undo(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import restate
 
-    restate(session, undo=True)
+    restate(chat.session, undo=True)
 
 
 @command("redo", "Apply an undone compaction again", busy="queue")
-async def _redo(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _redo(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import restate
 
-    restate(session, undo=False)
+    restate(chat.session, undo=False)
 
 
 @command(
     "rewind", "Go back to before an earlier prompt", argument="[#number]", busy="queue", opens="always",
     writes=True,
 )  # fmt: skip
-async def _rewind(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _rewind(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import rewind
 
-    await rewind(app, session, argument)
+    await rewind(chat.app, chat.session, argument)
 
 
 @command("retry", "Send the last prompt once more", busy="queue", writes=True)
-async def _retry(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _retry(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import retry
 
-    await retry(app, session)
+    await retry(chat.app, chat.session)
 
 
 @command(
     "fork", "Go on from an earlier prompt in a new session", argument="[#number]", opens="always", leaves=True
 )
-async def _fork(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _fork(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.fork import fork
 
-    await fork(app, session, argument)
+    await fork(chat.app, chat.session, argument)
 
 
 @command("clear", "Empty the context; the log stays", busy="queue", opens="always", writes=True)
-async def _clear(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _clear(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import clear
 
-    await clear(app, session)
+    await clear(chat.app, chat.session)
 
 
 @command("history", "Count turns and messages", opens="always")
-async def _history(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.dialogs.context import show_history
+async def _history(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.session_info import show_history
 
-    await show_history(app, session)
+    await show_history(chat.app, chat.session)
 
 
 @command("context", "Show what fills the context", aliases=("tokens",), opens="always")
-async def _context(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _context(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.context import show_context
 
-    session.presenter.jump_to(await show_context(app, session))
+    chat.session.presenter.jump_to(await show_context(chat.app, chat.session))
 
 
 @command("model", "Choose a model", argument="[name]", busy="queue", opens="alone", writes=True)
-async def _model(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _model(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.models import choose_model, switch_to
 
     if argument:
-        await switch_to(app, session, argument)
+        await switch_to(chat.app, chat.session, argument)
     else:
-        await choose_model(app, session)
+        await choose_model(chat.app, chat.session)
 
 
 @command("policy", "Show or change what governs the context", argument="[name]", busy="queue", opens="alone")
-async def _policy(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _policy(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import change_policy, show_policies
 
     if argument:
-        change_policy(session, argument)
+        change_policy(chat.session, argument)
     else:
-        await show_policies(app, session)
+        await show_policies(chat.app, chat.session)
 
 
 @command(
     "resume", "Open another session", aliases=("sessions", "threads"), argument="[words|ID]", opens="always",
     leaves=True,
 )  # fmt: skip
-async def _resume(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _resume(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.sessions import resume
 
-    await resume(app, session, argument)
+    await resume(chat.app, chat.session, argument)
 
 
 @command("new", "Start a new session", leaves=True)
-async def _new(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _new(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.sessions import Chosen, go_to
 
-    await go_to(app, session, Chosen(""))
+    await go_to(chat.app, chat.session, Chosen(""))
 
 
 @command("status", "Model, policy, context and session in words", opens="always")
-async def _status(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.dialogs.context import show_status
+async def _status(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.session_info import show_status
 
-    await show_status(app, session)
+    await show_status(chat.app, chat.session)
 
 
 @command("stats", "What was done, what it cost, what was saved", opens="always")
-async def _stats(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.dialogs.stats import show_stats
+async def _stats(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.session_info import show_stats
 
-    await show_stats(app, session)
+    await show_stats(chat.app, chat.session)
 
 
 @command("copy", "Copy the last answer as Markdown", argument="[text|code] [n|#number]")
-async def _copy(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _copy(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.message import copy_message
 
-    await copy_message(app, session, argument)
+    await copy_message(chat.app, chat.session, argument)
 
 
 @command("find", "Find words in the conversation", argument="[words]", opens="always")
-async def _find(app: "Host", session: "ChatSession", argument: str) -> None:
-    await app.chat.pane.finding.open(argument)
+async def _find(chat: "Chat", argument: str) -> None:
+    await chat.pane.finding.open(argument)
 
 
 @command("pin", "Keep a message word for word", argument="[#number|last]", opens="alone")
-async def _pin(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _pin(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.pins import pin
 
-    await pin(app, session, argument, pinned=True)
+    await pin(chat.app, chat.session, argument, pinned=True)
 
 
 @command("unpin", "Take a message's pin away", argument="[#number|last]", opens="alone")
-async def _unpin(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _unpin(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.pins import pin
 
-    await pin(app, session, argument, pinned=False)
+    await pin(chat.app, chat.session, argument, pinned=False)
 
 
 @command("prompts", "Search earlier prompts", opens="always")
-async def _prompts(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _prompts(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.prompts import search_prompts
 
-    await search_prompts(app, session)
+    await search_prompts(chat.app, chat.session)
 
 
 @command("export", "Write it to a file", argument="[file]")
-async def _export(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _export(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.export import export_session
 
-    await export_session(session, argument)
+    await export_session(chat.session, argument)
 
 
 @command("import", "Go on with a conversation of another program", argument="[file]", opens="always")
-async def _import(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _import(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.imports import import_transcript
     from tui_app.ui.dialogs.sessions import Chosen, go_to
 
-    if imported := await import_transcript(app, session, argument):
-        await go_to(app, session, Chosen(imported))
+    if imported := await import_transcript(chat.app, chat.session, argument):
+        await go_to(chat.app, chat.session, Chosen(imported))
 
 
 @command("editor", "Write the prompt in $EDITOR", argument="[text]")
-async def _editor(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _editor(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.prompts import edit_draft
 
-    edit_draft(app, session, argument)
+    edit_draft(chat.app, chat.session, argument)
 
 
 @command("session checkpoints", "List the checkpoint files", opens="always")
-async def _checkpoints(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.dialogs.context import show_checkpoints
+async def _checkpoints(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.session_info import show_checkpoints
 
-    await show_checkpoints(app, session)
+    await show_checkpoints(chat.app, chat.session)
 
 
 @command("approvals", "What tools may do, and what was decided", opens="always")
-async def _approvals(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _approvals(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.approvals import show_approvals
 
-    await show_approvals(app, session)
+    await show_approvals(chat.app, chat.session)
 
 
 @command("settings", "Show and change settings and keys", argument="[words]", opens="always")
-async def _settings(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _settings(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import show_settings
 
-    await show_settings(app, argument)
+    await show_settings(chat.app, argument)
 
 
 @command("theme", "Choose the colours", argument="[name]", opens="alone")
-async def _theme(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _theme(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import choose_theme
 
-    await choose_theme(app, session, argument)
+    await choose_theme(chat.app, chat.session, argument)
 
 
 @command("help", "Keys and commands", opens="always")
-async def _help(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _help(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.help import show_help
 
-    await show_help(app)
+    await show_help(chat.app)
 
 
 @command("quit", "Leave; it can be resumed", aliases=("exit",))
-async def _quit(app: "Host", session: "ChatSession", argument: str) -> None:
-    await app.leave(ask=True)
+async def _quit(chat: "Chat", argument: str) -> None:
+    await chat.app.leave(ask=True)
 
 
 @command("queue", "Edit, remove or move what waits", opens="always")
-async def _queue(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _queue(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.queue import show_queue
 
-    await show_queue(app, session)
+    await show_queue(chat.app, chat.session)
 
 
 @command("memory", "See and change what is remembered here", opens="always")
-async def _memory(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _memory(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.memory import show_memory
 
-    await show_memory(app, session)
+    await show_memory(chat.app, chat.session)
 
 
 @command("subconscious run", "Read this session for the memory now")
-async def _subconscious(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _subconscious(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.memory import read_session_now
 
-    await read_session_now(session)
+    await read_session_now(chat.session)
 
 
 @command("mcp", "MCP servers: state, tools, tokens", argument="[reload [name]]", opens="alone")
-async def _mcp(app: "Host", session: "ChatSession", argument: str) -> None:
+async def _mcp(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.mcp import show_mcp
 
-    await show_mcp(app, session, argument)
+    await show_mcp(chat.app, chat.session, argument)
 
 
 @command("skills", "List what the model can load", opens="always")
-async def _skills(app: "Host", session: "ChatSession", argument: str) -> None:
-    from tui_app.ui.dialogs.mcp import show_skills
+async def _skills(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.skills import show_skills
 
-    await show_skills(app, session)
+    await show_skills(chat.app, chat.session)

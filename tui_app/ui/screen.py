@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Coroutine
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,18 +16,14 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
-from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane
+from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted
 from tui_app.ui.commands import COMMANDS, run_command
 from tui_app.ui.failures import SESSION, TellsFailures
-from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
-from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.slash import ParsedCommand, SlashCommand, find_commands, is_command, named, parse
-from tui_app.ui.status import QueueView
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow
 
@@ -61,10 +58,10 @@ class ChatScreen(TellsFailures, Chat):
         size = get_terminal_size()
         wide, high = size.columns >= WIDE, size.lines >= HIGH
         super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
-        self._launch, self._wanted, self._bodies = launch, session, LateBodies()
+        self._launch, self._wanted = launch, session
         self.carried, self._at = carried, at
         self._session: ChatSession | None = None
-        self.pane = ChatPane(launch.settings, self._bodies, launch.cwd, id="chat")
+        self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
 
     class Focused(Message):
         """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
@@ -101,15 +98,13 @@ class ChatScreen(TellsFailures, Chat):
     async def _open(self) -> None:
         await self.pane.painted()
         await asyncio.to_thread(_load)
-        from tui_app.ui.chat.presenter import Presenter
         from tui_app.ui.chat.session import ChatSession
-        from tui_app.ui.row_keys import follow_rows, tell_of_keys
+        from tui_app.ui.dialogs.row_hints import follow_rows
+        from tui_app.ui.terminal_input import tell_of_keys
 
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
-        self._session = ChatSession(
-            self._launch, self._wanted, Presenter(self.pane, self.app.outside.show), self._bodies
-        )
+        self._session = ChatSession(self._launch, self._wanted, self.pane, self.app.outside.show)
         if self.carried.draft:
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)
@@ -158,7 +153,7 @@ class ChatScreen(TellsFailures, Chat):
         """See :meth:`Chat.run`."""
         self.app.quit_asked = float("-inf")
         if self.is_ready:
-            flow: Flow = partial(run_command, self.app, self.session, command, argument)
+            flow: Flow = partial(run_command, self, command, argument)
             if command.opens_with(argument):
                 flow = self.app.early.during(flow)
             else:
@@ -173,8 +168,6 @@ class ChatScreen(TellsFailures, Chat):
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
     @on(PromptEditor.Cleared)
-    @on(ContextGauge.Clicked)
-    @on(QueueView.Opened)
     @on(ReviewWanted)
     @on(ReviewOver)
     @on(ApprovalBox.Answered)
@@ -187,10 +180,6 @@ class ChatScreen(TellsFailures, Chat):
                 self.action_slash("/help")
             case PromptEditor.Cleared():
                 self.session.say(DRAFT_CLEARED)
-            case ContextGauge.Clicked():
-                self.action_slash("/context")
-            case QueueView.Opened():
-                self.action_slash("/queue")
             case PromptEditor.NextWanted():
                 self.session.steer()
             case PromptEditor.QuitWanted():
@@ -208,22 +197,10 @@ class ChatScreen(TellsFailures, Chat):
     @on(Transcript.CompactRequested)
     @on(Transcript.Asked)
     def act_on_rows(self, event: Message) -> None:
-        """Do what is asked for of rows of the conversation: show them, take them back, move them."""
-        from tui_app.ui.dialogs.details import open_entry
-        from tui_app.ui.dialogs.message import act_on
-        from tui_app.ui.dialogs.rewind import compact_part, undo
+        """Do what is asked for of rows of the conversation."""
+        from tui_app.ui.dialogs.rows import act_on_rows
 
-        match event:
-            case Transcript.Opened(entry=entry):
-                self.work(self.app.early.during(partial(open_entry, self.app, self.session, entry)))
-            case Transcript.NothingToDo(reason=reason):
-                self.session.say(reason)
-            case Transcript.UndoRequested(entry=entry):
-                undo(self.session, entry)
-            case Transcript.CompactRequested(entry=entry, up_to=up_to):
-                compact_part(self.session, entry, up_to=up_to)
-            case Transcript.Asked(wanted=wanted, entries=entries):
-                self.work(act_on(self.app, self.session, wanted, entries), group="selection", exclusive=False)
+        act_on_rows(self, event)
 
     def heed(self, event: events.Key | events.Paste) -> None:
         """Take what answered the key before off the status row, where what is typed now writes or acts here.
@@ -272,8 +249,5 @@ def behind() -> tuple[str, ...]:
     """Modules that the screen needs once it is painted: the session, and every dialog."""
     from pkgutil import iter_modules
 
-    from tui_app.ui import dialogs
-
-    names = (f"{dialogs.__name__}.{each.name}" for each in iter_modules(dialogs.__path__))
-    rest = ("row_keys", "transcript.markdown")
-    return ("tui_app.ui.chat.session", *names, *(f"tui_app.ui.{name}" for name in rest))
+    found = iter_modules([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")
+    return ("tui_app.ui.chat.session", *(each.name for each in found), "tui_app.ui.transcript.markdown")

@@ -25,7 +25,7 @@ class SlashCommand(NamedTuple):
     """Without the slash; may hold one space (``session checkpoints``)."""
     summary: str
     handler: Callable[..., Coroutine[Any, Any, None]]
-    """Takes the application, the session and the argument."""
+    """Takes the chat screen and the argument."""
     aliases: tuple[str, ...] = ()
     argument: str = ""
     """How the argument is written in help, for example ``[focus]``; empty when it takes none."""

@@ -25,10 +25,9 @@ from tui_app.events import (
 )
 from tui_app.settings.approvals import parse_rule
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.api_keys import KeyDialog
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.compaction import NAMES, CheckpointsScreen, CompactionDetail, SummaryEditor
+from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ThemePicker
 from tui_app.ui.dialogs.help import HelpScreen
@@ -36,17 +35,16 @@ from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, Trans
 from tui_app.ui.dialogs.mcp import McpScreen
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen
-from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
-from tui_app.ui.dialogs.search import SearchScreen
-from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
+from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.dialogs.skills import SkillsScreen
-from tui_app.ui.dialogs.stats import StatsScreen
 from tui_app.ui.screen import ChatScreen
 
 Scene = Callable[[Deck], Awaitable[None]]

@@ -9,9 +9,8 @@ from textual.widgets import Input
 
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.chat.session import LookupCancelled
 from tui_app.ui.dialogs import models
-from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.base import ConfirmDialog, LookupCancelled
 from tui_app.ui.screen import ChatScreen
 
 

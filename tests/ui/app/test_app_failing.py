@@ -14,9 +14,9 @@ from tui_app.session.port import SessionNotFound
 from tui_app.session.stats import SessionStats
 from tui_app.session.stats_reader import StatsReader
 from tui_app.ui import screen as chat
-from tui_app.ui.chat import session as persistence
+from tui_app.ui.chat import log_reader as persistence
 from tui_app.ui.chat.presenter import Presenter
-from tui_app.ui.dialogs import context, stats
+from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.prompt import row as prompt_row
 from tui_app.ui.prompt.completion import FileFinder
 
@@ -36,7 +36,7 @@ def mishap_at_once(*_: object) -> None:
 async def test_a_command_that_fails_says_so(
     served: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(context, "show_status", mishap)
+    monkeypatch.setattr(stats, "show_status", mishap)
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.ready()
         await deck.send("/status")
@@ -162,7 +162,7 @@ async def test_a_reason_that_anyone_may_meet_is_told_in_words(
     async def refused(*_: object) -> None:
         raise SessionNotFound("There is no session with the id 'abc'.")
 
-    monkeypatch.setattr(context, "show_status", refused)
+    monkeypatch.setattr(stats, "show_status", refused)
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.send("/status")

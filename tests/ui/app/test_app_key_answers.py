@@ -6,7 +6,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Desk, shown
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui.chat.session import FREE
+from tui_app.ui.chat.log_reader import FREE
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 
 REFUSED = "This row cannot be undone"

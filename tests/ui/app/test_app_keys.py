@@ -17,9 +17,8 @@ from tui_app.agent import catalog as key_check
 from tui_app.agent import models as discovery
 from tui_app.agent.catalog import KeyCheck
 from tui_app.api_keys import ApiKeys, held_names
-from tui_app.ui.dialogs.api_keys import KeyDialog
 from tui_app.ui.dialogs.base import ConfirmDialog
-from tui_app.ui.dialogs.models import ModelPicker
+from tui_app.ui.dialogs.models import KeyDialog, ModelPicker
 
 KEY, NAME = "the-harbour-masters-own-key", "DINGHY_KEY"
 

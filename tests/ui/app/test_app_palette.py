@@ -11,9 +11,9 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.help import command_of, fixed_rows, help_rows
+from tui_app.ui.dialogs.palette import own_bindings
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.keys import KEYS, key_labels
-from tui_app.ui.palette import own_bindings
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 

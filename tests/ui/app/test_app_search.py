@@ -7,9 +7,8 @@ from tests.ui.app.story import Story
 from tests.ui.app.test_app_sessions import listed, written_elsewhere
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
-from tui_app.ui.dialogs.compaction import CheckpointsScreen
-from tui_app.ui.dialogs.search import SearchScreen
-from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.session_info import CheckpointsScreen
+from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 
 
 async def searching(deck: Deck, words: str) -> OptionList:

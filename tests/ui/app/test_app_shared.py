@@ -13,9 +13,9 @@ from tests.ui.kit import Desk, shown
 from tui_app.events import CompactionComplete
 from tui_app.session.location import Server
 from tui_app.session.postgres.store import PostgresStore
-from tui_app.ui.chat.session import FREE, TAKEN_OVER
-from tui_app.ui.dialogs.details import read_checkpoint
-from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
+from tui_app.ui.dialogs.rows import read_checkpoint
+from tui_app.ui.dialogs.session_info import StatsScreen
 
 pytestmark = pytest.mark.postgres
 

@@ -8,9 +8,9 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Desk, shown
 from tui_app.conversation.work import Prompt
-from tui_app.ui.dialogs import stats
+from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs.queue import send
-from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.dialogs.session_info import StatsScreen
 
 
 @pytest.fixture(autouse=True)

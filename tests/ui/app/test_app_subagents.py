@@ -18,7 +18,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.ui.dialogs.details import sub_agent_text
+from tui_app.ui.dialogs.rows import sub_agent_text
 
 TASK = "Find where the ferry import decides which weekdays count, and name the tests that cover it."
 FOUND = "`import.py:2` drops weekday 0. No test has a Sunday: `tests/test_import.py:11` begins with Monday."

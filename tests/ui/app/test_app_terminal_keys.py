@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.ui.row_keys import keys_text, tell_of_keys
+from tui_app.ui.terminal_input import keys_text, tell_of_keys
 
 NOTICE = "tmux passes shift+enter on as enter: ctrl+j starts a new line."
 

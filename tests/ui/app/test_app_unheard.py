@@ -14,7 +14,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app import ui
 from tui_app.ui import log_texts
-from tui_app.ui.chat import session as unsent
+from tui_app.ui.chat import unsent
 from tui_app.ui.dialogs import export as files
 from tui_app.ui.dialogs import imports as importing
 from tui_app.ui.dialogs import sessions
@@ -181,7 +181,7 @@ async def test_prompts_that_the_disk_refuses_go_along_to_the_next_session(
 
 
 def test_a_checkpoint_of_other_bytes_is_shown_all_the_same(tmp_path: Path) -> None:
-    from tui_app.ui.dialogs.context import _file_text
+    from tui_app.ui.dialogs.session_info import _file_text
 
     file = tmp_path / "compact.md"
     file.write_bytes(b"tides \xff at six")

@@ -14,8 +14,8 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.session.drafts import lines_of, unsent
 from tui_app.ui.app import end_by_signal
-from tui_app.ui.chat import session as window
-from tui_app.ui.chat.session import Kept, Unsent
+from tui_app.ui.chat import unsent as window
+from tui_app.ui.chat.unsent import Kept, Unsent
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
 

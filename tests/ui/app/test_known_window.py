@@ -6,7 +6,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import Desk
 from tui_app.session.model_state import Known
 from tui_app.settings import Endpoint
-from tui_app.ui.chat.session import preview_of, with_window
+from tui_app.ui.chat.log_reader import preview_of, with_window
 
 
 def test_who_looks_on_sees_the_window_of_the_model_that_is_named(desk: Desk) -> None:

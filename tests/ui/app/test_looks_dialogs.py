@@ -43,22 +43,20 @@ from tui_app.events import (
     ToolTrimmed,
 )
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.api_keys import KeyDialog
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import ConfirmDialog
-from tui_app.ui.dialogs.compaction import CheckpointsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.mcp import McpScreen
 from tui_app.ui.dialogs.message import MessageScreen
-from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
+from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.dialogs.skills import SkillsScreen
-from tui_app.ui.dialogs.stats import StatsScreen
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.themes import THEMES
 

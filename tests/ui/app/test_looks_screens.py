@@ -18,11 +18,10 @@ from tests.ui.looks import Looks, sizes
 from tui_app.events import Error
 from tui_app.paths import Paths
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
-from tui_app.ui.dialogs.compaction import CheckpointsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.dialogs.stats import StatsScreen
 
 VERY_WIDE, TOO_SMALL = (240, 60), (39, 11)
 

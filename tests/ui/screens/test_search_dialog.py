@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
 from tui_app.session.search import Found, Searched
-from tui_app.ui.dialogs import search
-from tui_app.ui.dialogs.search import SearchFailed, SearchScreen, title_of
+from tui_app.ui.dialogs import sessions as search
+from tui_app.ui.dialogs.sessions import SearchFailed, SearchScreen, title_of
 
 
 def hit(number: int) -> Found:

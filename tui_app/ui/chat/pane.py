@@ -10,6 +10,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
@@ -42,9 +43,29 @@ from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
 
 if TYPE_CHECKING:
+    from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.type_ahead import EarlyKeys
+
+# What is told about a compaction that a user decides on.
+
+
+class ReviewWanted(Message):
+    """A summary that a user decides on is begun, goes on, or waits for the decision."""
+
+    def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
+        super().__init__()
+        self.event = event
+
+
+class ReviewOver(Message):
+    """A compaction has ended: there is nothing to decide about it any more."""
+
+    def __init__(self, job: str) -> None:
+        super().__init__()
+        self.job = job
+
 
 # The bottom row of the chat: what the keys do where the focus is.
 
@@ -243,14 +264,11 @@ class ChatPane(TellsFailures, Vertical):
 
     BINDINGS = as_bindings("pane")
 
-    def __init__(
-        self, settings: Settings, bodies: LateBodies, folder: Path, *, id: str | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, folder: Path, *, id: str | None = None) -> None:
         """Make the widgets.
 
         Args:
             settings: What the person has set.
-            bodies: Where the transcript gets full texts from.
             folder: The workspace.
             id: Textual id.
         """
@@ -259,9 +277,11 @@ class ChatPane(TellsFailures, Vertical):
         self._settings = settings
         self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
-        self.transcript = Transcript(bodies, self.glyphs, id="transcript")
+        self.bodies = LateBodies()
+        """Where the transcript gets full texts from."""
+        self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
-        self.finding = FindPlace(self.transcript, bodies, self.glyphs.separator, id="finding")
+        self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.early: EarlyKeys | None = None
         """Takes what is typed behind something that opens."""
@@ -369,6 +389,16 @@ class ChatPane(TellsFailures, Vertical):
         row = self.query_one("#first-run", Static)
         row.update(text)
         row.display = bool(text)
+
+    @on(ContextGauge.Clicked)
+    async def open_context(self) -> None:
+        """Show what fills the context."""
+        await self.run_action("screen.slash('/context')")
+
+    @on(QueueView.Opened)
+    async def open_queue(self) -> None:
+        """Let what waits be changed."""
+        await self.run_action("screen.slash('/queue')")
 
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:

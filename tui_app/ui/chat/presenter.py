@@ -26,8 +26,7 @@ from tui_app.session.port import SessionInfo
 from tui_app.session.preview import Preview
 from tui_app.session.stats import SessionStats
 from tui_app.session.user_view import Change, UserView
-from tui_app.ui.chat.messages import ReviewOver, ReviewWanted
-from tui_app.ui.chat.pane import ChatPane
+from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted
 from tui_app.ui.chat.state import ChatState, advance, saying
 
 # The timeline's row of a compaction that is under way: live only, the log has it once it has ended.

@@ -21,7 +21,6 @@ from tui_app.events import CompactionComplete, Fact, FactState
 from tui_app.session.agent_view import Difference
 from tui_app.session.event_heads import Head
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
-from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
@@ -608,79 +607,3 @@ class CompactionDetail(Dialog[Decision]):
         """Show the checkpoint file."""
         if self._view.checkpoint_text is not None:
             self.app.push_screen(DetailsScreen(self._view.done.checkpoint_path, self._view.checkpoint_text()))
-
-
-# The checkpoints of a session: one a compaction; enter opens the file.
-
-_TITLE_CELLS = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointRow:
-    """One checkpoint."""
-
-    title: str
-    """Its number and title."""
-    path: str
-    standing: bool
-    """Whether its compaction stands; one that was undone or left behind keeps its file."""
-
-
-class CheckpointsScreen(FilterDialog[str]):
-    """Dismisses with the path of a checkpoint, or ``None``."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "open", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "close", 0, "screen.close"),
-    )
-    NAME = "checkpoints"
-    PLACEHOLDER = "filter by title"
-    CLASSES_OF_BOX = "dialog -full"
-
-    def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
-        """Offer checkpoints.
-
-        Args:
-            rows: Oldest first.
-            marked: Place of the row that is marked at first.
-        """
-        super().__init__()
-        self._rows = tuple(rows)
-        self._marked = marked
-        self._shown: list[CheckpointRow] = []
-
-    @property
-    def title_text(self) -> str:
-        """Says how many there are."""
-        return f"Checkpoints · {self.how_many}"
-
-    @property
-    def total(self) -> int:
-        """All checkpoints."""
-        return len(self._rows)
-
-    def fill(self, wanted: str) -> None:
-        """List the checkpoints with these words in their title."""
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in row.title.lower() for word in words)]
-        self.options.clear_options()
-        self.options.add_options([Option(_line(row)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = min(self._marked, len(self._shown) - 1)
-        else:
-            self.note("No checkpoint is called that.")
-
-    def explain(self, index: int) -> None:
-        """Where the file is, in the session's folder."""
-        self.note(f"checkpoints/{one_line(PurePath(self._shown[index].path).name, 200)}")
-
-    def use(self, index: int) -> None:
-        """Dismiss with the path."""
-        self.dismiss(self._shown[index].path)
-
-
-def _line(row: CheckpointRow) -> Content:
-    state = "" if row.standing else "  taken back"
-    return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))

@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from textual import on, work
@@ -16,23 +15,18 @@ from textual.widgets import Static
 
 from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
-from tui_app.events import CheckpointCreated, ViewRewrite
-from tui_app.session.entries import Body, Entry
-from tui_app.session.location import Server
+from tui_app.events import ViewRewrite
 from tui_app.session.lock import SessionLocked
 from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
 from tui_app.session.stats import SessionStats, StageRow
 from tui_app.session.stats_reader import StatsReader
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.chat.state import ChatState
-from tui_app.ui.dialogs.base import DetailsScreen, Dialog
-from tui_app.ui.dialogs.compaction import CheckpointRow, CheckpointsScreen
-from tui_app.ui.dialogs.mcp import overview, status_lines
+from tui_app.ui.dialogs.base import Dialog
+from tui_app.ui.dialogs.mcp import overview
 from tui_app.ui.gauge import marks
 from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, gauge_text, threshold_text, unmarked_text, window_text
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.lists import RowList
 from tui_app.ui.request_ledger import LedgerList, with_stale
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
@@ -471,8 +465,8 @@ class ContextScreen(StopsCompaction):
         self._known = self._view.answer
         _say(self, "#context-outlook", text)
 
-    @on(RowList.Selected)
-    def _selected(self, event: RowList.Selected) -> None:
+    @on(LedgerList.Rows.Selected)
+    def _selected(self, event: LedgerList.Rows.Selected) -> None:
         event.stop()
         row = self.query_one(LedgerList).marked
         if row is not None:
@@ -568,7 +562,7 @@ class SessionContext:
     def version(self) -> object:
         """The newest event shown, the gauge, the policy, and what is asked or under way."""
         state = self._session.state
-        under_way = state.turn, compacting_text(state), state.question is not None
+        under_way = state.turn, compacting_text(self._session), state.question is not None
         return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
 
     async def read(self) -> ContextView:
@@ -592,7 +586,7 @@ class SessionContext:
             blocking=blocking,
             turns_left=left,
             saved=stats.stages,
-            compacting=compacting_text(state),
+            compacting=compacting_text(self._session),
             locked=bool(state.locked),
             asking=state.question is not None,
             answer=state.answer,
@@ -626,7 +620,17 @@ class SessionContext:
         held = [each for each in session.presenter.view.entries if each.result_seq in shown]
         reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
         bodies = await session.bodies.read(reads)
-        return await asyncio.to_thread(_stale, session.launch.cwd, reads, bodies)
+
+        def compare() -> Mapping[int, str]:
+            # The tools belong to the agent side, which is there by now or is not waited for.
+            from tui_app.agent.tools.workspace import Workspace
+            from tui_app.conversation.file_snapshots import Read, stale_reads
+
+            pairs = zip(reads, bodies, strict=True)
+            read = [Read(each.result_seq, body.args, body.text) for each, body in pairs]
+            return stale_reads(read, Workspace(session.launch.cwd))
+
+        return await asyncio.to_thread(compare)
 
     def note(self, form: tuple[int, int]) -> str:
         """What was done to an item of the view that was read last."""
@@ -650,8 +654,9 @@ class SessionContext:
             self._session.engine.call(conversation.cancel_compaction)
 
 
-def compacting_text(state: ChatState) -> str:
+def compacting_text(session: ChatSession) -> str:
     """What is said of a compaction that is under way; empty where none is."""
+    state = session.state
     if state.reviewing:
         return "a summary waits for your decision"
     if state.compacting:
@@ -659,16 +664,7 @@ def compacting_text(state: ChatState) -> str:
     return "compacting in the background: x cancels it" if state.background is not None else ""
 
 
-def _stale(folder: Path, entries: Sequence[Entry], bodies: Sequence[Body]) -> Mapping[int, str]:
-    # The tools belong to the agent side, which is there by now or is not waited for.
-    from tui_app.agent.tools.workspace import Workspace
-    from tui_app.conversation.file_snapshots import Read, stale_reads
-
-    reads = [Read(each.result_seq, body.args, body.text) for each, body in zip(entries, bodies, strict=True)]
-    return stale_reads(reads, Workspace(folder))
-
-
-# What fills the context, and the session in words.
+# What fills the context.
 
 
 async def show_context(app: App[Any], session: ChatSession) -> int:
@@ -676,78 +672,3 @@ async def show_context(app: App[Any], session: ChatSession) -> int:
     source = SessionContext(session)
     wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
     return wanted or 0
-
-
-async def show_status(app: App[Any], session: ChatSession) -> None:
-    """Model, policy, context and session in words."""
-    state, launch = session.state, session.launch
-    background, blocking = marks(launch.settings, state.usage, state.policy)
-    filled = gauge_text(state.usage, background=background, blocking=blocking)
-    lines = [
-        f"Session    {session.id or 'not started'}",
-        f"Folder     {launch.cwd}",
-        f"Model      {state.model}",
-        f"Policy     {state.policy}",
-        f"Context    {filled.replace('·', session.glyphs.separator)}",
-        f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
-        f"Files      {session.folder}",
-        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
-        *status_lines(await overview(session)),
-    ]
-    await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
-
-
-async def show_history(app: App[Any], session: ChatSession) -> None:
-    """Count turns and messages."""
-    heads = session.presenter.agent_view.visible()
-    entries = session.presenter.view.entries
-    turns = sum(entry.kind == "user" and entry.state != "failed" for entry in entries)
-    lines = [
-        f"{count(turns, 'turn')}, {count(len(entries), 'row')} in the conversation.",
-        f"{count(len(heads), 'message')} in the next request.",
-    ]
-    text = "\n".join(lines) if entries else "Nothing has been said yet."
-    await app.push_screen_wait(DetailsScreen("History", text))
-
-
-async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
-    """List the checkpoints, and open the files that are chosen, until the list is closed."""
-    marked = 0
-    while True:
-        rows = await _checkpoints(session)
-        if not rows:
-            none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
-            await app.push_screen_wait(DetailsScreen("Checkpoints", none))
-            return
-        path = await app.push_screen_wait(CheckpointsScreen(rows, marked))
-        if path is None:
-            return
-        marked = next((place for place, row in enumerate(rows) if row.path == path), 0)
-        text = await asyncio.to_thread(_file_text, path)
-        await app.push_screen_wait(DetailsScreen(Path(path).name, text))
-
-
-def _file_text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return f"{path} is not on this machine: files stay where they were written."
-    except OSError as error:
-        return f"The checkpoint file cannot be read: {error.strerror}."
-
-
-async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
-    standing = set(session.presenter.agent_view.compactions)
-    rows: list[CheckpointRow] = []
-    compaction = 0
-    entries = session.presenter.view.entries
-    written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
-    for entry in entries:
-        if entry.kind == "compaction" and entry.state in ("ok", "undone"):
-            compaction = entry.seq
-        record = written.get(entry.seq)
-        if record is not None and isinstance(record.data, CheckpointCreated):
-            # The folder may have been moved since.
-            path = session.folder / "checkpoints" / Path(record.data.path).name
-            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in standing))
-    return rows

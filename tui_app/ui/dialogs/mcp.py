@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
@@ -15,9 +14,7 @@ from textual.widgets.option_list import Option
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.skills import SkillsScreen
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import one_line, tokens
 
@@ -184,10 +181,9 @@ def _searched(row: McpRow) -> str:
     return f"{row.server.name} {about}".lower()
 
 
-# What a session has beside its own tools: ``/mcp``, ``/skills``, and what ``/status`` says of them.
+# What a session has beside its own tools: its servers, and what ``/status`` says of all.
 
 USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."
-_LONGEST = 200_000
 
 
 async def overview(session: ChatSession) -> Overview:
@@ -244,23 +240,6 @@ async def _reload(session: ChatSession, names: list[str]) -> None:
         await opened.extras.servers.reload(names)
 
     await session.ask(start)
-
-
-async def show_skills(app: "Host", session: ChatSession) -> None:
-    """List the skills; one that is chosen is shown in full."""
-    all_of_it = await overview(session)
-    folder = session.launch.cwd.resolve()
-    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
-    if chosen:
-        await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_LONGEST).decode("utf-8", "replace")
-    except OSError as error:
-        return f"{file} cannot be read: {error.strerror}."
 
 
 def status_lines(all_of_it: Overview) -> list[str]:

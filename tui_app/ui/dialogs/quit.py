@@ -6,7 +6,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tui_app.session.rewind_fork import rewind_points
-from tui_app.ui.chat.session import ChatSession, cancel_lookup
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import cancel_lookup
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.text import one_line

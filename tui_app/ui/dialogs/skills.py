@@ -1,17 +1,24 @@
 """Skills: what there is for the model to load, where from, and which the conversation has loaded."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.message_actions import SkillRow
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.mcp import overview
 from tui_app.ui.keys import Hint
 from tui_app.ui.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 NONE = (
     "There is no skill. Put one in .plimsoll/skills/NAME/SKILL.md; docs/instructions-and-skills.md says how."
@@ -105,3 +112,25 @@ class SkillsScreen(FilterDialog[str]):
     def use(self, index: int) -> None:
         """Dismiss with the file to read."""
         self.dismiss(self._shown[index].file)
+
+
+# Listing them, and reading one.
+
+_LONGEST = 200_000
+
+
+async def show_skills(app: "Host", session: ChatSession) -> None:
+    """List the skills; one that is chosen is shown in full."""
+    all_of_it = await overview(session)
+    folder = session.launch.cwd.resolve()
+    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
+    if chosen:
+        await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(_LONGEST).decode("utf-8", "replace")
+    except OSError as error:
+        return f"{file} cannot be read: {error.strerror}."

@@ -1,12 +1,15 @@
-"""Opening what a row stands for: a compaction with its summary, an error with its raw text, a message."""
+"""What is done with rows of the conversation: opened, with all there is to see; undone, copied, compacted."""
 
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from textual.message import Message
 
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
@@ -31,12 +34,14 @@ from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
-from tui_app.ui.dialogs.message import MessageFacts, MessageScreen
+from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on
+from tui_app.ui.dialogs.rewind import compact_part, undo
 from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
+from tui_app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tui_app.ui.host import Host
+    from tui_app.ui.host import Chat, Host
 
 # What a sub-agent did, in words: its task, each step with its calls, what it used and how it ended.
 
@@ -230,3 +235,19 @@ def read_checkpoint(done: CompactionComplete) -> str:
     except OSError as error:
         why = f"The checkpoint file cannot be read: {error.strerror}."
     return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"
+
+
+def act_on_rows(chat: "Chat", event: Message) -> None:
+    """Do what is asked for of rows: show them, take them back, move them."""
+    app, session = chat.app, chat.session
+    match event:
+        case Transcript.Opened(entry=entry):
+            chat.work(app.early.during(partial(open_entry, app, session, entry)))
+        case Transcript.NothingToDo(reason=reason):
+            session.say(reason)
+        case Transcript.UndoRequested(entry=entry):
+            undo(session, entry)
+        case Transcript.CompactRequested(entry=entry, up_to=up_to):
+            compact_part(session, entry, up_to=up_to)
+        case Transcript.Asked(wanted=wanted, entries=entries):
+            chat.work(act_on(app, session, wanted, entries), group="selection", exclusive=False)

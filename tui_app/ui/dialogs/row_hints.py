@@ -1,20 +1,17 @@
 """Which keys act on the row under the cursor, for the bottom row: what would be refused is not named."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Set
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_app.files import write_atomic
 from tui_app.session.entries import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.message import PINNABLE
 from tui_app.ui.dialogs.rewind import part_of
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.keys import RowState, in_force, key_labels, keys_of
-from tui_app.ui.terminal_input import tmux_option
+from tui_app.ui.keys import RowState, keys_of
 from tui_app.ui.transcript.transcript import why_not_undone
 
 if TYPE_CHECKING:
@@ -90,44 +87,3 @@ async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:
         return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
 
     return await session.ask(look)
-
-
-# What is said, once, of a terminal that does not tell keys apart.
-
-_LOG = logging.getLogger(__name__)
-_NEVER_APART = frozenset({"shift+enter", "ctrl+enter"})
-"""Keys that arrive as ``enter`` where keys are not extended."""
-
-
-async def tell_of_keys(session: ChatSession, *, ask: Callable[[str], str] = tmux_option) -> None:
-    """Name the key for a new line inside a tmux that passes shift+enter on as enter, if nobody has yet.
-
-    It stays among the notices until it is read, and is not said again at any later start.
-
-    Args:
-        session: Where it is said.
-        ask: Gives the value of an option of tmux; called in a thread.
-    """
-    launch = session.launch
-    told = launch.paths.told_of_tmux_file
-    if not launch.env.get("TMUX") or await asyncio.to_thread(told.exists):
-        return
-    if await asyncio.to_thread(ask, "extended-keys") != "off":
-        return
-    session.report(keys_text(launch.settings.keymap))
-    try:
-        await asyncio.to_thread(write_atomic, told, "")
-    except OSError as error:  # it is said once more: no harm
-        _LOG.warning("that tmux was told of could not be noted: %s", error)
-
-
-def keys_text(keymap: Mapping[str, str]) -> str:
-    """What does not work, what does instead, and how to change it.
-
-    Args:
-        keymap: Keys of the actions that have others than the built-in ones.
-    """
-    keys = next(key.key for key in in_force(keymap) if key.id == "prompt.newline").split(",")
-    works = [key_labels(key) for key in keys if key not in _NEVER_APART]
-    way = f"{works[0]} starts a new line" if works else "give prompt.newline another key in /settings"
-    return f"tmux passes shift+enter on as enter: {way}. In tmux.conf, set -s extended-keys on changes that."

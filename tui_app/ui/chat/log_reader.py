@@ -1,0 +1,228 @@
+"""What the screen reads of a log: before the agent side is there, and while another window writes it."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import TypeVar
+
+from tui_app.context.windows import LearntModels, resolve_window
+from tui_app.session.event_heads import Head
+from tui_app.session.location import Server
+from tui_app.session.lock import holder
+from tui_app.session.model_state import UNKNOWN, Known, known_of
+from tui_app.session.port import SessionInfo, SessionNotFound, SessionStore
+from tui_app.session.preview import Preview, load_preview
+from tui_app.session.stores import follow, open_store
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
+from tui_app.ui.chat.presenter import Presenter
+from tui_app.ui.chat.state import saying
+from tui_app.ui.launch import Launch
+from tui_app.usage import ContextWindow
+
+# The window of a model as far as it is known before the agent side is loaded: nobody is asked for it.
+
+
+def known_window(launch: Launch, model: str) -> ContextWindow:
+    """What settings and earlier errors say of a model; without them it is unknown until the model is built.
+
+    Args:
+        launch: Settings, and the file of what was learnt.
+        model: Full name.
+    """
+    prefix, _, name = model.partition(":")
+    endpoint = launch.settings.endpoints.get(prefix)
+    learnt = LearntModels(launch.paths.learnt_file).limit_anywhere(name)
+    told = endpoint.window if endpoint is not None else OFFLINE_WINDOW if model == OFFLINE_MODEL else None
+    setting = launch.settings.window
+    if not (setting or learnt or told):
+        return UNKNOWN
+    return resolve_window(setting=setting, learnt=learnt, model=told)
+
+
+def preview_of(launch: Launch, session: str) -> Preview:
+    """Read what is shown of a session at once, with the window of a model that was never asked anything.
+
+    Raises:
+        SessionNotFound: if the id fits no session.
+        sqlite3.Error: if the log cannot be read.
+    """
+    preview = load_preview(launch.database, session)
+    return replace(preview, known=with_window(launch, preview.info, preview.known, chosen=launch.model))
+
+
+def with_window(launch: Launch, info: SessionInfo, known: Known, *, chosen: str = "") -> Known:
+    """What the log knows, with the window of a model that was never asked anything in this session.
+
+    Args:
+        launch: What the program was started with.
+        info: The session's line in the list.
+        known: What its log knows.
+        chosen: Model that whoever is to write it has chosen; empty for whoever only looks on.
+    """
+    if known.window is not UNKNOWN:
+        return known
+    return replace(known, window=known_window(launch, chosen or info.model or launch.first_model))
+
+
+# Reading a log that is busy: tried again for a few seconds, and said while it lasts.
+
+T = TypeVar("T")
+PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+"""Seconds to wait in front of each further attempt."""
+AGAIN = "The log cannot be read just now ({}). Trying again."
+
+
+async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], None]) -> T:
+    """Read, and try again a few times where the log refuses.
+
+    Args:
+        read: Reads; whatever it does may be done again.
+        say: Tells the person what is waited for.
+
+    Raises:
+        sqlite3.Error: if the log refuses for longer.
+    """
+    for pause in PAUSES_S:
+        try:
+            return await read()
+        except sqlite3.Error as error:
+            say(AGAIN.format(error))
+            await asyncio.sleep(pause)
+    return await read()
+
+
+# A session that another window writes, shown as it grows.
+
+DELETED = "This session was deleted in another window. What is shown is all that is left of it."
+_SLICE_S = 0.25
+"""Seconds after which the thread looks whether it is still wanted."""
+_WRITER_S = 1.0
+"""Seconds between two looks at who writes: one that was killed cannot tell."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What has happened to a session since the last time."""
+
+    heads: Sequence[Head] = ()
+    info: SessionInfo | None = None
+    """None where nothing but the writer has changed."""
+    known: Known = field(default_factory=Known)
+    """What the log knows of its model and policy."""
+    trouble: str = ""
+    """Why no more can be shown for now."""
+
+
+WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only. /fork goes on in a copy."
+FREE = "This session is free again: what you send next is written here."
+TAKEN_OVER = "The other window has let go of this session: it goes on here."
+
+
+class ReadOnlyFollower:
+    """Shows another window's session until that lets go of it and something is asked for here.
+
+    A thread reads what is new and gives it to the screen's loop.
+
+    Args:
+        launch: What the program was started with.
+        session: Whole id of the session.
+        presenter: Shows it.
+        writer: Who writes it, in words.
+    """
+
+    def __init__(self, launch: Launch, session: str, presenter: Presenter, writer: str) -> None:
+        self._launch, self._session, self._presenter, self._writer = launch, session, presenter, writer
+        self._lock_file = SessionFolder(launch.paths.sessions_dir / session).lock_file
+        self._last = presenter.last
+        """Log number of the newest event that was read."""
+        self._over = threading.Event()
+        self._thread: asyncio.Task[None] | None = None
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing can be sent now, with who writes; empty when nobody does any more."""
+        # Of a server it is known what it said a moment ago.
+        far = isinstance(self._launch.database, Server)
+        who = self._writer if far else holder(self._lock_file)
+        return WRITTEN_ELSEWHERE.format(who) if who else ""
+
+    def start(self) -> None:
+        """Show news from now on."""
+        loop = asyncio.get_running_loop()
+
+        def tell(news: News) -> None:
+            if not self._over.is_set() and not loop.is_closed():
+                loop.call_soon_threadsafe(self._show, news)
+
+        self._thread = asyncio.create_task(asyncio.to_thread(self._watch, tell), name="following")
+
+    async def stop(self) -> None:
+        """Show no more of them."""
+        self._over.set()
+        if self._thread is not None:
+            await asyncio.wait([self._thread])
+
+    def look_again(self) -> None:
+        """Say so when the window that wrote the session has let go of it, or a third one has it now."""
+        why, free = self.refusal, self._presenter.state.standing.text == FREE
+        if bool(self._presenter.state.locked) is not bool(why):
+            self._presenter.update(replace(self._presenter.state, locked="elsewhere" if why else ""))
+        if why and free:
+            self._say(why)
+        elif not why and not free:
+            self._say(FREE)
+
+    def _show(self, news: News) -> None:
+        """Show what the other window has written, and whether it still writes."""
+        self._presenter.catch_up(news.heads)
+        if news.info is not None:
+            self._presenter.remeasure(news.info, news.known)
+        if news.trouble:
+            self._say(news.trouble)
+        else:
+            self.look_again()
+
+    def _say(self, text: str) -> None:
+        self._presenter.update(saying(self._presenter.state, text))
+
+    def _watch(self, tell: Callable[[News], None]) -> None:
+        while not self._over.is_set():
+            try:
+                self._follow(tell)
+            except SessionNotFound:
+                tell(News(trouble=DELETED))
+                return
+            except (sqlite3.Error, OSError) as error:
+                _log.warning("Following %s was interrupted: %s", self._session, error)
+                tell(News(trouble=str(error)))
+                self._over.wait(_WRITER_S)
+
+    def _follow(self, tell: Callable[[News], None]) -> None:
+        """Read until nobody wants it any more, or something goes wrong."""
+        database = self._launch.database
+        with (
+            closing(follow(database, self._session, self._lock_file)) as follower,
+            closing(open_store(database, read_only=True)) as store,
+        ):
+            looked, fresh = float("-inf"), True
+            while not self._over.is_set():
+                if fresh:
+                    tell(self._read(store))
+                if fresh or monotonic() - looked > _WRITER_S:
+                    looked, before, self._writer = monotonic(), self._writer, follower.holder()
+                    if self._writer != before:
+                        tell(News())
+                fresh = follower.wait(_SLICE_S)
+
+    def _read(self, store: SessionStore) -> News:
+        heads = list(store.heads(self._session, self._last))
+        info = store.info(self._session)
+        self._last = heads[-1].seq if heads else self._last
+        return News(heads, info, with_window(self._launch, info, known_of(store, self._session)))

@@ -1,0 +1,260 @@
+"""What a session is, holds, did and cost: in words, in figures as they grow, and its checkpoint files."""
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Static
+from textual.widgets.option_list import Option
+
+from tui_app.events import CheckpointCreated
+from tui_app.session.location import Server
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_reader import StatsReader
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import DetailsScreen, Dialog
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.mcp import overview, status_lines
+from tui_app.ui.gauge import marks
+from tui_app.ui.gauge_text import gauge_text
+from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.stats_text import sections
+from tui_app.ui.text import count, one_line
+
+# In words.
+
+
+async def show_status(app: App[Any], session: ChatSession) -> None:
+    """Model, policy, context and session in words."""
+    state, launch = session.state, session.launch
+    background, blocking = marks(launch.settings, state.usage, state.policy)
+    filled = gauge_text(state.usage, background=background, blocking=blocking)
+    lines = [
+        f"Session    {session.id or 'not started'}",
+        f"Folder     {launch.cwd}",
+        f"Model      {state.model}",
+        f"Policy     {state.policy}",
+        f"Context    {filled.replace('·', session.glyphs.separator)}",
+        f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
+        f"Files      {session.folder}",
+        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
+        *status_lines(await overview(session)),
+    ]
+    await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
+
+
+async def show_history(app: App[Any], session: ChatSession) -> None:
+    """Count turns and messages."""
+    heads = session.presenter.agent_view.visible()
+    entries = session.presenter.view.entries
+    turns = sum(entry.kind == "user" and entry.state != "failed" for entry in entries)
+    lines = [
+        f"{count(turns, 'turn')}, {count(len(entries), 'row')} in the conversation.",
+        f"{count(len(heads), 'message')} in the next request.",
+    ]
+    text = "\n".join(lines) if entries else "Nothing has been said yet."
+    await app.push_screen_wait(DetailsScreen("History", text))
+
+
+# In figures.
+
+LOOK_S = 1.0
+"""Seconds between two looks at the log while the screen is open."""
+
+
+class StatsScreen(Dialog[None]):
+    """Scrollable figures that follow the log."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/stats.tcss"]
+    BINDINGS = place_bindings("stats")
+    HINTS = place_hints("stats")
+
+    def __init__(self, stats: SessionStats, read: Callable[[], Awaitable[SessionStats]]) -> None:
+        """Show figures.
+
+        Args:
+            stats: The figures so far.
+            read: Brings them up to date, without holding up the screen.
+        """
+        super().__init__()
+        self._stats, self._read = stats, read
+
+    def compose(self) -> ComposeResult:
+        """Heading, figures, keys."""
+        with Vertical(classes="dialog -full"):
+            yield self.heading("Statistics")
+            with VerticalScroll(id="stats-scroll"):
+                yield Static(self._content(), id="stats-figures", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Scroll with the keys; look at the log now and then."""
+        self.query_one("#stats-scroll").focus()
+        self.run_worker(self._follow(), exit_on_error=False)
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            stats = await self._read()
+            if stats != self._stats:
+                self._stats = stats
+                self.query_one("#stats-figures", Static).update(self._content())
+
+    def action_copy_all(self) -> None:
+        """Copy what is shown."""
+        self.app.copy_to_clipboard(self._content().plain)
+        self.key_row.said = "copied all"
+
+    def _content(self) -> Content:
+        blocks = [
+            Content("\n").join([Content.styled(section.title, "bold"), *map(Content, section.lines)])
+            for section in sections(self._stats)
+        ]
+        return Content("\n\n").join(blocks)
+
+
+# The figures of the session.
+
+
+async def show_stats(app: App[Any], session: ChatSession) -> None:
+    """Show what the session did and cost; the log is read in a thread."""
+    reader = StatsReader(session.launch.database, session.id)
+
+    async def again() -> SessionStats:
+        try:
+            return await asyncio.to_thread(reader.read)
+        except (sqlite3.Error, OSError):
+            return reader.known  # the next look may succeed
+
+    try:
+        stats = await asyncio.to_thread(reader.read)
+    except (sqlite3.Error, OSError) as error:
+        session.report(f"The log cannot be read: {error}. Try /stats again.")
+        return
+    await app.push_screen_wait(StatsScreen(stats, again))
+
+
+# The checkpoints of a session: one a compaction; enter opens the file.
+
+_TITLE_CELLS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRow:
+    """One checkpoint."""
+
+    title: str
+    """Its number and title."""
+    path: str
+    standing: bool
+    """Whether its compaction stands; one that was undone or left behind keeps its file."""
+
+
+class CheckpointsScreen(FilterDialog[str]):
+    """Dismisses with the path of a checkpoint, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("enter", "open", 0),
+        Hint("up/down", "choose", 1),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "checkpoints"
+    PLACEHOLDER = "filter by title"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
+        """Offer checkpoints.
+
+        Args:
+            rows: Oldest first.
+            marked: Place of the row that is marked at first.
+        """
+        super().__init__()
+        self._rows = tuple(rows)
+        self._marked = marked
+        self._shown: list[CheckpointRow] = []
+
+    @property
+    def title_text(self) -> str:
+        """Says how many there are."""
+        return f"Checkpoints · {self.how_many}"
+
+    @property
+    def total(self) -> int:
+        """All checkpoints."""
+        return len(self._rows)
+
+    def fill(self, wanted: str) -> None:
+        """List the checkpoints with these words in their title."""
+        words = wanted.lower().split()
+        self._shown = [row for row in self._rows if all(word in row.title.lower() for word in words)]
+        self.options.clear_options()
+        self.options.add_options([Option(_line(row)) for row in self._shown])
+        if self._shown:
+            self.options.highlighted = min(self._marked, len(self._shown) - 1)
+        else:
+            self.note("No checkpoint is called that.")
+
+    def explain(self, index: int) -> None:
+        """Where the file is, in the session's folder."""
+        self.note(f"checkpoints/{one_line(PurePath(self._shown[index].path).name, 200)}")
+
+    def use(self, index: int) -> None:
+        """Dismiss with the path."""
+        self.dismiss(self._shown[index].path)
+
+
+def _line(row: CheckpointRow) -> Content:
+    state = "" if row.standing else "  taken back"
+    return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
+
+
+async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
+    """List the checkpoints, and open the files that are chosen, until the list is closed."""
+    marked = 0
+    while True:
+        rows = await _checkpoints(session)
+        if not rows:
+            none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
+            await app.push_screen_wait(DetailsScreen("Checkpoints", none))
+            return
+        path = await app.push_screen_wait(CheckpointsScreen(rows, marked))
+        if path is None:
+            return
+        marked = next((place for place, row in enumerate(rows) if row.path == path), 0)
+        text = await asyncio.to_thread(_file_text, path)
+        await app.push_screen_wait(DetailsScreen(Path(path).name, text))
+
+
+def _file_text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return f"{path} is not on this machine: files stay where they were written."
+    except OSError as error:
+        return f"The checkpoint file cannot be read: {error.strerror}."
+
+
+async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
+    standing = set(session.presenter.agent_view.compactions)
+    rows: list[CheckpointRow] = []
+    compaction = 0
+    entries = session.presenter.view.entries
+    written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
+    for entry in entries:
+        if entry.kind == "compaction" and entry.state in ("ok", "undone"):
+            compaction = entry.seq
+        record = written.get(entry.seq)
+        if record is not None and isinstance(record.data, CheckpointCreated):
+            # The folder may have been moved since.
+            path = session.folder / "checkpoints" / Path(record.data.path).name
+            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in standing))
+    return rows
