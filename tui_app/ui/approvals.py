@@ -326,17 +326,14 @@ class ApprovalBox(Vertical, can_focus=True):
                 self._came = self._clock()  # more of the word is on its way
                 self.post_message(self.Stray(began, began))
             if began or self._early or self._is_ours(event.key):
-                self._pass_on(event)
+                event.stop()
+                event.prevent_default()
+                self.post_message(self.Stray(event.key, event.character))
 
     def _is_ours(self, key: str) -> bool:
         """Whether a key would answer; here it comes only if it did not when it was pressed."""
         bound = self.screen.active_bindings.get(key)
         return bound is not None and bound.node is self
-
-    def _pass_on(self, event: events.Key) -> None:
-        event.stop()
-        event.prevent_default()
-        self.post_message(self.Stray(event.key, event.character))
 
     @property
     def _early(self) -> bool:

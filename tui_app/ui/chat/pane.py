@@ -333,11 +333,7 @@ class ChatPane(TellsFailures, Vertical):
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked = state.unread, state.locked
         self.query_one(OutputTail).output = state.output
-        self._show_question(state)
-        self._name_timeline()
-
-    def _show_question(self, state: "ChatState") -> None:
-        """Show what a tool asks; the keys go to it where nobody is writing, and back when it is answered."""
+        # The keys go to what a tool asks where nobody is writing, and back when it is answered.
         box = self.query_one(ApprovalBox)
         before, was_there = box.question, box.has_focus or box.has_focus_within
         box.question = state.question
@@ -346,6 +342,7 @@ class ChatPane(TellsFailures, Vertical):
             self.screen.set_focus(self.prompt.editor)
         elif state.question is not None and (before is None or before.id != state.question.id):
             self._offer_keys()
+        self._name_timeline()
 
     def _offer_keys(self) -> None:
         """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""

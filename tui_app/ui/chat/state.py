@@ -336,13 +336,13 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
                 return replace(state, status=_unless_compacting(state, runs))
             return _between(state, _waiting(state))
         case ToolOutput(tool_call_id=id, text=text):
-            return replace(state, calls=tuple(_printed(call, id, text) for call in state.calls))
+            printed = [
+                call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) if call.id == id else call
+                for call in state.calls
+            ]
+            return replace(state, calls=tuple(printed))
         case _:
             return None
-
-
-def _printed(call: Running, id: str, text: str) -> Running:
-    return call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) if call.id == id else call
 
 
 def _between(state: ChatState, nothing: Status) -> ChatState:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
-from textual.widgets.option_list import Option
 
 from tui_app.events import ApprovalDecided
 from tui_app.session.event_heads import approval_title
@@ -77,7 +76,7 @@ class _Row:
     rule: ApprovalRule | None = field(default=None)
 
 
-class ApprovalsScreen(FilterDialog[None]):
+class ApprovalsScreen(FilterDialog[_Row, None]):
     """Tells what is wanted through ``wanted``; what is shown is given to it."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
@@ -96,7 +95,8 @@ class ApprovalsScreen(FilterDialog[None]):
         """
         super().__init__()
         self._view, self._tz = view, tz
-        self._shown: list[_Row] = []
+        self._at = 0
+        """The place that was marked last."""
         self._said = ""
         self._wishes = Wishes[RuleWish]()
 
@@ -116,36 +116,44 @@ class ApprovalsScreen(FilterDialog[None]):
         mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
         return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
 
-    @property
-    def total(self) -> int:
-        """Rules, what holds without one, and decisions."""
-        return len(self._view.rules) + 1 + len(self._view.decisions)
-
     def fill(self, wanted: str) -> None:
-        """List the rules, then the decisions, with these words."""
-        words = wanted.lower().split()
-        width = max(20, self.size.width - 8)
-        wrong = self._view.misnamed
-        rows = [rule_row(each, width, wrong.get(each, "")) for each in self._view.rules]
-        rows.append(default_row(width))
-        rows += [decision_row(each, width, self._tz) for each in self._view.decisions]
-        self._shown = [row for row in rows if all(word in row.words for word in words)]
-        at = self.options.highlighted or 0
-        self.options.clear_options()
-        self.options.add_options([Option(row.line) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = min(at, len(self._shown) - 1)
-        else:
-            self.note("No rule and no decision has these words.")
+        """List the rules, then what holds without one, then the decisions."""
+        width, wrong = max(self.LEAST, self.size.width - 8), self._view.misnamed
+        self._at = self.options.highlighted or 0
+        self.offer(
+            [
+                *(rule_row(each, width, wrong.get(each, "")) for each in self._view.rules),
+                default_row(width),
+                *(decision_row(each, width, self._tz) for each in self._view.decisions),
+            ]
+        )
+        super().fill(wanted)
 
-    def explain(self, index: int) -> None:
+    def text_of(self, row: _Row) -> str:
+        """What a row says."""
+        return row.words
+
+    def line(self, row: _Row, width: int) -> Content:
+        """A row as it was made for this width."""
+        return row.line
+
+    def first(self) -> int:
+        """The place that was marked."""
+        return min(self._at, len(self.shown) - 1)
+
+    @property
+    def nothing(self) -> str:
+        """That no row fits."""
+        return "No rule and no decision has these words."
+
+    def explain(self, row: _Row) -> None:
         """Say all about a row, or what has just come of a wish."""
-        self.note(self._said or self._shown[index].note)
+        self.note(self._said or row.note)
         self._said = ""
 
-    def use(self, index: int) -> None:
+    def use(self, row: _Row) -> None:
         """A row has nothing behind it but its note."""
-        self.note(self._shown[index].note)
+        self.note(row.note)
 
     def action_add(self) -> None:
         """Ask for a new rule."""
@@ -160,8 +168,7 @@ class ApprovalsScreen(FilterDialog[None]):
         self._wish("keep")
 
     def _wish(self, what: Literal["remove", "keep"]) -> None:
-        at = self.options.highlighted
-        row = self._shown[at] if at is not None and at < len(self._shown) else None
+        row = self.marked
         if row is None or row.rule is None:
             self.note("Mark a rule first.")
         else:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -29,7 +29,7 @@ from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, gauge_text, threshold_te
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.request_ledger import LedgerList, with_stale
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, percent_text, percent_texts
+from tui_app.usage import CATEGORIES, ContextUsage, percent_text, percent_texts
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -132,19 +132,11 @@ class CategoryRow:
 
 def category_rows(usage: ContextUsage) -> list[CategoryRow]:
     """Categories that hold anything; together with ``not measured`` they sum to the total."""
-    held = _by_category(usage.parts)
+    held = ((name, getattr(usage.parts, name)) for name in CATEGORIES)
     rows = [CategoryRow(NAMES[name], count) for name, count in held if count]
     if usage.unmeasured:
         rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
     return rows
-
-
-def _by_category(parts: Breakdown) -> list[tuple[str, int]]:
-    figures = (
-        parts.system, parts.tools, parts.memory, parts.summary, parts.user, parts.assistant, parts.thinking,
-        parts.tool_calls, parts.tool_results, parts.attachments,
-    )  # fmt: skip
-    return list(zip(CATEGORIES, figures, strict=True))
 
 
 def category_lines(
@@ -578,7 +570,11 @@ class SessionContext:
             rows, shares = scaled(rows, factor), on_scale(shares, state.usage.parts)
             grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
             left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))
-        await self._learn_notes({row.form[0] for row in rows} - self._notes.keys() - {0})
+        # What stages have noted is read once for each event.
+        rewrites = {row.form[0] for row in rows} - self._notes.keys() - {0}
+        for seq, record in (await self._session.bodies.records(sorted(rewrites))).items():
+            changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
+            self._notes[seq] = tuple(change.note for change in changes)
         return ContextView(
             usage=state.usage,
             rows=tuple(rows),
@@ -637,12 +633,6 @@ class SessionContext:
         rewrite, place = form
         notes = self._notes.get(rewrite, ())
         return notes[place] if place < len(notes) else ""
-
-    async def _learn_notes(self, rewrites: Collection[int]) -> None:
-        """Read what stages have noted, each event once."""
-        for seq, record in (await self._session.bodies.records(sorted(rewrites))).items():
-            changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
-            self._notes[seq] = tuple(change.note for change in changes)
 
     def submit(self, work: Work) -> str:
         """Ask for something; why it cannot be done, empty when it was asked for."""

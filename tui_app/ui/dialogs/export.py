@@ -65,11 +65,8 @@ def _destination(session: ChatSession, target: str) -> Path:
 def _write(session: ChatSession, path: Path) -> None:
     store = open_store(session.launch.database, read_only=True)
     try:
-        text = export_document(store, session.id, format=_format(path), view="user")
+        format_ = _FORMATS[path.suffix.lower()] if path.suffix else "markdown"
+        text = export_document(store, session.id, format=format_, view="user")
     finally:
         store.close()
     write_atomic(path, text)
-
-
-def _format(path: Path) -> Format:
-    return _FORMATS[path.suffix.lower()] if path.suffix else "markdown"

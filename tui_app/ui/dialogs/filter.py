@@ -1,8 +1,8 @@
 """A dialog with a search box over a list: typing narrows the list, the arrow keys mark a row."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,26 +20,36 @@ from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.text import clean, one_line
 
+Row = TypeVar("Row")
 Result = TypeVar("Result")
+_FRAME = 8
+"""Cells beside the rows."""
 CLEARS = Hint("esc", "clear filter", 0, "screen.back")
 """What esc does while a list is narrowed."""
 
 
-class FilterDialog(Dialog[Result]):
-    """The search box keeps the focus; subclasses fill the list and say what a row means."""
+class FilterDialog(Dialog[Result], Generic[Row, Result]):
+    """The search box keeps the focus; subclasses say how a row looks, and what it means."""
 
     BINDINGS = place_bindings("filter")
     NAME: ClassVar[str]
     """Beginning of the ids of its parts."""
     PLACEHOLDER: ClassVar[str]
     CLASSES_OF_BOX: ClassVar[str] = "dialog"
+    LEAST: ClassVar[int] = 20
+    """Cells of a row, however narrow the terminal is."""
     NARROWS: ClassVar[bool] = True
     """Whether what is written only hides rows, which esc shows again before it closes the list."""
 
     written: str = ""
     """What stands in the search box; a list that comes up once more begins with it."""
+    shown: Sequence[Row] = ()
+    """The rows that the filter leaves."""
     _listed = False
     """Whether the list has been filled, so that its rows can be counted."""
+    _rows: Sequence[Row] = ()
+    _texts: Sequence[str] = ()
+    """In what words are looked for, row by row."""
 
     @property
     @abstractmethod
@@ -49,12 +59,12 @@ class FilterDialog(Dialog[Result]):
     @property
     def total(self) -> int:
         """Rows there are without a filter."""
-        return 0
+        return len(self._rows)
 
     @property
     def found(self) -> int:
         """Rows that the filter leaves."""
-        return self.options.option_count
+        return len(self.shown)
 
     @property
     def how_many(self) -> str:
@@ -72,17 +82,58 @@ class FilterDialog(Dialog[Result]):
         """What a title without a number says of a filter: `` · 3 of 41``; empty while there is none."""
         return f" · {self.how_many}" if self._narrows else ""
 
-    @abstractmethod
-    def fill(self, wanted: str) -> None:
-        """List what fits the search text and mark a row."""
+    @property
+    def marked(self) -> Row | None:
+        """The marked row."""
+        at = self.options.highlighted
+        return self.shown[at] if at is not None and at < len(self.shown) else None
 
     @abstractmethod
-    def use(self, index: int) -> None:
+    def text_of(self, row: Row) -> str:
+        """In what the words that are typed are looked for."""
+
+    @abstractmethod
+    def line(self, row: Row, width: int) -> Content:
+        """How a row looks."""
+
+    @property
+    @abstractmethod
+    def nothing(self) -> str:
+        """What is said where no row is left."""
+
+    @abstractmethod
+    def use(self, row: Row) -> None:
         """Dismiss with a row, or say why not."""
 
     @abstractmethod
-    def explain(self, index: int) -> None:
+    def explain(self, row: Row) -> None:
         """Describe the marked row in the note below the list."""
+
+    def first(self) -> int:
+        """The place of the row to mark once the list is filled."""
+        return 0
+
+    def offer(self, rows: Iterable[Row]) -> None:
+        """Take the rows there are; what is typed narrows them."""
+        self._rows = tuple(rows)
+        self._texts = [self.text_of(row).lower() for row in self._rows]
+
+    def fill(self, wanted: str) -> None:
+        """List the rows that hold all of the words."""
+        words = wanted.lower().split()
+        rows = zip(self._rows, self._texts, strict=True)
+        self.list_rows([row for row, text in rows if all(word in text for word in words)])
+
+    def list_rows(self, rows: Sequence[Row]) -> None:
+        """Show rows and mark one, or say that there is none."""
+        self.shown = rows
+        self.options.clear_options()
+        width = max(self.LEAST, self.size.width - _FRAME)
+        self.options.add_options([Option(self.line(row, width)) for row in rows])
+        if rows:
+            self.options.highlighted = self.first()
+        else:
+            self.note(self.nothing)
 
     def compose(self) -> ComposeResult:
         """Title, search box, list, the marked row in words, keys."""
@@ -159,21 +210,21 @@ class FilterDialog(Dialog[Result]):
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
         event.stop()
-        if self.options.highlighted is not None:
-            self.use(self.options.highlighted)
+        if (row := self.marked) is not None:
+            self.use(row)
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option_index < self.options.option_count:
-            self.use(event.option_index)
+        if event.option_index < len(self.shown):
+            self.use(self.shown[event.option_index])
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
         event.stop()
         # The list may have been narrowed since the row was marked: only what is marked now counts.
         if event.option_index == self.options.highlighted:
-            self.explain(event.option_index)
+            self.explain(self.shown[event.option_index])
 
     def ask(self, question: ConfirmDialog, do: Callable[[], object]) -> None:
         """Do something if a person says yes; what is written into the question is a part of the search.
@@ -204,7 +255,7 @@ class FilterDialog(Dialog[Result]):
 # One of a few words; for themes each is shown on the whole screen while it is marked.
 
 
-class ChoiceDialog(FilterDialog[str]):
+class ChoiceDialog(FilterDialog[str, str]):
     """Dismisses with a word, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
@@ -225,41 +276,39 @@ class ChoiceDialog(FilterDialog[str]):
             current: The one in force; it is marked at first.
         """
         super().__init__()
-        self._title, self._words, self._current = title, tuple(words), current
-        self._shown: list[str] = []
+        self._title, self._current = title, current
+        self.offer(words)
 
     @property
     def title_text(self) -> str:
         """First row of the dialog."""
         return f"{one_line(self._title, 80)}{self.narrowed}"
 
+    def text_of(self, row: str) -> str:
+        """The word."""
+        return row
+
+    def line(self, row: str, width: int) -> Content:
+        """The word, and whether it is in force."""
+        current = " current" if row == self._current else ""
+        return Content.assemble(one_line(row, 40), (current, "$text-muted"))
+
+    def first(self) -> int:
+        """The word in force."""
+        return self.shown.index(self._current) if self._current in self.shown else 0
+
     @property
-    def total(self) -> int:
-        """All words."""
-        return len(self._words)
+    def nothing(self) -> str:
+        """That no word fits."""
+        return "Nothing is called that."
 
-    def fill(self, wanted: str) -> None:
-        """List the words with these in them."""
-        parts = wanted.lower().split()
-        self._shown = [word for word in self._words if all(part in word.lower() for part in parts)]
-        self.options.clear_options()
-        self.options.add_options([Option(self._line(word)) for word in self._shown])
-        if self._shown:
-            self.options.highlighted = self._shown.index(self._current) if self._current in self._shown else 0
-        else:
-            self.note("Nothing is called that.")
-
-    def _line(self, word: str) -> Content:
-        current = " current" if word == self._current else ""
-        return Content.assemble(one_line(word, 40), (current, "$text-muted"))
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: str) -> None:
         """Nothing more is known of a word."""
         self.note("")
 
-    def use(self, index: int) -> None:
+    def use(self, row: str) -> None:
         """Dismiss with the word."""
-        self.dismiss(self._shown[index])
+        self.dismiss(row)
 
 
 class ThemePicker(ChoiceDialog):
@@ -277,18 +326,18 @@ class ThemePicker(ChoiceDialog):
         self._painted = painted
         self._decided = False
 
-    def explain(self, index: int) -> None:
+    def explain(self, row: str) -> None:
         """Paint in the theme, and say how well it can be read."""
         # The message that a row is marked may come after the decision.
         if not self._decided:
-            self.app.theme = self._shown[index]
+            self.app.theme = row
             self.note(theme_note(self.app.current_theme))
 
-    def use(self, index: int) -> None:
+    def use(self, row: str) -> None:
         """Keep the theme."""
         self._decided = True
-        self.app.theme = self._shown[index]
-        super().use(index)
+        self.app.theme = row
+        super().use(row)
 
     def action_close(self) -> None:
         """Bring the theme from before back."""

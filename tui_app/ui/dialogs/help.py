@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import PLACES, KeyBinding, in_force, key_labels, keys_of, place_bindings, place_hints
@@ -53,7 +52,7 @@ def help_line(row: HelpRow, width: int) -> Content:
     )
 
 
-class HelpScreen(FilterDialog[SlashCommand]):
+class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
     """Dismisses with the command to run, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/help.tcss"]
@@ -66,39 +65,38 @@ class HelpScreen(FilterDialog[SlashCommand]):
     def __init__(self, rows: Sequence[HelpRow]) -> None:
         """List keys and commands in the order given."""
         super().__init__()
-        self._rows = tuple(rows)
-        self._shown: list[HelpRow] = []
+        self.offer(rows)
 
     @property
     def title_text(self) -> str:
         """What this is."""
         return f"Keys and commands{self.narrowed}"
 
-    @property
-    def total(self) -> int:
-        """All keys and commands."""
-        return len(self._rows)
-
     def fill(self, wanted: str) -> None:
-        """List what has these words in key, name, purpose or place; the sign that opened help closes it."""
+        """List what fits; the sign that opened help closes it."""
         # The search box takes every sign before a binding could.
         if wanted == "?":
             self.action_close()
             return
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
-        self.options.clear_options()
-        width = max(20, self.size.width - 8)
-        self.options.add_options([Option(help_line(row, width)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-        else:
-            self.note("No key or command has that in its name or purpose.")
+        super().fill(wanted)
+        if not self.shown:
             self.key_row.hints = self.HINTS[1:]
 
-    def explain(self, index: int) -> None:
+    def text_of(self, row: HelpRow) -> str:
+        """Key or name, purpose, place."""
+        return f"{row.label} {row.text} {row.more} {row.where} {row.id}"
+
+    def line(self, row: HelpRow, width: int) -> Content:
+        """See :func:`help_line`."""
+        return help_line(row, width)
+
+    @property
+    def nothing(self) -> str:
+        """That nothing fits."""
+        return "No key or command has that in its name or purpose."
+
+    def explain(self, row: HelpRow) -> None:
         """One sentence more, and whether the key can be changed."""
-        row = self._shown[index]
         if row.command is not None:
             how = "enter runs it."
         elif row.is_typed:
@@ -108,14 +106,10 @@ class HelpScreen(FilterDialog[SlashCommand]):
         self.note(f"{row.more} {how}")
         self.key_row.hints = self.HINTS if row.command is not None else self.HINTS[1:]
 
-    def use(self, index: int) -> None:
+    def use(self, row: HelpRow) -> None:
         """Run a command; a key is there to be pressed."""
-        if (command := self._shown[index].command) is not None:
-            self.dismiss(command)
-
-
-def _searched_in(row: HelpRow) -> str:
-    return f"{row.label} {row.text} {row.more} {row.where} {row.id}".lower()
+        if row.command is not None:
+            self.dismiss(row.command)
 
 
 # All there is, as rows: for the list, and for the page of the keys.

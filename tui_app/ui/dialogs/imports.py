@@ -17,7 +17,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
-from textual.widgets.option_list import Option
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.import_watch import (
@@ -82,7 +81,7 @@ def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) ->
 BY_NAME = "/import FILE takes one from anywhere."
 
 
-class ImportScreen(FilterDialog[TranscriptRow]):
+class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/importing.tcss"]
@@ -94,6 +93,7 @@ class ImportScreen(FilterDialog[TranscriptRow]):
     NAME = "import"
     PLACEHOLDER = "filter by title, program, folder or file"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 40
 
     def __init__(self, *, tz: tzinfo | None = None) -> None:
         """Offer nothing yet.
@@ -102,9 +102,8 @@ class ImportScreen(FilterDialog[TranscriptRow]):
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._rows: tuple[TranscriptRow, ...] | None = None
-        self._shown: list[TranscriptRow] = []
-        self._wanted = ""
+        self._looks = True
+        """Whether the search for them goes on."""
         self._tz = tz
         self._failed = ""
 
@@ -115,53 +114,43 @@ class ImportScreen(FilterDialog[TranscriptRow]):
 
     def show(self, rows: Sequence[TranscriptRow]) -> None:
         """List what was found, newest first."""
-        self._rows = tuple(rows)
+        self._looks = False
+        self.offer(rows)
         if self.is_mounted:
-            self.narrow(self._wanted)
+            self.narrow(self.written)
 
     def fail(self, why: str) -> None:
         """Say that there is no list."""
         self._failed = why
         self.show(())
 
+    def text_of(self, row: TranscriptRow) -> str:
+        """Title, program, folder and file."""
+        return f"{row.title} {row.program} {row.cwd} {row.path}"
+
+    def line(self, row: TranscriptRow, width: int) -> Content:
+        """See :func:`transcript_line`."""
+        return transcript_line(row, width, self._tz)
+
     @property
-    def total(self) -> int:
-        """All transcripts that were found."""
-        return len(self._rows or ())
+    def nothing(self) -> str:
+        """That none is found, so far or at all."""
+        if self._looks:
+            return "Looking for transcripts…"
+        if self.total:
+            return "No transcript has that in its title, program, folder or name."
+        return self._failed or f"No transcripts of other programs were found. {BY_NAME}"
 
-    def fill(self, wanted: str) -> None:
-        """List the transcripts with these words in title, program, folder or file."""
-        self._wanted = wanted
-        words = wanted.lower().split()
-        rows = self._rows or ()
-        self._shown = [row for row in rows if all(word in _searched_in(row) for word in words)]
-        self.options.clear_options()
-        width = max(40, self.size.width - 8)
-        self.options.add_options([Option(transcript_line(row, width, self._tz)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-        elif self._rows is None:
-            self.note("Looking for transcripts…")
-        elif self._rows:
-            self.note("No transcript has that in its title, program, folder or name.")
-        else:
-            self.note(self._failed or f"No transcripts of other programs were found. {BY_NAME}")
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: TranscriptRow) -> None:
         """Where a transcript lies, and what enter does with one that was imported before."""
-        row = self._shown[index]
         again = ""
         if row.session:
             again = " · enter imports it anew" if row.changed else f" · enter opens session {row.session}"
         self.note(f"{one_line(row.path, 160)}{again}")
 
-    def use(self, index: int) -> None:
+    def use(self, row: TranscriptRow) -> None:
         """Dismiss with the transcript."""
-        self.dismiss(self._shown[index])
-
-
-def _searched_in(row: TranscriptRow) -> str:
-    return f"{row.title} {row.program} {row.cwd} {row.path}".lower()
+        self.dismiss(row)
 
 
 # An import while it runs: how far it is, and Esc to stop it.
@@ -234,17 +223,13 @@ async def import_transcript(app: App[Any], session: ChatSession, argument: str) 
         Id of the session to open; empty when there is none.
     """
     if argument:
-        return await _import(app, session, _named(session.launch, argument))
+        return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
     row = await _choose(app, session.launch)
     if row is None:
         return ""
     if row.session and not row.changed:
         return row.session
     return await _import(app, session, Path(row.path))
-
-
-def _named(launch: Launch, argument: str) -> Path:
-    return launch.cwd / from_home(argument.strip("\"'"))
 
 
 async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:

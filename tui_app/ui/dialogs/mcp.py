@@ -9,7 +9,6 @@ from textual import work
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
-from textual.widgets.option_list import Option
 
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview
@@ -83,7 +82,7 @@ def mcp_note(row: McpRow) -> str:
     return "\n".join(lines)
 
 
-class McpScreen(FilterDialog[None]):
+class McpScreen(FilterDialog[McpRow, None]):
     """Follows the servers while it is open; starts one again when asked."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/mcp.tcss"]
@@ -92,6 +91,7 @@ class McpScreen(FilterDialog[None]):
     NAME = "mcp"
     PLACEHOLDER = "filter by server, tool or purpose"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 40
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class McpScreen(FilterDialog[None]):
         """
         super().__init__()
         self._servers, self._read, self._reload = tuple(servers), read, reload
-        self._shown: list[McpRow] = []
         self._marked = ("", "")
+        self.offer(rows_of(servers))
 
     @property
     def title_text(self) -> str:
@@ -131,54 +131,52 @@ class McpScreen(FilterDialog[None]):
         servers = tuple(await self._read())
         if servers != self._servers:
             self._servers = servers
+            self.offer(rows_of(servers))
             self.narrow(self.query_one(Input).value)
 
+    def list_rows(self, rows: Sequence[McpRow]) -> None:
+        """Show rows; the marked one may have other words by now."""
+        super().list_rows(rows)
+        if (row := self.marked) is not None:
+            self.explain(row)
+
+    def text_of(self, row: McpRow) -> str:
+        """Server, tool and purpose."""
+        tool, server = row.tool, row.server
+        about = f"{tool.name} {tool.description}" if tool is not None else f"{server.where} {server.words}"
+        return f"{server.name} {about}"
+
+    def line(self, row: McpRow, width: int) -> Content:
+        """See :func:`mcp_line`."""
+        return mcp_line(row, width)
+
+    def first(self) -> int:
+        """The row that was marked."""
+        keys = [row.key for row in self.shown]
+        return keys.index(self._marked) if self._marked in keys else 0
+
     @property
-    def total(self) -> int:
-        """Servers and their tools."""
-        return len(rows_of(self._servers))
+    def nothing(self) -> str:
+        """That there is none, or none that fits."""
+        return "No server or tool has that." if self._servers else NONE
 
-    def fill(self, wanted: str) -> None:
-        """List servers and tools with these words."""
-        words = wanted.lower().split()
-        marked = self._marked
-        self._shown = [row for row in rows_of(self._servers) if all(word in _searched(row) for word in words)]
-        self.options.clear_options()
-        width = max(40, self.size.width - 8)
-        self.options.add_options([Option(mcp_line(row, width)) for row in self._shown])
-        if self._shown:
-            keys = [row.key for row in self._shown]
-            at = keys.index(marked) if marked in keys else 0
-            self.options.highlighted = at
-            self.explain(at)
-        else:
-            self.note("No server or tool has that." if self._servers else NONE)
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: McpRow) -> None:
         """The marked server or tool in words."""
-        self._marked = self._shown[index].key
-        self.note(mcp_note(self._shown[index]))
+        self._marked = row.key
+        self.note(mcp_note(row))
 
-    def use(self, index: int) -> None:
+    def use(self, row: McpRow) -> None:
         """There is nothing to choose: what the row says stands below already."""
-        self.explain(index)
+        self.explain(row)
 
     @work(group="reload", exit_on_error=False)
     async def action_reload(self) -> None:
         """Start the marked server again."""
-        if self._shown and self.options.highlighted is not None:
-            name = self._shown[self.options.highlighted].server.name
+        if (row := self.marked) is not None:
+            name = row.server.name
             self.note(f"Starting {name} again.")
             await self._reload(name)
             await self._look()
-
-
-def _searched(row: McpRow) -> str:
-    tool = row.tool
-    about = (
-        f"{tool.name} {tool.description}" if tool is not None else f"{row.server.where} {row.server.words}"
-    )
-    return f"{row.server.name} {about}".lower()
 
 
 # What a session has beside its own tools: its servers, and what ``/status`` says of all.
@@ -205,7 +203,16 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     elif not words:
         await _show_servers(app, session)
     elif words[0].lower() == "reload" and len(words) < 3:
-        await _reload_named(session, words[1:])
+        names = words[1:]
+        defined = session.launch.settings.mcp
+        if unknown := next((name for name in names if name not in defined), ""):
+            there = ", ".join(defined) or "none"
+            session.say(f"No MCP server is called {one_line(unknown, 40)}. There are: {there}.")
+        elif not defined:
+            session.say("No MCP server is set.")
+        else:
+            session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows how they do.")
+            await _reload(session, names)
     else:
         session.say(USAGE)
 
@@ -221,18 +228,6 @@ async def _show_servers(app: "Host", session: ChatSession) -> None:
         await _reload(session, [name])
 
     await app.push_screen_wait(McpScreen(await read(), read, reload))
-
-
-async def _reload_named(session: ChatSession, names: list[str]) -> None:
-    defined = session.launch.settings.mcp
-    if unknown := next((name for name in names if name not in defined), ""):
-        there = ", ".join(defined) or "none"
-        session.say(f"No MCP server is called {one_line(unknown, 40)}. There are: {there}.")
-    elif not defined:
-        session.say("No MCP server is set.")
-    else:
-        session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows how they do.")
-        await _reload(session, names)
 
 
 async def _reload(session: ChatSession, names: list[str]) -> None:

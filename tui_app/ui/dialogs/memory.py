@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets.option_list import Option
 
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
@@ -35,7 +34,6 @@ _KIND_CELLS = 10
 _DATE_CELLS = 12
 _SOURCE_CELLS = 16
 _ROOMY = 100
-_BORDERS = 8
 EMPTY = "Nothing is remembered here yet. f6 adds something; Plimsoll reads each session once it is over."
 OFF = "Memory is switched off: nothing is remembered by itself, and no session is given this board."
 
@@ -68,7 +66,7 @@ def _source(entry: Entry) -> str:
     return f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
 
 
-class MemoryScreen(FilterDialog[MemoryChoice]):
+class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
     """Dismisses with a choice, or ``None``. Forgetting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/memory.tcss"]
@@ -77,6 +75,7 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
     NAME = "memory"
     PLACEHOLDER = "filter by words, kind or session"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 40
 
     def __init__(
         self,
@@ -99,38 +98,38 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._entries, self._whose, self._tz = tuple(entries), whose, tz
+        self._whose, self._tz = whose, tz
         self._told, self._marked, self._off = told, marked, off
-        self._shown: list[Entry] = []
+        self.offer(entries)
 
     @property
     def title_text(self) -> str:
         """Says whose board it is."""
-        unit = "entry" if len(self._entries) == 1 else "entries"
+        unit = "entry" if self.total == 1 else "entries"
         return f"Memory · {one_line(self._whose, 60)} · {self.how_many} {unit}"
 
+    def text_of(self, row: Entry) -> str:
+        """Text, kind and source."""
+        return f"{row.text} {row.kind} {row.source} {row.branch} {row.made_by}"
+
+    def line(self, row: Entry, width: int) -> Content:
+        """See :func:`entry_line`."""
+        return entry_line(row, width, self._tz)
+
+    def first(self) -> int:
+        """The entry that was marked."""
+        numbers = [entry.id for entry in self.shown]
+        return numbers.index(self._marked) if self._marked in numbers else 0
+
     @property
-    def total(self) -> int:
-        """All entries."""
-        return len(self._entries)
+    def nothing(self) -> str:
+        """That there is none, or none that fits, and what came of the last change."""
+        empty = "No entry has that." if self.total else OFF if self._off else EMPTY
+        return "\n".join(filter(None, (empty, self._told)))
 
-    def fill(self, wanted: str) -> None:
-        """List the entries with these words in text, kind or source."""
-        words = wanted.lower().split()
-        self._shown = [entry for entry in self._entries if all(word in _searched_in(entry) for word in words)]
-        self.options.clear_options()
-        width = max(40, self.size.width - _BORDERS)
-        self.options.add_options([Option(entry_line(entry, width, self._tz)) for entry in self._shown])
-        if self._shown:
-            numbers = [entry.id for entry in self._shown]
-            self.options.highlighted = numbers.index(self._marked) if self._marked in numbers else 0
-            return
-        empty = "No entry has that." if self._entries else OFF if self._off else EMPTY
-        self.note("\n".join(filter(None, (empty, self._told))))
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: Entry) -> None:
         """The marked entry in full: text, who made it and when, which branches it holds for, its source."""
-        entry = self._shown[index]
+        entry = row
         self._marked = entry.id
         when = datetime.fromtimestamp(entry.time, self._tz).strftime("%Y-%m-%d %H:%M")
         where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
@@ -140,17 +139,16 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
         lines = [one_line(entry.text, 480), f"entry {entry.id} · {where} · by {by}, {when}{source}", told]
         self.note("\n".join(filter(None, lines)))
 
-    def use(self, index: int) -> None:
+    def use(self, row: Entry) -> None:
         """Dismiss with the entry whose source is wanted; an entry without one says so."""
-        entry = self._shown[index]
-        if entry.session:
-            self.dismiss(MemoryChoice("source", entry))
+        if row.session:
+            self.dismiss(MemoryChoice("source", row))
         else:
             self.note("You wrote this entry outside of any session: there is no message to show.")
 
     def action_edit(self) -> None:
         """Dismiss with the entry to word anew."""
-        if (entry := self._at) is not None:
+        if (entry := self.marked) is not None:
             self.dismiss(MemoryChoice("edit", entry))
 
     def action_add(self) -> None:
@@ -159,22 +157,12 @@ class MemoryScreen(FilterDialog[MemoryChoice]):
 
     def action_forget(self) -> None:
         """Ask, then dismiss with the entry to forget."""
-        if (entry := self._at) is None:
+        if (entry := self.marked) is None:
             return
         said = one_line(entry.text, 120)
         question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
         asked = ConfirmDialog(question, verb="Forget", keep="Keep")
         self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
-
-    @property
-    def _at(self) -> Entry | None:
-        """The marked entry."""
-        at = self.options.highlighted
-        return self._shown[at] if at is not None and at < len(self._shown) else None
-
-
-def _searched_in(entry: Entry) -> str:
-    return f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}".lower()
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.

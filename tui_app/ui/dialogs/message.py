@@ -289,11 +289,7 @@ def _title(entry: Entry) -> str:
 def _plain(entry: Entry, body: Body) -> str:
     if entry.kind == "assistant":
         return without_markup(plain_text(body.text))
-    return _said(entry, body)
-
-
-def _said(entry: Entry, body: Body) -> str:
-    """The text of an entry as it is shown when it is open."""
+    # As it is shown when it is open.
     if entry.kind in ("user", "assistant"):
         return plain_text(body.text).strip("\n")
     title = _title(entry)

@@ -108,7 +108,7 @@ def model_line(
     return text if row.available else text.stylize("$text-muted")
 
 
-class ModelPicker(FilterDialog[str]):
+class ModelPicker(FilterDialog[ModelRow | str, str]):
     """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/model_picker.tcss"]
@@ -129,10 +129,10 @@ class ModelPicker(FilterDialog[str]):
             asked: Whether servers were asked to the end; else their models are missing.
         """
         super().__init__()
-        self._choices = sorted(choices, key=lambda row: not row.available)
+        able_first = sorted(choices, key=lambda row: not row.available)
+        self.offer(able_first)
         self._tokens = conversation_tokens
         self._asked = asked
-        self._shown: list[ModelRow | str] = []
 
     @property
     def title_text(self) -> str:
@@ -141,52 +141,51 @@ class ModelPicker(FilterDialog[str]):
         return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
 
     @property
-    def total(self) -> int:
-        """All models that are offered."""
-        return len(self._choices)
-
-    @property
     def found(self) -> int:
         """Models that the filter leaves, without a name that is not in the list."""
-        return sum(isinstance(row, ModelRow) for row in self._shown)
+        return sum(isinstance(row, ModelRow) for row in self.shown)
 
-    def fill(self, wanted: str) -> None:
-        """List the models with these words in their names; a full name that is not listed is offered."""
-        words = wanted.lower().split()
-        name = wanted.strip()
-        self._shown = [row for row in self._choices if all(word in row.name.lower() for word in words)]
-        if _is_full_name(name) and all(row.name != name for row in self._choices):
-            self._shown.append(name)
-        width = min(48, max(24, self.size.width // 2 - 10))
-        self.options.clear_options()
-        self.options.add_options([Option(self._line(row, width)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = self._first(name)
-        else:
-            self.note("No model has that in its name. Type provider:model to use one that is not listed.")
+    def list_rows(self, rows: Sequence[ModelRow | str]) -> None:
+        """List models; a full name that is not among them is offered as well."""
+        name = self.written.strip()
+        provider, _, model = name.partition(":")
+        is_full = bool(provider and model) and not any(character.isspace() for character in name)
+        if is_full and all(self.text_of(row) != name for row in self._rows):
+            rows = [*rows, name]
+        super().list_rows(rows)
 
-    def _first(self, name: str) -> int:
-        """The row to mark: the exact name, else the present model, else the first."""
-        names = [row if isinstance(row, str) else row.name for row in self._shown]
-        if name in names:
-            return names.index(name) if isinstance(self._shown[names.index(name)], ModelRow) else 0
-        current = (at for at, row in enumerate(self._shown) if isinstance(row, ModelRow) and row.current)
-        return next(current, 0)
+    def text_of(self, row: ModelRow | str) -> str:
+        """The name."""
+        return row if isinstance(row, str) else row.name
 
-    def _line(self, row: ModelRow | str, width: int) -> Content:
+    def line(self, row: ModelRow | str, width: int) -> Content:
+        """A model, or the name of one that is not listed."""
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
-        wide = self.size.width >= _WITH_RATES
-        return model_line(row, self._tokens, width, with_state=not self._is_narrow, with_rates=wide)
+        cells, wide = min(48, max(24, self.size.width // 2 - 10)), self.size.width >= _WITH_RATES
+        return model_line(row, self._tokens, cells, with_state=not self._is_narrow, with_rates=wide)
+
+    def first(self) -> int:
+        """The exact name, else the present model, else the first."""
+        name = self.written.strip()
+        models = [(at, row) for at, row in enumerate(self.shown) if isinstance(row, ModelRow)]
+        exact = next((at for at, row in models if row.name == name), None)
+        if exact is not None or name in self.shown:
+            return exact or 0
+        return next((at for at, row in models if row.current), 0)
+
+    @property
+    def nothing(self) -> str:
+        """That none fits, and what to do."""
+        return "No model has that in its name. Type provider:model to use one that is not listed."
 
     @property
     def _is_narrow(self) -> bool:
         """Whether the state of a model has no room in its row: the note below the list says it then."""
         return self.size.width < 60
 
-    def explain(self, index: int) -> None:
+    def explain(self, row: ModelRow | str) -> None:
         """Window, its source and the price of a model."""
-        row = self._shown[index]
         if isinstance(row, str):
             self.note("Its window is asked for when it is used.")
             return
@@ -201,9 +200,8 @@ class ModelPicker(FilterDialog[str]):
             parts = [row.why_not, window if row.window else "", price if row.price else ""]
         self.note(" · ".join(one_line(part, 160) for part in parts if part))
 
-    def use(self, index: int) -> None:
+    def use(self, row: ModelRow | str) -> None:
         """Dismiss with a model that can answer; say what is missing for one that cannot."""
-        row = self._shown[index]
         if isinstance(row, str):
             self.dismiss(row)
         elif row.available or row.needs_key:
@@ -211,11 +209,6 @@ class ModelPicker(FilterDialog[str]):
         else:
             why = one_line(row.why_not, 160) or "not available"
             self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
-
-
-def _is_full_name(text: str) -> bool:
-    provider, _, model = text.partition(":")
-    return bool(provider and model) and not any(character.isspace() for character in text)
 
 
 # The conversation does not fit the model it is to go to: three ways, with their numbers.
@@ -598,7 +591,7 @@ async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: 
     """Ask the provider, where it can be asked for nothing, whether it takes a key.
 
     Raises:
-        LookupCancelled: if the person gave up waiting.
+        LookupCancelled: if the user gave up waiting.
     """
     endpoints = session.launch.settings.endpoints
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import Pin
 from tui_app.references import log_number
@@ -45,7 +44,7 @@ class PinChoice:
     unpin: bool = False
 
 
-class PinsScreen(FilterDialog[PinChoice]):
+class PinsScreen(FilterDialog[PinRow, PinChoice]):
     """Dismisses with what is to be done with one message, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/pins.tcss"]
@@ -58,8 +57,7 @@ class PinsScreen(FilterDialog[PinChoice]):
     def __init__(self, rows: Sequence[PinRow]) -> None:
         """Offer pinned messages, in the order they were said."""
         super().__init__()
-        self._rows = tuple(rows)
-        self._shown: list[PinRow] = []
+        self.offer(rows)
 
     @property
     def title_text(self) -> str:
@@ -67,40 +65,34 @@ class PinsScreen(FilterDialog[PinChoice]):
         total = sum(row.tokens for row in self._rows)
         return f"Pinned · {self.how_many} · {tokens(total)} tokens of the next request"
 
+    def text_of(self, row: PinRow) -> str:
+        """The first line."""
+        return row.title
+
+    def line(self, row: PinRow, width: int) -> Content:
+        """See :func:`pin_line`."""
+        return pin_line(row, max(12, width - _FIGURES_CELLS))
+
     @property
-    def total(self) -> int:
-        """All pinned messages."""
-        return len(self._rows)
+    def nothing(self) -> str:
+        """That none fits."""
+        return "No pinned message has these words in its first line."
 
-    def fill(self, wanted: str) -> None:
-        """List the messages that hold all of the words in their first line."""
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in row.title.lower() for word in words)]
-        self.options.clear_options()
-        room = max(12, self.size.width - 8 - _FIGURES_CELLS)
-        self.options.add_options([Option(pin_line(row, room)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-        else:
-            self.note("No pinned message has these words in its first line.")
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: PinRow) -> None:
         """Whether it is sent."""
-        row = self._shown[index]
         sent = "It stays word for word: no compaction takes it, no stage rewrites it."
         self.note(
             sent if row.in_view else "The next request does not hold it: it was left before it was pinned."
         )
 
-    def use(self, index: int) -> None:
+    def use(self, row: PinRow) -> None:
         """Dismiss with the message to show."""
-        self.dismiss(PinChoice(self._shown[index].seq))
+        self.dismiss(PinChoice(row.seq))
 
     def action_unpin(self) -> None:
         """Dismiss with the message to unpin."""
-        index = self.options.highlighted
-        if index is not None:
-            self.dismiss(PinChoice(self._shown[index].seq, unpin=True))
+        if (row := self.marked) is not None:
+            self.dismiss(PinChoice(row.seq, unpin=True))
 
 
 def pin_line(row: PinRow, room: int) -> Content:

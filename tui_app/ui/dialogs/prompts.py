@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets.option_list import Option
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
@@ -33,7 +32,7 @@ def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Con
     return Content.assemble((f"{when:<{_TIME_CELLS}}", "$text-muted"), text)
 
 
-class PromptsScreen(FilterDialog[PastPrompt]):
+class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
     """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
@@ -42,6 +41,7 @@ class PromptsScreen(FilterDialog[PastPrompt]):
     NAME = "prompts"
     PLACEHOLDER = "search what you have said in this folder"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 40
 
     def __init__(self, prompts: Sequence[PastPrompt], *, tz: tzinfo | None = None) -> None:
         """Offer prompts.
@@ -51,43 +51,37 @@ class PromptsScreen(FilterDialog[PastPrompt]):
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._prompts = [(prompt, prompt.text.lower()) for prompt in prompts]
-        self._shown: list[PastPrompt] = []
         self._tz = tz
+        self.offer(prompts)
 
     @property
     def title_text(self) -> str:
         """Says how many there are."""
         return f"Earlier prompts · {self.how_many}"
 
+    def text_of(self, row: PastPrompt) -> str:
+        """All of it."""
+        return row.text
+
+    def line(self, row: PastPrompt, width: int) -> Content:
+        """See :func:`prompt_line`."""
+        return prompt_line(row, width, self._tz)
+
     @property
-    def total(self) -> int:
-        """All earlier prompts."""
-        return len(self._prompts)
+    def nothing(self) -> str:
+        """That there is none, or none that fits."""
+        return "No prompt holds all of that." if self.total else "Nothing was said in this folder yet."
 
-    def fill(self, wanted: str) -> None:
-        """List the prompts that hold all of the words."""
-        words = wanted.lower().split()
-        self._shown = [prompt for prompt, text in self._prompts if all(word in text for word in words)]
-        self.options.clear_options()
-        width = max(40, self.size.width - 8)
-        self.options.add_options([Option(prompt_line(prompt, width, self._tz)) for prompt in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-            return
-        empty = "Nothing was said in this folder yet."
-        self.note("No prompt holds all of that." if self._prompts else empty)
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: PastPrompt) -> None:
         """How long a prompt is."""
-        text = self._shown[index].text
+        text = row.text
         more = "more than " if len(text) >= SEARCHED_CHARS else ""
         lines = count_lines(text)
         self.note(f"{more}{count(len(text), 'character')}, {count(lines, 'line')}")
 
-    def use(self, index: int) -> None:
+    def use(self, row: PastPrompt) -> None:
         """Dismiss with a prompt."""
-        self.dismiss(self._shown[index])
+        self.dismiss(row)
 
 
 # Writing an earlier prompt again.

@@ -38,13 +38,14 @@ if TYPE_CHECKING:
 _TITLE_CELLS = 400
 
 
-class PromptPicker(FilterDialog[int]):
+class PromptPicker(FilterDialog[RewindPoint, int]):
     """Dismisses with the log number of a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
     NAME = "rewind"
     PLACEHOLDER = "filter by words of the prompt"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 30
 
     def __init__(
         self,
@@ -67,8 +68,7 @@ class PromptPicker(FilterDialog[int]):
             tz: Time zone of the clock; ``None`` for that of the machine.
         """
         super().__init__()
-        self._points = tuple(points)
-        self._shown: list[RewindPoint] = []
+        self.offer(points)
         self._title, self._verb, self._explained = title, verb, explained
         self._unit, self._tz = unit, tz
 
@@ -85,32 +85,26 @@ class PromptPicker(FilterDialog[int]):
             Hint("esc", "close", 0, "screen.close"),
         )
 
+    def text_of(self, row: RewindPoint) -> str:
+        """The first line."""
+        return row.title
+
+    def line(self, row: RewindPoint, width: int) -> Content:
+        """See :func:`prompt_line`."""
+        return prompt_line(row, width, self._tz, self._unit)
+
     @property
-    def total(self) -> int:
-        """All prompts."""
-        return len(self._points)
+    def nothing(self) -> str:
+        """That none fits."""
+        return "No prompt has these words in its first line."
 
-    def fill(self, wanted: str) -> None:
-        """List the prompts that hold these words in their first line."""
-        words = wanted.lower().split()
-        self._shown = [point for point in self._points if all(word in point.title.lower() for word in words)]
-        self.options.clear_options()
-        width = max(30, self.size.width - 8)
-        self.options.add_options(
-            [Option(prompt_line(point, width, self._tz, self._unit)) for point in self._shown]
-        )
-        if self._shown:
-            self.options.highlighted = 0
-        else:
-            self.note("No prompt has these words in its first line.")
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: RewindPoint) -> None:
         """What would come of choosing a prompt."""
-        self.note(self._explained(self._shown[index]))
+        self.note(self._explained(row))
 
-    def use(self, index: int) -> None:
+    def use(self, row: RewindPoint) -> None:
         """Dismiss with the prompt."""
-        self.dismiss(self._shown[index].seq)
+        self.dismiss(row.seq)
 
 
 def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None, unit: str = "msg") -> Content:

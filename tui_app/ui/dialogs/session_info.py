@@ -12,7 +12,6 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
-from textual.widgets.option_list import Option
 
 from tui_app.events import CheckpointCreated
 from tui_app.session.location import Server
@@ -157,7 +156,7 @@ class CheckpointRow:
     """Whether its compaction stands; one that was undone or left behind keeps its file."""
 
 
-class CheckpointsScreen(FilterDialog[str]):
+class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
     """Dismisses with the path of a checkpoint, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
@@ -178,43 +177,39 @@ class CheckpointsScreen(FilterDialog[str]):
             marked: Place of the row that is marked at first.
         """
         super().__init__()
-        self._rows = tuple(rows)
         self._marked = marked
-        self._shown: list[CheckpointRow] = []
+        self.offer(rows)
 
     @property
     def title_text(self) -> str:
         """Says how many there are."""
         return f"Checkpoints · {self.how_many}"
 
+    def text_of(self, row: CheckpointRow) -> str:
+        """The title."""
+        return row.title
+
+    def line(self, row: CheckpointRow, width: int) -> Content:
+        """Title, and whether it stands."""
+        state = "" if row.standing else "  taken back"
+        return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
+
+    def first(self) -> int:
+        """The row that was opened last."""
+        return min(self._marked, len(self.shown) - 1)
+
     @property
-    def total(self) -> int:
-        """All checkpoints."""
-        return len(self._rows)
+    def nothing(self) -> str:
+        """That no checkpoint fits."""
+        return "No checkpoint is called that."
 
-    def fill(self, wanted: str) -> None:
-        """List the checkpoints with these words in their title."""
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in row.title.lower() for word in words)]
-        self.options.clear_options()
-        self.options.add_options([Option(_line(row)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = min(self._marked, len(self._shown) - 1)
-        else:
-            self.note("No checkpoint is called that.")
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: CheckpointRow) -> None:
         """Where the file is, in the session's folder."""
-        self.note(f"checkpoints/{one_line(PurePath(self._shown[index].path).name, 200)}")
+        self.note(f"checkpoints/{one_line(PurePath(row.path).name, 200)}")
 
-    def use(self, index: int) -> None:
+    def use(self, row: CheckpointRow) -> None:
         """Dismiss with the path."""
-        self.dismiss(self._shown[index].path)
-
-
-def _line(row: CheckpointRow) -> Content:
-    state = "" if row.standing else "  taken back"
-    return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
+        self.dismiss(row.path)
 
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:

@@ -15,7 +15,6 @@ from textual.app import App
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
-from textual.widgets.option_list import Option
 from textual.worker import Worker
 
 from tui_app.session.errors import explained
@@ -87,7 +86,7 @@ def _short_line(row: SessionRow, moment: datetime, width: int) -> Content:
     )
 
 
-class SessionsScreen(FilterDialog[SessionChoice]):
+class SessionsScreen(FilterDialog[SessionRow, SessionChoice]):
     """Dismisses with a choice, or ``None``. Deleting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
@@ -96,6 +95,7 @@ class SessionsScreen(FilterDialog[SessionChoice]):
     NAME = "sessions"
     PLACEHOLDER = "filter by title, folder or model"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 30
 
     def __init__(
         self,
@@ -112,42 +112,35 @@ class SessionsScreen(FilterDialog[SessionChoice]):
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._held = held
-        self._rows = tuple(rows)
-        self._shown: list[SessionRow] = []
-        self._tz = tz
+        self._held, self._tz = held, tz
+        self.offer(rows)
 
     @property
     def title_text(self) -> str:
         """Says how many there are."""
         return f"Sessions · {self.how_many}"
 
+    def text_of(self, row: SessionRow) -> str:
+        """Title, folder, model and id."""
+        return f"{row.title} {row.cwd} {row.model} {row.id}"
+
+    def line(self, row: SessionRow, width: int) -> Content:
+        """See :func:`session_line`."""
+        return session_line(row, width, self._tz)
+
     @property
-    def total(self) -> int:
-        """All sessions."""
-        return len(self._rows)
-
-    def fill(self, wanted: str) -> None:
-        """List the sessions with these words in title, folder or model."""
-        words = wanted.lower().split()
-        self._shown = [row for row in self._rows if all(word in _searched_in(row) for word in words)]
-        self.options.clear_options()
-        width = max(30, self.size.width - 8)
-        self.options.add_options([Option(session_line(row, width, self._tz)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-            return
+    def nothing(self) -> str:
+        """That there is none, or none that fits."""
         empty = "There is no other session yet."
-        self.note("No session has that in its title, folder or model." if self._rows else empty)
+        return "No session has that in its title, folder or model." if self.total else empty
 
-    def explain(self, index: int) -> None:
+    def explain(self, row: SessionRow) -> None:
         """Id, model and folder of a session."""
-        row = self._shown[index]
         self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
-    def use(self, index: int) -> None:
+    def use(self, row: SessionRow) -> None:
         """Dismiss with the session to open."""
-        self.dismiss(SessionChoice("open", self._shown[index].id))
+        self.dismiss(SessionChoice("open", row.id))
 
     def action_search(self) -> None:
         """Dismiss with the wish to search what was said."""
@@ -155,26 +148,19 @@ class SessionsScreen(FilterDialog[SessionChoice]):
 
     def action_rename(self) -> None:
         """Dismiss with the session to name."""
-        at = self.options.highlighted
-        if at is not None and self._shown:
-            self.dismiss(SessionChoice("rename", self._shown[at].id))
+        if (row := self.marked) is not None:
+            self.dismiss(SessionChoice("rename", row.id))
 
     async def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
-        at = self.options.highlighted
-        if at is None or not self._shown:
+        if (row := self.marked) is None:
             return
-        row = self._shown[at]
         if who := await asyncio.to_thread(self._held, row.id):
             self.note(f"This session is open in {who}. Close it there first.")
             return
         title = one_line(row.title, 60) or "untitled"
         question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
         self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))
-
-
-def _searched_in(row: SessionRow) -> str:
-    return f"{row.title} {row.cwd} {row.model} {row.id}".lower()
 
 
 # Everything that was ever said, in any session: words are typed, hits appear, one is opened at its place.
@@ -241,7 +227,7 @@ def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]
     return f"{title} · stopped{f' at {done}' if done else ''}"
 
 
-class SearchScreen(FilterDialog[Found]):
+class SearchScreen(FilterDialog[Found, Found]):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
@@ -261,7 +247,9 @@ class SearchScreen(FilterDialog[Found]):
         """
         super().__init__()
         self._search = search
-        self._shown: Sequence[Found] = ()
+        self._kept: Found | None = None
+        """The hit that was chosen, while more are found."""
+        self._nothing = ""
         self._tz = tz
         self._stopping: threading.Event | None = None
         """Stops the search that is under way; None while none is."""
@@ -293,8 +281,8 @@ class SearchScreen(FilterDialog[Found]):
 
     def line_up(self) -> None:
         """Paint the hits for the present width; nothing is searched anew."""
-        if self._shown:
-            self._show(self._shown, "", same=True)
+        if self.shown:
+            self._show(self.shown, "", same=True)
 
     async def _look(self, wanted: str, stopping: threading.Event) -> None:
         slow = self.set_timer(SLOW_S, self._tell)
@@ -342,27 +330,36 @@ class SearchScreen(FilterDialog[Found]):
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
         """List hits; those of the ``same`` search keep the row that was chosen."""
-        chosen = self.options.highlighted
-        marked = self._shown[chosen] if same and chosen else None
-        self._shown = found
-        self.options.clear_options()
-        width = max(40, self.size.width - 8)
-        self.options.add_options([Option(hit_line(each, width, self._tz)) for each in found])
-        if found:
-            # A row that was chosen stays so while more is found.
-            self.options.highlighted = found.index(marked) if marked in found else 0
-        else:
-            self.note(note)
+        self._kept = self.marked if same and self.options.highlighted else None
+        self._nothing = note
+        self.list_rows(found)
 
-    def explain(self, index: int) -> None:
+    def text_of(self, row: Found) -> str:
+        """What is typed is searched for, and narrows nothing."""
+        return ""
+
+    def line(self, row: Found, width: int) -> Content:
+        """See :func:`hit_line`."""
+        return hit_line(row, width, self._tz)
+
+    def first(self) -> int:
+        """The row that was chosen."""
+        return self.shown.index(self._kept) if self._kept in self.shown else 0
+
+    @property
+    def nothing(self) -> str:
+        """Why there is no hit."""
+        return self._nothing
+
+    def explain(self, row: Found) -> None:
         """Session and number of a hit, and how many there are."""
-        found = self._shown[index]
+        found = row
         where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
-        self.note(f"{count(len(self._shown), 'hit')} · {where}")
+        self.note(f"{count(len(self.shown), 'hit')} · {where}")
 
-    def use(self, index: int) -> None:
+    def use(self, row: Found) -> None:
         """Dismiss with the hit."""
-        self.dismiss(self._shown[index])
+        self.dismiss(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the key that stops to others while there is nothing to stop."""

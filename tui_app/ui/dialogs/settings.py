@@ -9,7 +9,6 @@ from textual.app import App
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
-from textual.widgets.option_list import Option
 
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.work import ChangePolicy
@@ -66,7 +65,7 @@ def entry_note(entry: Entry) -> str:
     return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
 
 
-class SettingsScreen(FilterDialog[None]):
+class SettingsScreen(FilterDialog[Entry, None]):
     """Tells what is wanted through ``wanted``; what is shown is given to it."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
@@ -86,8 +85,7 @@ class SettingsScreen(FilterDialog[None]):
         """
         super().__init__()
         self._title, self._words = title, words
-        self._entries = tuple(entries)
-        self._shown: list[Entry] = []
+        self.offer(entries)
         self._marked = ""
         """Key of the marked setting."""
         self._said = ""
@@ -100,7 +98,8 @@ class SettingsScreen(FilterDialog[None]):
 
     def show(self, entries: Sequence[Entry], said: str) -> None:
         """Show the settings anew, the same row marked, and say what has happened."""
-        self._entries, self._said = tuple(entries), said
+        self._said = said
+        self.offer(entries)
         if self.is_attached:  # it may have been closed meanwhile
             self.narrow(self.query_one(Input).value)
 
@@ -113,49 +112,43 @@ class SettingsScreen(FilterDialog[None]):
         """Show everything, or what was asked for."""
         self.query_one(Input).value = self._words
 
+    def text_of(self, row: Entry) -> str:
+        """Name, value, source and purpose."""
+        return f"{row.key} {row.value} {row.source} {row.help}"
+
+    def line(self, row: Entry, width: int) -> Content:
+        """See :func:`entry_line`."""
+        return entry_line(row, width)
+
+    def first(self) -> int:
+        """The setting that was marked."""
+        keys = [entry.key for entry in self.shown]
+        return keys.index(self._marked) if self._marked in keys else 0
+
     @property
-    def total(self) -> int:
-        """All settings."""
-        return len(self._entries)
+    def nothing(self) -> str:
+        """That none fits."""
+        return "No setting has that in its name, value, source or purpose."
 
-    def fill(self, wanted: str) -> None:
-        """List the settings with these words in name, value, source or purpose; the marked one stays so."""
-        words = wanted.lower().split()
-        self._shown = [entry for entry in self._entries if all(word in _searched_in(entry) for word in words)]
-        self.options.clear_options()
-        width = max(20, self.size.width - 8)
-        self.options.add_options([Option(entry_line(entry, width)) for entry in self._shown])
-        if self._shown:
-            keys = [entry.key for entry in self._shown]
-            self.options.highlighted = keys.index(self._marked) if self._marked in keys else 0
-        else:
-            self.note("No setting has that in its name, value, source or purpose.")
-
-    def explain(self, index: int) -> None:
+    def explain(self, row: Entry) -> None:
         """Say all about a setting, or what has just come of a change to it."""
-        entry = self._shown[index]
-        if entry.key != self._marked:
-            self._marked, self._said = entry.key, ""
-        self.note(self._said or entry_note(entry))
+        if row.key != self._marked:
+            self._marked, self._said = row.key, ""
+        self.note(self._said or entry_note(row))
 
-    def use(self, index: int) -> None:
+    def use(self, row: Entry) -> None:
         """Ask for a setting to be changed."""
-        self._wishes.ask(Wish(self._shown[index]))
+        self._wishes.ask(Wish(row))
 
     def action_reset(self) -> None:
         """Ask for the built-in value."""
-        at = self.options.highlighted
-        if at is not None and self._shown:
-            self._wishes.ask(Wish(self._shown[at], reset=True))
+        if (row := self.marked) is not None:
+            self._wishes.ask(Wish(row, reset=True))
 
     def action_close(self) -> None:
         """Close; whoever waits is told."""
         self._wishes.close()
         super().action_close()
-
-
-def _searched_in(entry: Entry) -> str:
-    return f"{entry.key} {entry.value} {entry.source} {entry.help}".lower()
 
 
 # The settings as the running program has them: shown, changed in the file, and put into effect at once.
@@ -268,15 +261,13 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
     desk = SettingsDesk(app)
     try:
         entry = desk.entry("theme")
-        chosen = name or await _pick_theme(app, entry)
+        chosen: str | None = name
+        if not chosen:
+            chosen = await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme))
         if chosen:
             session.say(_keep_theme(app, desk, entry, chosen))
     except SettingsError as error:
         session.report(str(error))
-
-
-async def _pick_theme(app: "Host", entry: Entry) -> str:
-    return await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme)) or ""
 
 
 def _keep_theme(app: "Host", desk: SettingsDesk, entry: Entry, name: str) -> str:

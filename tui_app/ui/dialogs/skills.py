@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets.option_list import Option
 
 from tui_app.conversation.message_actions import SkillRow
 from tui_app.ui.chat.session import ChatSession
@@ -39,7 +38,7 @@ def skill_line(row: SkillRow, width: int) -> Content:
     )
 
 
-class SkillsScreen(FilterDialog[str]):
+class SkillsScreen(FilterDialog[SkillRow, str]):
     """Dismisses with the file of the skill to read, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/skills.tcss"]
@@ -51,6 +50,7 @@ class SkillsScreen(FilterDialog[str]):
     NAME = "skills"
     PLACEHOLDER = "filter by name or purpose"
     CLASSES_OF_BOX = "dialog -full"
+    LEAST = 40
 
     def __init__(
         self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
@@ -64,42 +64,33 @@ class SkillsScreen(FilterDialog[str]):
         """
         super().__init__()
         self._folder = folder
-        self._rows, self._refused = tuple(rows), tuple(refused)
-        self._shown: list[SkillRow] = []
+        self._in_use, self._refused = sum(row.in_use for row in rows), tuple(refused)
+        self.offer(rows)
 
     @property
     def title_text(self) -> str:
         """Says how many there are."""
-        return f"Skills · {self.how_many} · {sum(row.in_use for row in self._rows)} in use"
+        return f"Skills · {self.how_many} · {self._in_use} in use"
+
+    def text_of(self, row: SkillRow) -> str:
+        """Name and purpose."""
+        return f"{row.name} {row.description}"
+
+    def line(self, row: SkillRow, width: int) -> Content:
+        """See :func:`skill_line`."""
+        return skill_line(row, width)
 
     @property
-    def total(self) -> int:
-        """All skills."""
-        return len(self._rows)
-
-    def fill(self, wanted: str) -> None:
-        """List skills with these words in name or description."""
-        words = wanted.lower().split()
-        self._shown = [
-            row
-            for row in self._rows
-            if all(word in f"{row.name} {row.description}".lower() for word in words)
-        ]
-        self.options.clear_options()
-        width = max(40, self.size.width - 8)
-        self.options.add_options([Option(skill_line(row, width)) for row in self._shown])
-        if self._shown:
-            self.options.highlighted = 0
-        else:
-            self.note("\n".join(["No skill has that." if self._rows else NONE, *self._told]))
+    def nothing(self) -> str:
+        """That there is none, or none that fits, and what is no usable one."""
+        return "\n".join(["No skill has that." if self.total else NONE, *self._told])
 
     @property
     def _told(self) -> list[str]:
         return [one_line(text, 300) for text in self._refused[:3]]
 
-    def explain(self, index: int) -> None:
+    def explain(self, row: SkillRow) -> None:
         """The marked skill in full."""
-        row = self._shown[index]
         lines = [one_line(row.description, 500), one_line(self._named(row.file), 300), *self._told]
         self.note("\n".join(lines))
 
@@ -109,9 +100,9 @@ class SkillsScreen(FilterDialog[str]):
             return file
         return str(path.relative_to(self._folder))
 
-    def use(self, index: int) -> None:
+    def use(self, row: SkillRow) -> None:
         """Dismiss with the file to read."""
-        self.dismiss(self._shown[index].file)
+        self.dismiss(row.file)
 
 
 # Listing them, and reading one.
