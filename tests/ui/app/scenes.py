@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
+from pathlib import Path
 
 from textual.command import CommandPalette
 from textual.screen import Screen
@@ -23,6 +24,7 @@ from tui_app.events import (
     Fact,
     SessionRewind,
 )
+from tui_app.session.importers.discovery import LocalTranscript
 from tui_app.settings.approvals import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
@@ -159,8 +161,10 @@ async def imports(deck: Deck) -> None:
     """What is on the machine of whoever runs the tests is none of their business: a list of their own."""
     screen = ImportScreen()
     await deck.app.push_screen(screen)
-    row = TranscriptRow(path="~/a.jsonl", program="codex", title="Tide notes", cwd="~", time=0.0, size=812)
-    screen.show([row, replace(row, session="885c8680")])
+    found = LocalTranscript(
+        path=Path("~/a.jsonl"), program="codex", title="Tide notes", cwd="~", time=0.0, size=812
+    )
+    screen.show([TranscriptRow(found), TranscriptRow(found, "885c8680")])
     await deck.settle()
 
 

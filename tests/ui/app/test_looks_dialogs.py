@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,7 @@ from tui_app.events import (
     MessagePinned,
     ToolTrimmed,
 )
+from tui_app.session.importers.discovery import LocalTranscript
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import ConfirmDialog
@@ -219,14 +221,16 @@ async def test_context_items(look: Look, scene: Scene) -> None:
 
 ROWS = [
     TranscriptRow(
-        path=f"~/.{program}/{number}.jsonl",
-        program=program,
-        title=title,
-        cwd="~/ferry-timetable",
-        time=1_772_360_000 - number * 90_000,
-        size=size,
-        session=session,
-        changed=changed,
+        LocalTranscript(
+            path=Path(f"~/.{program}/{number}.jsonl"),
+            program=program,
+            title=title,
+            cwd="~/ferry-timetable",
+            time=1_772_360_000 - number * 90_000,
+            size=size,
+        ),
+        session,
+        changed,
     )
     for number, (program, title, size, session, changed) in enumerate(
         [

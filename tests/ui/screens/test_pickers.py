@@ -8,10 +8,11 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import Input, OptionList, Static
 
+from tui_app.session.port import SessionInfo
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.models import ModelPicker, ModelRow
-from tui_app.ui.dialogs.sessions import SessionChoice, SessionRow, SessionsScreen, session_line
+from tui_app.ui.dialogs.sessions import SessionChoice, SessionsScreen, session_line
 from tui_app.ui.hints import HintRow
 
 MODELS = [
@@ -22,11 +23,13 @@ MODELS = [
     *(ModelRow(name=f"local:model-{number}", window=64_000) for number in range(12)),
 ]
 SESSIONS = [
-    SessionRow(
+    SessionInfo(
         id=f"885c86{number:02}",
         title=title,
         cwd=f"/home/ada/{title.split()[0]}",
+        created=0.0,
         updated=1_760_000_000 - number,
+        events=0,
         messages=14,
         tokens=6_200,
         model="openai:gpt-5-mini",

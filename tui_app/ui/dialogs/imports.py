@@ -7,10 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -42,18 +41,10 @@ if TYPE_CHECKING:
     from tui_app.conversation.imports import ImportReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TranscriptRow:
+class TranscriptRow(NamedTuple):
     """One transcript of the list."""
 
-    path: str
-    program: str
-    title: str
-    cwd: str
-    time: float
-    """When it was last written, in seconds since the epoch."""
-    size: int
-    """Bytes; 0 when unknown."""
+    found: LocalTranscript
     session: str = ""
     """The session it was imported into; empty when it was not."""
     changed: bool = False
@@ -62,16 +53,16 @@ class TranscriptRow:
 
 def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) -> Content:
     """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
-    roomy = width >= 100
-    when = datetime.fromtimestamp(row.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
+    found, roomy = row.found, width >= 100
+    when = datetime.fromtimestamp(found.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
     state = ("changed" if row.changed else "imported") if row.session else ""
     title_width = max(12, width - (69 if roomy else 45))
-    title = one_line(row.title or PurePath(row.path).name, title_width)
+    title = one_line(found.title or found.path.name, title_width)
     padding = " " * (title_width - Content(title).cell_length)
-    size = file_size(row.size) if row.size else ""
-    folder = f"  {one_line(PurePath(row.cwd).name, 16)}" if roomy else ""
+    size = file_size(found.size) if found.size else ""
+    folder = f"  {one_line(PurePath(found.cwd).name, 16)}" if roomy else ""
     return Content.assemble(
-        (f"{when}  {padded(one_line(row.program, 11), 11)}  ", "$text-muted"),
+        (f"{when}  {padded(one_line(found.program, 11), 11)}  ", "$text-muted"),
         (title, "bold"),
         f"{padding} {size:>9}",
         (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
@@ -126,7 +117,8 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
 
     def text_of(self, row: TranscriptRow) -> str:
         """Title, program, folder and file."""
-        return f"{row.title} {row.program} {row.cwd} {row.path}"
+        found = row.found
+        return f"{found.title} {found.program} {found.cwd} {found.path}"
 
     def line(self, row: TranscriptRow, width: int) -> Content:
         """See :func:`transcript_line`."""
@@ -146,7 +138,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
         again = ""
         if row.session:
             again = " · enter imports it anew" if row.changed else f" · enter opens session {row.session}"
-        self.note(f"{one_line(row.path, 160)}{again}")
+        self.note(f"{one_line(str(row.found.path), 160)}{again}")
 
     def use(self, row: TranscriptRow) -> None:
         """Dismiss with the transcript."""
@@ -229,7 +221,7 @@ async def import_transcript(app: App[Any], session: ChatSession, argument: str) 
         return ""
     if row.session and not row.changed:
         return row.session
-    return await _import(app, session, Path(row.path))
+    return await _import(app, session, row.found.path)
 
 
 async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
@@ -258,7 +250,7 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     earlier = _earlier(launch)
     before = [imported_as(each.path, earlier) for each in found]
     return [
-        _row(each, known.session if known else "", known is not None and each.time > known.time)
+        TranscriptRow(each, known.session, each.time > known.time) if known else TranscriptRow(each)
         for each, known in zip(found, before, strict=True)
     ]
 
@@ -272,19 +264,6 @@ def _earlier(launch: Launch) -> dict[str, EarlierImport]:
             return earlier_imports(store)
     except sqlite3.Error:
         return {}
-
-
-def _row(found: LocalTranscript, session: str, changed: bool) -> TranscriptRow:
-    return TranscriptRow(
-        path=str(found.path),
-        program=found.program,
-        title=found.title,
-        cwd=found.cwd,
-        time=found.time,
-        size=found.size,
-        session=session,
-        changed=changed,
-    )
 
 
 async def _import(app: App[Any], session: ChatSession, path: Path) -> str:

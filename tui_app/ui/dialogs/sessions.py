@@ -36,21 +36,6 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
-    """One session of the list."""
-
-    id: str
-    title: str
-    cwd: str
-    updated: float
-    """Seconds since the epoch."""
-    messages: int
-    tokens: int
-    """Size of the last request; 0 when nothing was ever sent from here."""
-    model: str
-
-
 @dataclass(frozen=True, slots=True)
 class SessionChoice:
     """What to do with which session."""
@@ -59,7 +44,7 @@ class SessionChoice:
     id: str = ""
 
 
-def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Content:
+def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Content:
     """One row: when, title, messages, tokens, and the model and folder where there is room."""
     moment = datetime.fromtimestamp(row.updated, tz)
     if width < 50:
@@ -76,7 +61,7 @@ def session_line(row: SessionRow, width: int, tz: tzinfo | None = None) -> Conte
     )
 
 
-def _short_line(row: SessionRow, moment: datetime, width: int) -> Content:
+def _short_line(row: SessionInfo, moment: datetime, width: int) -> Content:
     """Day, title and messages, for a terminal without room for more."""
     room = width - 16
     title = one_line(row.title, room) or "untitled"
@@ -86,7 +71,7 @@ def _short_line(row: SessionRow, moment: datetime, width: int) -> Content:
     )
 
 
-class SessionsScreen(FilterDialog[SessionRow, SessionChoice]):
+class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     """Dismisses with a choice, or ``None``. Deleting asks first."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
@@ -99,7 +84,7 @@ class SessionsScreen(FilterDialog[SessionRow, SessionChoice]):
 
     def __init__(
         self,
-        rows: Sequence[SessionRow],
+        rows: Sequence[SessionInfo],
         *,
         held: Callable[[str], str] = lambda _: "",
         tz: tzinfo | None = None,
@@ -120,11 +105,11 @@ class SessionsScreen(FilterDialog[SessionRow, SessionChoice]):
         """Says how many there are."""
         return f"Sessions · {self.how_many}"
 
-    def text_of(self, row: SessionRow) -> str:
+    def text_of(self, row: SessionInfo) -> str:
         """Title, folder, model and id."""
         return f"{row.title} {row.cwd} {row.model} {row.id}"
 
-    def line(self, row: SessionRow, width: int) -> Content:
+    def line(self, row: SessionInfo, width: int) -> Content:
         """See :func:`session_line`."""
         return session_line(row, width, self._tz)
 
@@ -134,11 +119,11 @@ class SessionsScreen(FilterDialog[SessionRow, SessionChoice]):
         empty = "There is no other session yet."
         return "No session has that in its title, folder or model." if self.total else empty
 
-    def explain(self, row: SessionRow) -> None:
+    def explain(self, row: SessionInfo) -> None:
         """Id, model and folder of a session."""
         self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
-    def use(self, row: SessionRow) -> None:
+    def use(self, row: SessionInfo) -> None:
         """Dismiss with the session to open."""
         self.dismiss(SessionChoice("open", row.id))
 
@@ -416,7 +401,7 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
             told = explained(error, launch.paths.database)
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
-        rows = [_row(info) for info in infos if info.messages and info.id != current]
+        rows = [info for info in infos if info.messages and info.id != current]
         screen = SessionsScreen(rows, held=partial(held_elsewhere, launch))
         screen.written = written
         choice = await app.push_screen_wait(screen)
@@ -480,7 +465,7 @@ def _searching(launch: Launch) -> Search:
     return search
 
 
-async def _rename(app: App[Any], launch: Launch, row: SessionRow) -> None:
+async def _rename(app: App[Any], launch: Launch, row: SessionInfo) -> None:
     about = "What the list calls it. Empty for its first prompt."
     title = await app.push_screen_wait(EditDialog("Title of the session", about, one_line(row.title, 200)))
     if title is None:
@@ -520,15 +505,3 @@ def _delete(launch: Launch, session: str) -> str:
     except (OSError, sqlite3.Error) as error:
         return f"The session could not be deleted. {explained(error, launch.paths.database)}"
     return ""
-
-
-def _row(info: SessionInfo) -> SessionRow:
-    return SessionRow(
-        id=info.id,
-        title=info.title,
-        cwd=info.cwd,
-        updated=info.updated,
-        messages=info.messages,
-        tokens=info.tokens,
-        model=info.model,
-    )
