@@ -9,7 +9,7 @@ from tui_app.ui.terminal_title import (
     KEEP_TITLE,
     NO_PROGRESS,
     TITLE_BACK,
-    Outside,
+    TerminalTitle,
     shows_progress,
     window_title,
 )
@@ -33,18 +33,18 @@ class Terminal:
         self.written: list[str] = []
         self.bells = 0
         settings = {"title": True, "bell_after_s": 0.0, **more}
-        self.outside = Outside(env, ring=self.ring, **settings)  # type: ignore[arg-type]
+        self.terminal_title = TerminalTitle(env, ring=self.ring, **settings)  # type: ignore[arg-type]
 
     def ring(self) -> None:
         self.bells += 1
 
     def attach(self) -> None:
-        self.outside.attach(self.written.append)
+        self.terminal_title.attach(self.written.append)
 
     def after(self, state: ChatState, now: float = 100.0) -> list[str]:
         """What is written for one more state."""
         self.written.clear()
-        self.outside.show(state, now)
+        self.terminal_title.show(state, now)
         return list(self.written)
 
 
@@ -74,7 +74,7 @@ def test_only_what_changes_is_written() -> None:
     assert terminal.after(replace(IDLE, streamed=5)) == []
     assert terminal.after(BUSY) == ["\x1b]2;⊖ 71% … Tide notes\x07", "\x1b]9;4;3;0\x07"]
     assert terminal.after(replace(BUSY, background=0.5)) == ["\x1b]9;4;1;50\x07"]
-    assert terminal.outside.farewell() == TITLE_BACK + NO_PROGRESS
+    assert terminal.terminal_title.farewell() == TITLE_BACK + NO_PROGRESS
 
 
 def test_what_was_known_before_the_terminal_is_said_then() -> None:
@@ -89,7 +89,7 @@ def test_nothing_is_written_that_was_not_asked_for() -> None:
     terminal.attach()
     assert terminal.written == []
     assert terminal.after(BUSY) == []
-    assert terminal.outside.farewell() == ""
+    assert terminal.terminal_title.farewell() == ""
 
 
 @pytest.mark.parametrize(("took", "bells"), [(29.9, 0), (30.0, 1), (300.0, 1)])

@@ -26,9 +26,9 @@ from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
-from tui_app.ui.terminal_title import Outside
+from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.themes import THEMES, own_themes
-from tui_app.ui.type_ahead import EarlyKeys, is_text, written
+from tui_app.ui.type_ahead import TypeAhead, is_text, written
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -70,13 +70,13 @@ class PlimsollApp(TellsFailures, Host):
         self.set_reactive(App.theme, settings.theme)
         # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
         super().__init__(ansi_color=None if settings.color else True)
-        self.outside = Outside(
+        self.terminal_title = TerminalTitle(
             launch.env,
             title=settings.terminal_title and not settings.plain,
             bell_after_s=settings.bell_after_s,
             ring=self.bell,
         )
-        self.early = EarlyKeys(self, lambda: self.chat.pane.prompt.editor)
+        self.type_ahead = TypeAhead(self, lambda: self.chat.pane.prompt.editor)
         self.chat = ChatScreen(launch, launch.session)
         self.quit_asked = float("-inf")
         self.farewell = self.ended_by = ""
@@ -111,14 +111,14 @@ class PlimsollApp(TellsFailures, Host):
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
-        self.screen_change_signal.subscribe(self, self.early.follow, immediate=True)
+        self.screen_change_signal.subscribe(self, self.type_ahead.follow, immediate=True)
         self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
 
     async def on_event(self, event: events.Event) -> None:
         """Hold back what is typed before there is a session or a dialog: nobody waits for a frame."""
-        if self.early.hold(event):
+        if self.type_ahead.hold(event):
             return
         if isinstance(event, events.Key | events.Paste):
             if self._held is not None and (self._held or not self._is_written(event)):
@@ -203,7 +203,7 @@ class PlimsollApp(TellsFailures, Host):
         """Close the session behind the last frame, and keep what nobody has sent."""
         from tui_app.ui.chat.unsent import Unsent, kept_text
 
-        first, *others = written((*self.early.take(), *(self._held or ())))
+        first, *others = written((*self.type_ahead.take(), *(self._held or ())))
         drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
         if not self.chat.is_ready:
             left = Unsent(self.launch.paths, self.launch.cwd)

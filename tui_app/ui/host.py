@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tui_app.ui.chat.pane import ChatPane
     from tui_app.ui.chat.session import ChatSession
     from tui_app.ui.slash import SlashCommand
-    from tui_app.ui.terminal_title import Outside
-    from tui_app.ui.type_ahead import EarlyKeys, Flow
+    from tui_app.ui.terminal_title import TerminalTitle
+    from tui_app.ui.type_ahead import Flow, TypeAhead
 
 FLOW = "flow"
 """Group of what a command or key has begun."""
@@ -29,9 +29,9 @@ class Host(App[int]):
     """What sessions begin with from now on."""
     chat: "Chat"
     """The chat screen, whatever stands above it."""
-    outside: "Outside"
+    terminal_title: "TerminalTitle"
     """What is said outside the screen."""
-    early: "EarlyKeys"
+    type_ahead: "TypeAhead"
     """What is typed for something that is being opened."""
     quit_asked: float
     """When ctrl+c was pressed with nothing to stop, in monotonic seconds."""

@@ -82,7 +82,7 @@ class ChatScreen(TellsFailures, Chat):
 
     def compose(self) -> ComposeResult:
         """Everything is in the pane."""
-        self.pane.early = self.pane.prompt.editor.early = self.app.early
+        self.pane.type_ahead = self.pane.prompt.editor.type_ahead = self.app.type_ahead
         yield self.pane
 
     def on_mount(self) -> None:
@@ -104,7 +104,7 @@ class ChatScreen(TellsFailures, Chat):
 
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
-        self._session = ChatSession(self._launch, self._wanted, self.pane, self.app.outside.show)
+        self._session = ChatSession(self._launch, self._wanted, self.pane, self.app.terminal_title.show)
         if self.carried.draft:
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)
@@ -133,7 +133,7 @@ class ChatScreen(TellsFailures, Chat):
         if self.session.is_leaving or self.app.is_changing:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
-            self.app.early.end()
+            self.app.type_ahead.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.command, parsed.argument)
         elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
@@ -155,14 +155,14 @@ class ChatScreen(TellsFailures, Chat):
         if self.is_ready:
             flow: Flow = partial(run_command, self, command, argument)
             if command.opens_with(argument):
-                flow = self.app.early.during(flow)
+                flow = self.app.type_ahead.during(flow)
             else:
                 # What was to open ends with its flow, which may not even have begun.
-                self.app.early.end()
+                self.app.type_ahead.end()
             asked = self.work(flow)
             self.session.away = asked if command.leaves else None
         else:
-            self.app.early.end()
+            self.app.type_ahead.end()
 
     @on(PromptEditor.NextWanted)
     @on(PromptEditor.QuitWanted)
@@ -230,7 +230,7 @@ class ChatScreen(TellsFailures, Chat):
         from tui_app.ui.dialogs.quit import step_back
 
         # Not exclusive: a second press must not lose the prompt the first is about to give back.
-        self.work(step_back(self, self.app.early.opening), group="cancel", exclusive=False)
+        self.work(step_back(self, self.app.type_ahead.opening), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""

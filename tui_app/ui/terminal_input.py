@@ -129,7 +129,7 @@ class PasteSafeDriver(LinuxDriver):
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self._outside = app.outside if isinstance(app, Announcing) else None
+        self._title = app.terminal_title if isinstance(app, Announcing) else None
         self._taken = False
 
     def start_application_mode(self) -> None:
@@ -142,13 +142,13 @@ class PasteSafeDriver(LinuxDriver):
             return
         self._taken = True
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        if self._outside is not None:
-            self._outside.attach(self.write)
+        if self._title is not None:
+            self._title.attach(self.write)
 
     def stop_application_mode(self) -> None:
         """Give it back as it was."""
-        if self._outside is not None:
-            self.write(self._outside.farewell())
+        if self._title is not None:
+            self.write(self._title.farewell())
         super().stop_application_mode()
 
     def run_input_thread(self) -> None:

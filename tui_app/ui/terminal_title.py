@@ -27,7 +27,7 @@ class Outward:
     """Escape sequence of the progress; empty where the terminal knows none."""
 
 
-class Outside:
+class TerminalTitle:
     """Tells the terminal what changes, once each.
 
     Args:
@@ -91,7 +91,7 @@ class Outside:
 class Announcing(Protocol):
     """An application that says something outside its screen."""
 
-    outside: Outside
+    terminal_title: TerminalTitle
 
 
 def window_title(state: "ChatState") -> str:

@@ -18,7 +18,7 @@ _NEVER_HELD = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that stop or leave: they mean what is there now."""
 
 
-class EarlyKeys:
+class TypeAhead:
     """Holds what is typed until a screen or row that was asked for has the focus, or will not come.
 
     Args:

@@ -59,7 +59,7 @@ async def test_nothing_behind_a_command_that_shows_something_is_sent(desk: Desk,
         await deck.ready()
         await deck.type(f"/{command}")
         await deck.hurry("enter", *"xyz", "enter")
-        await deck.until(lambda: deck.app.early.opening is None, "the keys let go")
+        await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
         await deck.settle()
         assert "user" not in deck.kinds
 
@@ -68,7 +68,7 @@ async def test_letters_behind_f3_are_not_written_into_the_prompt(desk: Desk) -> 
     async with shown(desk.app()) as deck:
         await deck.ready()
         await deck.hurry("f3", "x", "enter")
-        await deck.until(lambda: elsewhere(deck) and deck.app.early.opening is None, "the context")
+        await deck.until(lambda: elsewhere(deck) and deck.app.type_ahead.opening is None, "the context")
         assert deck.editor.is_empty
 
 
@@ -151,7 +151,7 @@ async def test_what_is_written_behind_a_command_that_asks_goes_on_in_the_prompt(
         await deck.ready()
         await deck.hurry(*"/clear", "enter", *"ok yes now")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
-        await deck.until(lambda: deck.app.early.opening is None, "the keys let go")
+        await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "ok yes now", "the words in the prompt")
         assert deck.kinds.count("user") == 1

@@ -112,7 +112,7 @@ async def test_a_number_is_typed_and_a_wrong_one_is_refused_with_what_is_allowed
         await deck.press("enter")
         await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
         assert text_of(file) == FILE.replace("5.0", "9.0")
-        assert deck.app.outside.bell_after_s == 9.0
+        assert deck.app.terminal_title.bell_after_s == 9.0
         await deck.press("enter")
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
         await deck.press("escape")

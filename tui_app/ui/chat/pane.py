@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.transcript.find import FindRow
-    from tui_app.ui.type_ahead import EarlyKeys
+    from tui_app.ui.type_ahead import TypeAhead
 
 # What is told about a compaction that a user decides on.
 
@@ -283,7 +283,7 @@ class ChatPane(TellsFailures, Vertical):
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         self.prompt = PromptRow(folder, id="prompt-row")
-        self.early: EarlyKeys | None = None
+        self.type_ahead: TypeAhead | None = None
         """Takes what is typed behind something that opens."""
         self.set_class(settings.timeline, "-timeline")
 
@@ -418,7 +418,7 @@ class ChatPane(TellsFailures, Vertical):
     def action_find(self) -> None:
         """Look for words in the conversation."""
         flow: Flow = self.finding.open
-        flow = self.early.during(flow) if self.early is not None else flow
+        flow = self.type_ahead.during(flow) if self.type_ahead is not None else flow
         self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
@@ -458,7 +458,7 @@ class ChatPane(TellsFailures, Vertical):
         """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
         # Bindings further out would act behind letters that are typed after their key.
         bound = self.screen.active_bindings.get(event.key)
-        if self.early is not None and self.early.hold(event):
+        if self.type_ahead is not None and self.type_ahead.hold(event):
             event.stop()
         elif event.is_printable and bound is None:
             event.stop()

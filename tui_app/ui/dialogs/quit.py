@@ -46,10 +46,10 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
 
 def _stop_opening(screen: "Chat", opening: object | None) -> bool:
     """Give up what a key or command is about to show; whether there was anything."""
-    if opening is None or screen.app.early.opening is not opening:
+    if opening is None or screen.app.type_ahead.opening is not opening:
         return False
     screen.workers.cancel_group(screen, FLOW)
-    screen.app.early.end()
+    screen.app.type_ahead.end()
     return True
 
 

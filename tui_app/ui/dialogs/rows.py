@@ -242,7 +242,7 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
     app, session = chat.app, chat.session
     match event:
         case Transcript.Opened(entry=entry):
-            chat.work(app.early.during(partial(open_entry, app, session, entry)))
+            chat.work(app.type_ahead.during(partial(open_entry, app, session, entry)))
         case Transcript.NothingToDo(reason=reason):
             session.say(reason)
         case Transcript.UndoRequested(entry=entry):

@@ -220,7 +220,7 @@ class SettingsDesk:
             app.theme = settings.theme
         still = settings.plain or not settings.animations
         app.animation_level = "none" if still else "full"
-        app.outside.bell_after_s = settings.bell_after_s
+        app.terminal_title.bell_after_s = settings.bell_after_s
         if settings.review != before.review and app.chat.is_ready:
             app.chat.session.ask_about(settings.review)
         pane = app.chat.pane

@@ -17,7 +17,7 @@ from tui_app.ui.slash import CustomCommand, text_opens
 from tui_app.ui.text import clean, tamed
 
 if TYPE_CHECKING:
-    from tui_app.ui.type_ahead import EarlyKeys
+    from tui_app.ui.type_ahead import TypeAhead
 
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
@@ -126,7 +126,7 @@ class PromptEditor(WrittenArea):
         self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
         self._recalled: str | None = None
-        self.early: EarlyKeys | None = None
+        self.type_ahead: TypeAhead | None = None
         """Holds what is typed while something opens."""
 
     @property
@@ -272,7 +272,7 @@ class PromptEditor(WrittenArea):
 
     def _waits(self, event: events.Key | events.Paste) -> bool:
         """Whether an event is held for something that is being opened."""
-        return self.early is not None and self.early.hold(event)
+        return self.type_ahead is not None and self.type_ahead.hold(event)
 
     def action_send(self) -> None:
         """Send the draft. An inexact slash command or path is completed or named, never run."""
@@ -288,8 +288,8 @@ class PromptEditor(WrittenArea):
                 self._walk.remember(complete)
                 self.text = ""
                 self._completer.dismiss()
-                if self.early is not None and text_opens(complete):
-                    self.early.begin()
+                if self.type_ahead is not None and text_opens(complete):
+                    self.type_ahead.begin()
                 self.post_message(self.Submitted(self, complete, files))
 
     def _choose(self, fill: Fill) -> None:
@@ -334,8 +334,8 @@ class PromptEditor(WrittenArea):
 
     def action_help(self) -> None:
         """Ask for help."""
-        if self.early is not None:
-            self.early.begin()
+        if self.type_ahead is not None:
+            self.type_ahead.begin()
         self.post_message(self.HelpWanted())
 
     def action_quit_empty(self) -> None:
