@@ -104,7 +104,7 @@ class PlimsollApp(TellsFailures, Host):
         return [*super().get_line_filters(), *plain]
 
     def on_mount(self) -> None:
-        """Make signals end the program like a person would."""
+        """Make signals end the program like a user would."""
         first = self.chat
         # Each session is a mode; the first is made a removable one, as the later ones are.
         self.add_mode(self.DEFAULT_MODE, lambda: first)
@@ -276,7 +276,7 @@ def _paint_nowhere_without_terminal() -> None:
     os.close(nowhere)
 
 
-# A fault of the screen that nobody foresaw: a sentence for the person, the rest for the log file.
+# A fault of the screen that nobody foresaw: a sentence for the user, the rest for the log file.
 #
 # Textual ends the program and prints a traceback with the values of all variables, a key among them perhaps.
 

@@ -1,6 +1,6 @@
 """A tool's question, above the prompt: what it would do, and four answers.
 
-It comes up while a person may be writing. So it takes the focus only from an empty prompt in which nobody
+It comes up while a user may be writing. So it takes the focus only from an empty prompt in which nobody
 has typed for a moment, and for another moment letters still go to the prompt. All other letters always do,
 with the one in front of them: what begins a word is no yes.
 """
@@ -215,7 +215,7 @@ class ApprovalBox(Vertical, can_focus=True):
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Answered(Message):
-        """The person has decided."""
+        """The user has decided."""
 
         def __init__(self, id: str, decision: "Decision") -> None:
             super().__init__()
@@ -260,7 +260,7 @@ class ApprovalBox(Vertical, can_focus=True):
         return detail
 
     def typed(self) -> None:
-        """Note that the person is writing in the prompt."""
+        """Note that the user is writing in the prompt."""
         self._typed = self._clock()
 
     @property

@@ -623,7 +623,7 @@ def _no_key(id: str) -> str:
 
 
 def waits_for_key(binding: Binding) -> bool:
-    """Whether a binding has no key until a person chooses one."""
+    """Whether a binding has no key until a user chooses one."""
     return binding.key.startswith(_NO_KEY)
 
 

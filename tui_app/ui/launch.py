@@ -26,7 +26,7 @@ class Launch:
     policy: str = ""
     """One asked for on the command line; it ranks above what was chosen in a session before."""
     agent: str = ""
-    """The person's own agent as ``module:attribute``; empty is ours."""
+    """The user's own agent as ``module:attribute``; empty is ours."""
     flags: Mapping[str, object] = field(default_factory=dict)
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False

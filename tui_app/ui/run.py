@@ -15,7 +15,7 @@ _SWITCH_S = 0.001
 
 
 def run_app(launch: Launch) -> int:
-    """Show the screen until the person leaves.
+    """Show the screen until the user leaves.
 
     Returns:
         The process's exit code.

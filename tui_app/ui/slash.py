@@ -1,7 +1,7 @@
 """What a prompt that begins with a slash means: a built-in command, one out of a file, or none.
 
 A command needs its exact name (or an alias). Nothing is ever guessed and run: a near miss is named, and
-the person decides.
+the user decides.
 """
 
 import re
@@ -72,7 +72,7 @@ class UnknownCommand(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The sentence that the person reads."""
+        """The sentence that the user reads."""
         return f"No command /{self.name}. Closest: /{self.closest}"
 
 
@@ -128,7 +128,7 @@ def _closest(name: str) -> str:
     return max(names, key=lambda known: SequenceMatcher(None, wanted, known).ratio())
 
 
-# Slash commands that a person or a project has written as Markdown files, and the prompts they stand for.
+# Slash commands that a user or a project has written as Markdown files, and the prompts they stand for.
 #
 # The prompt editor knows the type before the first frame; what reads files is imported by what reads them.
 
@@ -151,15 +151,15 @@ class CustomCommand(NamedTuple):
     """How its argument is written in help."""
     file: Path = Path()
     root: Path | None = None
-    """Folder that the file must not lead out of; None for the person's own."""
+    """Folder that the file must not lead out of; None for the user's own."""
 
 
 def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[CustomCommand, ...]:
-    """Look for files: the nearest to the working folder wins a name, the person's own come last.
+    """Look for files: the nearest to the working folder wins a name, the user's own come last.
 
     Args:
         folder: The working folder.
-        config: The person's own folder of settings.
+        config: The user's own folder of settings.
         taken: Names that are built in: no file ever gets one of them.
     """
     from tui_app.files import entries, folders_of

@@ -58,7 +58,7 @@ def _models(stats: SessionStats) -> Iterable[str]:
 
 
 def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
-    """Whose price is not known, and what a person can do about it."""
+    """Whose price is not known, and what a user can do about it."""
     for model, requests in models.items():
         name = one_line(model, _NAME_CELLS) or _UNKNOWN
         yield f"no price is known of {name}: {count(requests, 'request')} not counted"

@@ -38,7 +38,7 @@ ONE_KEY_S = 0.05
 FORGET_S = 1.0
 """After these seconds the beginning of a marker was a key that somebody pressed."""
 
-# What a person could mean as text stays; whole sequences that are known to drive a terminal go. Their length
+# What a user could mean as text stays; whole sequences that are known to drive a terminal go. Their length
 # is limited, so that no text waits in here for an end that never comes. Compiled with the first paste only.
 _STRING = rb"[\]PX^_][^\x07\x1b\r\n]{0,1024}"
 _SEQUENCE = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,2}[@-~]|" + _STRING + rb"(?:\x07|\x1b\\)|[()*+][012AB])?"

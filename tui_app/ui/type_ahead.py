@@ -145,7 +145,7 @@ def written(held: Sequence[events.Key | events.Paste]) -> list[str]:
     return text.split("\0")
 
 
-# Keys of a person who is still writing when a dialog comes up.
+# Keys of a user who is still writing when a dialog comes up.
 
 QUIET_S = 0.5
 """Seconds without a key after which the next one is meant for the dialog."""
@@ -154,7 +154,7 @@ _CHOOSING = frozenset({"enter", "up", "down", "home", "end", "pageup", "pagedown
 
 
 class StrayKeys:
-    """Tells keys for a dialog from those of a person who is still writing, and keeps what they write.
+    """Tells keys for a dialog from those of a user who is still writing, and keeps what they write.
 
     Args:
         clock: Seconds that only go forward.
@@ -203,7 +203,7 @@ ALONE_S = 0.25
 class LoneLetter:
     """Holds a letter back until it is known to stand alone.
 
-    A question may come up just when a person begins to write. Focus and quiet cannot tell a ``y`` that
+    A question may come up just when a user begins to write. Focus and quiet cannot tell a ``y`` that
     answers from the one of ``you``: only what follows can.
 
     Args:

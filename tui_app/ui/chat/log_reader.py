@@ -83,7 +83,7 @@ async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], No
 
     Args:
         read: Reads; whatever it does may be done again.
-        say: Tells the person what is waited for.
+        say: Tells the user what is waited for.
 
     Raises:
         sqlite3.Error: if the log refuses for longer.

@@ -268,7 +268,7 @@ class ChatPane(TellsFailures, Vertical):
         """Make the widgets.
 
         Args:
-            settings: What the person has set.
+            settings: What the user has set.
             folder: The workspace.
             id: Textual id.
         """
@@ -455,7 +455,7 @@ class ChatPane(TellsFailures, Vertical):
             box.action_answer()
 
     async def on_key(self, event: events.Key) -> None:
-        """Let a person type whatever has the focus: letters no widget wants go to the prompt."""
+        """Let a user type whatever has the focus: letters no widget wants go to the prompt."""
         # Bindings further out would act behind letters that are typed after their key.
         bound = self.screen.active_bindings.get(event.key)
         if self.type_ahead is not None and self.type_ahead.hold(event):

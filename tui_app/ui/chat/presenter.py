@@ -69,9 +69,9 @@ class Presenter:
         self._accounted = 0
         """Log number of the newest event whose cost was read with the figures of the log."""
         self.setting: int | None = None
-        """Window the person has set, in tokens."""
+        """Window the user has set, in tokens."""
         self.policy = ""
-        """Name of the policy the person has set; in force where none was chosen for the session."""
+        """Name of the policy the user has set; in force where none was chosen for the session."""
         self._pane, self._announce = pane, announce
         self._transcript = pane.transcript
         self._timeline = pane.timeline
@@ -234,7 +234,7 @@ class Presenter:
 
 
 def _unallowed(state: ChatState) -> frozenset[str]:
-    """Ids of the calls that wait for a person."""
+    """Ids of the calls that wait for a user."""
     asked = () if state.question is None else (state.question.tool_call_id,)
     return frozenset((*state.ahead, *asked))
 

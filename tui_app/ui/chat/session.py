@@ -1,4 +1,4 @@
-"""One session on the screen: its engine, its log, and what the person may ask of it."""
+"""One session on the screen: its engine, its log, and what the user may ask of it."""
 
 import asyncio
 import sqlite3
@@ -135,7 +135,7 @@ class ChatSession:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the person has asked for another session and may get it any moment."""
+        """Whether the user has asked for another session and may get it any moment."""
         return self.away is not None and not self.away.is_finished
 
     @property

@@ -100,7 +100,7 @@ class ChatState:
     background: float | None = None
     """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
     compacting: bool = False
-    """Whether a compaction runs that the person waits for."""
+    """Whether a compaction runs that the user waits for."""
     reviewing: bool = False
     """Whether a summary waits for a decision."""
     calls: tuple[Running, ...] = ()
@@ -421,7 +421,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
         state = noting(state, f"{text}. {LATER}")
     elif told := stand_in_text(done):
         state = noting(state, told)
-    # What ends in the background is not interrupted for, unless it was a person's decision that ended it.
+    # What ends in the background is not interrupted for, unless it was a user's decision that ended it.
     status = state.status if done.trigger == "background" and not state.reviewing else outcome
     state = replace(state, compacting=False, reviewing=False, background=None)
     if not state.turn:
@@ -454,7 +454,7 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
 
 
 def _changed(state: ChatState, payload: Payload) -> ChatState | None:
-    """What a person has chosen for the rest of the session."""
+    """What a user has chosen for the rest of the session."""
     match payload:
         case ModelChange(new=new):
             return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))

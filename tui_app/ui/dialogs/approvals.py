@@ -62,7 +62,7 @@ class ApprovalsView:
 
 @dataclass(frozen=True, slots=True)
 class RuleWish:
-    """What a person wants of the rules."""
+    """What a user wants of the rules."""
 
     what: Literal["add", "remove", "keep"]
     rule: ApprovalRule | None = None
@@ -101,7 +101,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         self._wishes = Wishes[RuleWish]()
 
     async def wanted(self) -> RuleWish | None:
-        """Wait for what the person wants next; None when the screen was closed."""
+        """Wait for what the user wants next; None when the screen was closed."""
         return await self._wishes.next()
 
     def show(self, view: ApprovalsView, said: str) -> None:
@@ -228,7 +228,7 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
     return _Row(line, title.lower(), f"{by}{reason}")
 
 
-# Showing and changing the rules about tools, one after the other, until the person closes the list.
+# Showing and changing the rules about tools, one after the other, until the user closes the list.
 
 _HOW = (
     "allow, ask or deny, then a tool, then what of it:\n"
@@ -302,7 +302,7 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
 
 
 async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
-    """Ask for a rule until it is one, or the person gives up."""
+    """Ask for a rule until it is one, or the user gives up."""
     text, refused = "allow ", ""
     while True:
         typed = await app.push_screen_wait(EditDialog("A new rule", _HOW, text, refused))

@@ -111,7 +111,7 @@ class ConfirmDialog(Dialog[bool]):
 
     @property
     def typed(self) -> str:
-        """What the person went on writing while the question was there; it belongs to the prompt."""
+        """What the user went on writing while the question was there; it belongs to the prompt."""
         return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
@@ -281,7 +281,7 @@ class EditDialog(Dialog[str]):
         self.dismiss(event.value.strip())
 
 
-# What a person wants of a list that stays open while it is done.
+# What a user wants of a list that stays open while it is done.
 
 W = TypeVar("W")
 
@@ -365,11 +365,11 @@ async def look_up(
     return asked.result()
 
 
-# Asking before something is lost, without losing what a person writes meanwhile.
+# Asking before something is lost, without losing what a user writes meanwhile.
 
 
 async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
-    """Whether the person wants it done; what was written into the question goes on in the prompt.
+    """Whether the user wants it done; what was written into the question goes on in the prompt.
 
     Args:
         app: Shows the question.
@@ -384,7 +384,7 @@ async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
 
 
 def write_on(app: "Host", text: str) -> None:
-    """Put what was written into a question where the person had been writing."""
+    """Put what was written into a question where the user had been writing."""
     if text:
         # At once: the draft may be about to go along to another session.
         app.chat.pane.prompt.editor.insert(clean(normalise(text)))

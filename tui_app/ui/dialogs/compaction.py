@@ -427,14 +427,14 @@ LOW = 20
 
 @dataclass(frozen=True, slots=True)
 class NewWords:
-    """What a person wants the summary to say."""
+    """What a user wants the summary to say."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class FactWanted:
-    """A fact that a person wants back, by its text."""
+    """A fact that a user wants back, by its text."""
 
     text: str
 

@@ -83,7 +83,7 @@ NAMES: dict[str, str] = {
     "tool_results": "tool results",
     "attachments": "attachments",
 }
-"""Categories as a person reads them."""
+"""Categories as a user reads them."""
 UNMEASURED = "not measured"
 UNMEASURED_YET = "Nothing is measured yet."
 ASKING = "a tool waits for your answer: esc goes back to it"
@@ -658,7 +658,7 @@ def compacting_text(session: ChatSession) -> str:
 
 
 async def show_context(app: App[Any], session: ChatSession) -> int:
-    """Show what fills the context; the number of the message the person wants to see, 0 for none."""
+    """Show what fills the context; the number of the message the user wants to see, 0 for none."""
     source = SessionContext(session)
     wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
     return wanted or 0

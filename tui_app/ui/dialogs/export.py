@@ -53,7 +53,7 @@ async def export_session(session: ChatSession, target: str) -> None:
 
 
 def _short(path: Path, folder: Path) -> Path:
-    """A path as it reads from the folder that is worked in: its end is what a person looks for."""
+    """A path as it reads from the folder that is worked in: its end is what a user looks for."""
     return path.relative_to(folder) if path.is_relative_to(folder) else path
 
 

@@ -227,7 +227,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
             self.explain(self.shown[event.option_index])
 
     def ask(self, question: ConfirmDialog, do: Callable[[], object]) -> None:
-        """Do something if a person says yes; what is written into the question is a part of the search.
+        """Do something if a user says yes; what is written into the question is a part of the search.
 
         Args:
             question: What to ask.

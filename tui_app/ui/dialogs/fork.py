@@ -58,7 +58,7 @@ async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
 
 
 async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | None:
-    """Log number of the prompt that is named, or that the person chooses."""
+    """Log number of the prompt that is named, or that the user chooses."""
     if argument:
         if number := log_number(argument):
             return number

@@ -21,10 +21,10 @@ _LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HelpRow:
-    """A key or a command, as it is told to a person."""
+    """A key or a command, as it is told to a user."""
 
     label: str
-    """Keys as a person reads them, or the command with its argument."""
+    """Keys as a user reads them, or the command with its argument."""
     text: str
     """What it does, in a few words."""
     more: str

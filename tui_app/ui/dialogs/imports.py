@@ -204,7 +204,7 @@ _LOG = logging.getLogger(__name__)
 
 
 async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> str:
-    """Import a file, or one that the person chooses from those on this machine.
+    """Import a file, or one that the user chooses from those on this machine.
 
     Args:
         app: Shows the screens.

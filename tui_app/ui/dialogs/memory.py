@@ -183,7 +183,7 @@ _Change = Callable[["OpenSession"], _Result]
 
 
 async def show_memory(app: "Host", session: ChatSession) -> None:
-    """Show the board until the person leaves it, or goes to where an entry comes from."""
+    """Show the board until the user leaves it, or goes to where an entry comes from."""
     result, written = _Result(), ""
     while True:
         try:
@@ -245,7 +245,7 @@ async def _change(app: "Host", session: ChatSession, choice: MemoryChoice) -> _R
 
 
 async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | None) -> _Result:
-    """Let the person word an entry until it is taken."""
+    """Let the user word an entry until it is taken."""
     refused, text = "", entry.text if entry is not None else ""
     while True:
         typed = await app.push_screen_wait(EditDialog(title, _ABOUT, text, refused))

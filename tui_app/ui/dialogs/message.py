@@ -380,7 +380,7 @@ PINNABLE = ("user", "assistant", "tool")
 
 
 async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
-    """Do what a person wants with the entries that are marked."""
+    """Do what a user wants with the entries that are marked."""
     match wanted:
         case "pin":
             pin_all(session, entries)

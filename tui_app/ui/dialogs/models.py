@@ -65,7 +65,7 @@ class ModelRow:
     fits: bool = True
     """Whether the present conversation fits its window."""
     price: str = ""
-    """For a person, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
+    """For a user, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
     too_small: bool = False
     """Whether it would not fit even after a compaction."""
     rates: str = ""
@@ -213,7 +213,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 
 # The conversation does not fit the model it is to go to: three ways, with their numbers.
 #
-# The question may come up seconds after the command, when the person is writing again. So it starts on the
+# The question may come up seconds after the command, when the user is writing again. So it starts on the
 # way that changes nothing, no letter chooses, and what is still typed into it goes back to the prompt.
 
 Way = Literal["compact", "anyway", "cancel"]
@@ -303,7 +303,7 @@ class SwitchDialog(Dialog[Way]):
 
     @property
     def typed(self) -> str:
-        """What the person went on writing while the dialog was there; it belongs to the prompt."""
+        """What the user went on writing while the dialog was there; it belongs to the prompt."""
         return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
@@ -368,7 +368,7 @@ if TYPE_CHECKING:
 
 
 async def choose_model(app: "Host", session: ChatSession) -> None:
-    """Let the person pick a model and change to it; a key that it lacks is asked for."""
+    """Let the user pick a model and change to it; a key that it lacks is asked for."""
     asked = True
     try:
         try:
@@ -409,7 +409,7 @@ def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSe
 
 
 def _asking(session: ChatSession) -> str:
-    """Who is asked for models: the person's own servers by their names, and what else runs here."""
+    """Who is asked for models: the user's own servers by their names, and what else runs here."""
     own = [one_line(name, 24) for name in session.launch.settings.endpoints]
     if session.launch.env.get("OPENAI_BASE_URL"):
         own.append("OPENAI_BASE_URL")
@@ -604,7 +604,7 @@ async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: 
 
 
 async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
-    """Put a key where the person wants it; without a keyring it is for this run."""
+    """Put a key where the user wants it; without a keyring it is for this run."""
     keys = session.launch.api_keys
     # From now on, so that no text in between may carry it either.
     keys.use_for_now(name, key)

@@ -38,7 +38,7 @@ class PinRow:
 
 @dataclass(frozen=True, slots=True)
 class PinChoice:
-    """What a person wants with a pinned message: see it, or take the pin away."""
+    """What a user wants with a pinned message: see it, or take the pin away."""
 
     seq: int
     unpin: bool = False

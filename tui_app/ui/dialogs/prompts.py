@@ -88,7 +88,7 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
 
 
 async def search_prompts(app: "Host", session: ChatSession) -> None:
-    """Let the person choose among all they have said in this folder; closing the list keeps the draft."""
+    """Let the user choose among all they have said in this folder; closing the list keeps the draft."""
     database, editor = session.launch.database, app.chat.pane.prompt.editor
     try:
         logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)

@@ -123,7 +123,7 @@ GONE = "That prompt has been sent meanwhile."
 
 
 async def show_queue(app: "Host", session: ChatSession) -> None:
-    """Let the person change the queue; what they want to edit goes back into the prompt."""
+    """Let the user change the queue; what they want to edit goes back into the prompt."""
     if not session.state.queue:
         session.say("Nothing is queued.")
         return
@@ -146,7 +146,7 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
         session.say("The draft made room; the up arrow brings it back.")
 
 
-# Sending to the model: at once, or, above the session's budget, when the person says so.
+# Sending to the model: at once, or, above the session's budget, when the user says so.
 
 
 def send(screen: "Chat", prompt: Prompt) -> None:

@@ -1,6 +1,6 @@
 """A summary that is not applied yet: while it is written, then in numbers, with its text to edit.
 
-The question may come up while the person is writing: so it starts on the way that decides nothing, and what
+The question may come up while the user is writing: so it starts on the way that decides nothing, and what
 is still typed goes back to the prompt.
 """
 
@@ -177,7 +177,7 @@ _READY = "Review the summary before it is applied"
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What the person wants."""
+    """What the user wants."""
 
     summary: str | None
     """The summary to apply; None discards it, or nothing is decided."""
@@ -190,7 +190,7 @@ class Reviewed:
 
 
 class ReviewScreen(Dialog[Reviewed]):
-    """Dismisses with what the person wants."""
+    """Dismisses with what the user wants."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS = place_bindings("review")

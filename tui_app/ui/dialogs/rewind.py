@@ -242,7 +242,7 @@ ONE_RUNS = "A compaction is running already. Esc cancels it; then another can be
 
 
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
-    """Go back to a prompt: the one with a log number, or one that the person chooses."""
+    """Go back to a prompt: the one with a log number, or one that the user chooses."""
     if argument:
         await rewind_to(app, session, argument)
         return

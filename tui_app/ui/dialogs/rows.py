@@ -130,7 +130,7 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
 
 
 async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
-    """Show a message, and do what a person wants with it."""
+    """Show a message, and do what a user wants with it."""
     shown = session.presenter.agent_view.seen()
     seen = next((each for each in shown if each.head.seq == entry.message), None)
     database = session.launch.database

@@ -165,7 +165,7 @@ _HELP = 'Words in any order, "words side by side", or the beginning of one as ha
 
 
 class SearchFailed(Exception):
-    """The sessions cannot be searched; the text says why to a person."""
+    """The sessions cannot be searched; the text says why to a user."""
 
 
 def hit_line(found: Found, width: int, tz: tzinfo | None = None) -> Content:
@@ -383,7 +383,7 @@ class Chosen:
 
 
 async def choose_session(app: App[Any], launch: Launch, current: str, written: str = "") -> Chosen | None:
-    """Show the sessions until the person opens one or leaves the list.
+    """Show the sessions until the user opens one or leaves the list.
 
     Args:
         app: Shows the screens.
@@ -495,7 +495,7 @@ def _list(launch: Launch) -> list[SessionInfo]:
 
 
 def _delete(launch: Launch, session: str) -> str:
-    """Delete a session the person has said yes to; why it was not possible, empty when it was."""
+    """Delete a session the user has said yes to; why it was not possible, empty when it was."""
     try:
         delete_session(launch.database, launch.paths.sessions_dir, session)
     except SessionLocked as locked:

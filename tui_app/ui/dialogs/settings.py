@@ -33,7 +33,7 @@ _KEY_CELLS, _SOURCE_CELLS = 23, 20
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person wants of a setting: change it, or have the built-in value back."""
+    """What a user wants of a setting: change it, or have the built-in value back."""
 
     entry: Entry
     reset: bool = False
@@ -93,7 +93,7 @@ class SettingsScreen(FilterDialog[Entry, None]):
         self._wishes = Wishes[Wish]()
 
     async def wanted(self) -> Wish | None:
-        """Wait for what the person wants next; None when the screen was closed."""
+        """Wait for what the user wants next; None when the screen was closed."""
         return await self._wishes.next()
 
     def show(self, entries: Sequence[Entry], said: str) -> None:
@@ -193,7 +193,7 @@ class SettingsDesk:
 
         Args:
             key: A setting, or with a dot one of its table.
-            text: The value as a person writes it; None goes back to what is built in.
+            text: The value as a user writes it; None goes back to what is built in.
 
         Returns:
             Why it was not possible, in words; empty when it is done.
@@ -231,7 +231,7 @@ class SettingsDesk:
             pane.query_one(ChatHints).keymap = settings.keymap
 
 
-# Showing and changing settings, one after the other, until the person closes the list.
+# Showing and changing settings, one after the other, until the user closes the list.
 
 _CANCELLED = "Nothing was changed."
 
@@ -251,7 +251,7 @@ async def show_settings(app: "Host", words: str) -> None:
 
 
 async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
-    """Let the person pick a theme, or take the one named; it is written to the settings.
+    """Let the user pick a theme, or take the one named; it is written to the settings.
 
     Args:
         app: Shows the picker.
@@ -330,7 +330,7 @@ def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
 
 
 async def _ask(app: "Host", desk: SettingsDesk, entry: Entry) -> str:
-    """Ask for a value until it is allowed or the person gives up; an empty one is the built-in value."""
+    """Ask for a value until it is allowed or the user gives up; an empty one is the built-in value."""
     text, refused = "" if entry.value == "not set" else entry.value, ""
     while True:
         typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
@@ -387,7 +387,7 @@ def policy_text(settings: Settings, current: str, cells: int = 1_000) -> str:
     """The policies with a sentence each, broken so that the names stand alone at the left.
 
     Args:
-        settings: Knows the person's own ones.
+        settings: Knows the user's own ones.
         current: Name of the one in force.
         cells: How long a line may be.
     """
