@@ -105,6 +105,11 @@ class StoredItems(Sequence[ViewItem]):
     def __iter__(self) -> Iterator[ViewItem]:
         return iter(self._read)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._read == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 @dataclass(slots=True)
 class Reports:
@@ -244,7 +249,7 @@ class AgentView:
     edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     reports: Reports = field(default_factory=Reports)
-    _heads: Heads = field(default_factory=Heads)
+    _heads: Heads = field(default_factory=Heads, compare=False)
     _visible: list[ViewItem] = field(default_factory=list)
     _hidden: dict[int, Sequence[ViewItem]] = field(default_factory=dict)
     """By the number of the event that took them out of the view, the messages it hides, in their order."""
