@@ -1,11 +1,19 @@
 """What is shown of a session before the agent side has loaded."""
 
 from pathlib import Path
+from unittest import mock
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.test_snapshots import Written, stored
+from tests.session.test_view_fold import EVERY
 from tui_app.events import SessionStart, UserMessage
+from tui_app.session import preview as previews
 from tui_app.session.entries import Entry
-from tui_app.session.preview import StoreBodies, load_preview
+from tui_app.session.preview import StoreBodies, all_rows, load_preview
 from tui_app.session.store import Store
+from tui_app.session.user_view import fold_user_view
 
 
 def test_text_that_is_damaged_is_told_in_its_place(tmp_path: Path) -> None:
@@ -33,3 +41,27 @@ def test_text_that_cannot_be_read_for_another_reason(tmp_path: Path) -> None:
     store.close()
     body = StoreBodies(store, "abcd").body(Entry(seq=2, kind="user", time=1.0, title="Hello"))
     assert body.text.startswith("This text cannot be read: ")
+
+
+@given(EVERY, EVERY, st.integers(1, 9))
+def test_the_newest_rows_are_those_that_the_whole_log_makes(
+    before: list[tuple[str, int]], after: list[tuple[str, int]], rows: int
+) -> None:
+    with stored(5) as store, mock.patch.object(previews, "_ROWS", rows):
+        session = Written(store=store)
+        session.begin()
+        for step, choice in before:
+            # Nobody goes back to what is no prompt.
+            session.play(step.replace("any rewind", "rewind"), choice)
+        shown = load_preview(store.path, session.session)
+        whole = all_rows(store.path, session.session, shown.last)
+        assert whole == fold_user_view(session.heads)
+        assert shown.agent_view == session.agent
+        newest = [row for row in whole.entries if row.seq >= shown.view.since]
+        assert shown.view.entries == newest
+        folded = len(session.heads)
+        for step, choice in after:
+            session.play(step.replace("any rewind", "rewind"), choice)
+        for head in session.heads[folded:]:
+            whole.apply(head)
+        assert whole.entries == session.user.entries

@@ -1,7 +1,10 @@
 """A session as it can be shown at once: rows and gauge from the light half of the log."""
 
 import sqlite3
+from collections.abc import Collection
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +19,7 @@ from tui_app.events import (
     HookRan,
     MemoryInbox,
     Record,
+    SessionRewind,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -28,10 +32,12 @@ from tui_app.session.location import Database
 from tui_app.session.model_state import Known, known_of
 from tui_app.session.port import SessionInfo, SessionStore
 from tui_app.session.stores import open_store
-from tui_app.session.user_view import UserView, is_interruption
+from tui_app.session.user_view import UserView, entry_of, fold_user_view, is_interruption
 
 _PROMPTS = 50
 """Prompts of a resumed session that the arrow keys bring back."""
+_ROWS = 1_000
+"""Events of a resumed session whose rows are there at once, the newest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,7 @@ class Preview:
 
     info: SessionInfo
     view: UserView
+    """Of a long session the newest rows; see :func:`all_rows`."""
     agent_view: AgentView
     known: Known
     """What the log knows of its model and policy."""
@@ -50,7 +57,7 @@ class Preview:
 
 
 def load_preview(database: Database, session: str) -> Preview:
-    """Fold the light rows of a session.
+    """Read what a session comes to, which takes no longer for a long one.
 
     Raises:
         SessionNotFound: if the id fits no session.
@@ -59,14 +66,13 @@ def load_preview(database: Database, session: str) -> Preview:
     store = open_store(database, read_only=True)
     try:
         info = store.info(session)
-        agent_view, view = store.agent_view(info.id), UserView()
-        # Both as of one moment: the session may be growing.
-        for head in takewhile(lambda head: head.seq <= agent_view.last, store.heads(info.id)):
-            view.apply(head)
+        agent_view = store.agent_view(info.id)
+        view = _newest_rows(store, info.id, agent_view.last)
         known = known_of(store, info.id)
         prompts = _prompts(store, info.id, agent_view)
     finally:
         store.close()
+    agent_view.read_heads_with(partial(heads_of, database, info.id))
     return Preview(
         info=info,
         view=view,
@@ -77,17 +83,48 @@ def load_preview(database: Database, session: str) -> Preview:
     )
 
 
+def _newest_rows(store: SessionStore, session: str, last: int) -> UserView:
+    """The rows of the newest events up to a log number, as all of them together would make them."""
+    before = max(0, last - _ROWS)
+    # The session may be growing.
+    heads = list(takewhile(lambda head: head.seq <= last, store.heads(session, before)))
+    since = before + 1 if before else 0
+    quoted = {head.ref for head in heads if head.type == SessionRewind.TYPE and head.ref < since}
+    rows = map(entry_of, store.heads_of(session, quoted))
+    view = UserView(since=since, titles={row.seq: row.title for row in rows if row is not None})
+    for head in heads:
+        view.apply(head)
+    return view
+
+
+def all_rows(database: Database, session: str, last: int) -> UserView:
+    """Every row of a session up to a log number; blocks for as long as the session is.
+
+    Raises:
+        sqlite3.Error: if the file cannot be read.
+    """
+    with closing(open_store(database, read_only=True)) as store:
+        return fold_user_view(takewhile(lambda head: head.seq <= last, store.heads(session)))
+
+
+def heads_of(database: Database, session: str, seqs: Collection[int]) -> list[Head]:
+    """Light rows of some log numbers.
+
+    Raises:
+        sqlite3.Error: if the file cannot be read.
+    """
+    with closing(open_store(database, read_only=True)) as store:
+        return store.heads_of(session, seqs)
+
+
 def heads_after(database: Database, session: str, seq: int) -> list[Head]:
     """Light rows of a session behind a log number.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
-    store = open_store(database, read_only=True)
-    try:
+    with closing(open_store(database, read_only=True)) as store:
         return list(store.heads(session, seq))
-    finally:
-        store.close()
 
 
 def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, ...]:

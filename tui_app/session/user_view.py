@@ -1,7 +1,7 @@
 """The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_app.events import (
@@ -105,9 +105,18 @@ class Change:
 
 @dataclass(slots=True)
 class UserView:
-    """Folds heads, in log order, into rows."""
+    """Folds heads, in log order, into rows.
+
+    Attributes:
+        entries: The rows, in the order of the log.
+        since: Log number of the first event that was folded, where that is not the first there is: what is
+            said of rows before it is passed over.
+        titles: What rows before it say, by log number, as far as rewinds behind it went back to them.
+    """
 
     entries: list[Entry] = field(default_factory=list)
+    since: int = 0
+    titles: Mapping[int, str] = field(default_factory=dict)
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
     _edits: dict[int, list[int]] = field(default_factory=dict)
@@ -155,7 +164,8 @@ class UserView:
 
     def _rewound(self, head: Head) -> Sequence[Change]:
         """What was said and done from a message on is marked; what failed stays failed."""
-        places = range(self._places.get(head.ref, len(self.entries)), len(self.entries))
+        first = 0 if head.ref in self.titles else len(self.entries)
+        places = range(self._places.get(head.ref, first), len(self.entries))
         rows = [self.entries[place] for place in places]
         marked = self._before[head.seq] = [row for row in rows if row.kind in _LEFT and not row.left]
         return [change for row in marked for change in self._leave(row)]
@@ -174,7 +184,8 @@ class UserView:
     def _rewind_title(self, head: Head) -> str:
         """Names the prompt that was gone back to; nothing where that has no row."""
         place = self._places.get(head.ref)
-        return "" if place is None else f'Rewound to before "{self.entries[place].title}"'
+        title = self.titles.get(head.ref) if place is None else self.entries[place].title
+        return "" if title is None else f'Rewound to before "{title}"'
 
     def _result(self, head: Head) -> Sequence[Change]:
         """A result completes the row of its call."""

@@ -120,6 +120,15 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self.cursor = min(self.cursor, count - 1) if count else None
         self._place()
 
+    def push_down(self, rows: int) -> None:
+        """Move the window and the cursor down by as many rows as have been put in front of the others."""
+        if not self._following:
+            self._placing = True
+            self.scroll_to(y=self.scroll_y + rows, animate=False, force=True)
+            self._placing = False
+        if self.cursor is not None:
+            self.cursor = min(self.cursor + rows, self._count - 1)
+
     def follow(self) -> None:
         """Go to the end and stay there."""
         self._following = True

@@ -113,6 +113,7 @@ class ChatScreen(TellsFailures, Chat):
         follow_rows(self)
         self.work(self._offer_custom(), group="custom")
         self.work(tell_of_keys(self._session), group="keys")
+        self.work(self._session.show_older(), group="older")
         self.post_message(self.Ready())
         await self._session.run()
 

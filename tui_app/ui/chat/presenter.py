@@ -66,6 +66,8 @@ class Presenter:
         self.agent_view = AgentView()
         self.last = 0
         """Log number of the newest event shown."""
+        self._since_begun: list[Head] = []
+        """What was folded since, while rows are missing."""
         self._accounted = 0
         """Log number of the newest event whose cost was read with the figures of the log."""
         self.setting: int | None = None
@@ -83,6 +85,24 @@ class Presenter:
         self._timeline.set_entries(self.view.entries)
         self._pane.prompt.editor.prompts.extend(preview.prompts)
         self.remeasure(preview.info, preview.known)
+
+    def complete(self, view: UserView, last: int) -> None:
+        """Show the rows that a long session began without.
+
+        Args:
+            view: All its rows up to a log number.
+            last: That number.
+        """
+        begun, self.view = self.view, view
+        for head in self._since_begun:
+            if head.seq > last:
+                view.apply(head)
+        self._since_begun.clear()
+        older = [entry for entry in view.entries if entry.seq < begun.since]
+        self._transcript.prepend([entry for entry in older if _is_said(entry)])
+        self._timeline.prepend(older)
+        pairs = zip(view.entries[len(older) :], begun.entries, strict=False)
+        self._show(Change(entry, new=False) for entry, shown in pairs if entry != shown)
 
     def catch_up(self, heads: Iterable[Head]) -> None:
         """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
@@ -209,6 +229,8 @@ class Presenter:
         if head.seq <= self.last:
             return
         self.last = head.seq
+        if self.view.since:
+            self._since_begun.append(head)
         self.agent_view.apply(head)
         self._show(self.view.apply(head))
 

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,7 @@ from tui_app.events import (
 )
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionNotFound
-from tui_app.session.preview import heads_after
+from tui_app.session.preview import all_rows, heads_after
 from tui_app.session.stats_reader import StatsReader
 from tui_app.settings import ReviewMode, SettingsError
 from tui_app.ui.chat.log_reader import (
@@ -91,6 +92,8 @@ class ChatSession:
         """What leads to another session, where that was asked for last."""
         self.back_asked = float("-inf")
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
+        self._painted = asyncio.Event()
+        """Set once what is known at first has been painted."""
         self.at = 0
         """Log number of the message to begin at; 0 begins at the newest."""
         self._follower: ReadOnlyFollower | None = None
@@ -170,6 +173,20 @@ class ChatSession:
         self._begun = begun_elsewhere(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
 
+    async def show_older(self) -> None:
+        """Show the rows of a long session that its first paint does without."""
+        await self._painted.wait()
+        since, last = self.presenter.view.since, self.presenter.last
+        if not since:
+            return
+        read = partial(asyncio.to_thread, all_rows, self.launch.database, self.id, last)
+        try:
+            self.presenter.complete(await persistently(read, self.say), last)
+        except (SessionNotFound, sqlite3.Error, OSError) as error:
+            self.report(str(storage_error(error, self.launch.paths.database) or error))
+        if 0 < self.at < since:
+            self.presenter.jump_to(self.at)
+
     async def run(self) -> None:
         """Open the session and show everything that happens until the screen is left."""
         if self.id:
@@ -178,6 +195,7 @@ class ChatSession:
             self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy))
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
+        self._painted.set()
         self.presenter.jump_to(self.at)
         self.presenter.on_typing(self.unsent.changed)
         self.unsent.changed()  # a draft may have come along

@@ -250,6 +250,21 @@ class Layout:
         self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._reindex()
 
+    def prepend(self, entries: Sequence[Entry]) -> None:
+        """Put entries in front of all others; their slots move by so many, and nothing is painted."""
+        moved, width, before = len(entries), max(1, self.painter.width), None
+        heights = [self._index[slot] for slot in range(len(self._index))]
+        older = []
+        for entry in entries:
+            older.append(estimate(entry, before, width))
+            if entry.kind != "assistant" or entry.chars:
+                before = entry
+        self.entries[:0] = entries
+        self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
+        self._blocks = OrderedDict((slot + moved, block) for slot, block in self._blocks.items())
+        self._index = HeightIndex([*older, *heights])
+        self.stale(moved)  # it has another one above it now
+
     def append(self, entry: Entry) -> int:
         """Add an entry and return its slot.
 

@@ -207,6 +207,21 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self.screen.clear_selection()
         self._place()
 
+    def prepend(self, entries: Sequence[Entry]) -> None:
+        """Add older entries in front of all others; what is in the window stays there."""
+        moved, top = len(entries), self._viewport.top
+        self._pages.prepend(entries)
+        self._viewport.top = top._replace(slot=top.slot + moved)
+        if self.cursor is not None:
+            self.cursor += moved
+        if self._anchor is not None:
+            self._anchor += moved
+        if self._found is not None and self._found.here is not None:
+            self._found.here = self._found.here._replace(slot=self._found.here.slot + moved)
+        if self.is_mounted and self.text_selection is not None:
+            self.screen.clear_selection()
+        self._place()
+
     def append(self, entry: Entry) -> None:
         """Add an entry at the end (before the live answer, if that goes on)."""
         before = self._pages.total
