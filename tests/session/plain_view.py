@@ -24,7 +24,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import ALONE, STAGES, Reports, in_ranges, weighed
+from tui_app.session.agent_view import ALONE, STAGES, Reports, weighed
 from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAND_INS, Head, Seen, seen
 
 # One message of the agent view, and small questions about heads.
@@ -49,6 +49,10 @@ class ViewItem:
     def shown(self) -> Head:
         """The form that the next request holds."""
         return self.forms[-1] if self.forms else self.head
+
+
+def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    return any(low <= seq <= high for low, high in ranges)
 
 
 def place_behind(items: Sequence[ViewItem], seq: int) -> int:

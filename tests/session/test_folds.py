@@ -387,7 +387,7 @@ def test_rows_follow_calls_and_undone_compactions() -> None:
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 9)), max_size=5), st.integers(1, 40))
 def test_ranges(pairs: list[tuple[int, int]], seq: int) -> None:
     ranges = [(low, low + width) for low, width in pairs]
-    assert in_ranges(seq, ranges) == any(seq in range(low, high + 1) for low, high in ranges)
+    assert in_ranges(ranges)(seq) == any(seq in range(low, high + 1) for low, high in ranges)
 
 
 def test_heads_of_every_event_survive_the_log() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from difflib import SequenceMatcher
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter, is_
 from typing import Any, Literal, NamedTuple, overload
 
@@ -143,9 +143,17 @@ class Reports:
         return cls(Report(*plain[:3]), plain[3])
 
 
-def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    """Whether a log number lies in one of some inclusive ranges."""
-    return any(low <= seq <= high for low, high in ranges)
+def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
+    """Tell whether a log number lies in one of some inclusive ranges."""
+    ordered = sorted(ranges)
+    lows = [low for low, _ in ordered]
+    highs = list(accumulate((high for _, high in ordered), max))
+
+    def lies_in(seq: int) -> bool:
+        place = bisect_right(lows, seq)
+        return place > 0 and seq <= highs[place - 1]
+
+    return lies_in
 
 
 def weighed(head: Head) -> MessageWeight:
@@ -530,7 +538,8 @@ class AgentView:
 
     def _compact(self, done: Head, event: int) -> None:
         """Let a summary stand for what it was made of."""
-        self._hide(lambda item: in_ranges(item.seq, done.removed), done.seq)
+        leaves = in_ranges(done.removed)
+        self._hide(lambda item: leaves(item.seq), done.seq)
         self._put_behind(done.ref, done.seq, event)
         if acknowledged := self._acknowledged.get(done.seq):
             self._put_behind(done.seq, acknowledged, event)
@@ -571,8 +580,9 @@ class AgentView:
 
     def _following(self, order: Order) -> ViewItem | None:
         """The message that comes next, visible or hidden."""
-        places = [(items, bisect_right(items, order, key=_order)) for items in self._groups()]
-        return min((items[place] for items, place in places if place < len(items)), key=_order, default=None)
+        reaching = (items for items in self._groups() if items and items[-1].order > order)
+        nexts = (items[bisect_right(items, order, key=_order)] for items in reaching)
+        return min(nexts, key=_order, default=None)
 
     def _take_back(self, rewrites: Collection[int]) -> None:
         """Let rewrites stand no more: their forms are gone, and so are their digests."""

@@ -64,6 +64,14 @@ LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
 
 
+_STORED = {
+    "t": "title", "c": "chars", "k": "tokens", "i": "ids", "s": "state", "r": "reported", "m": "model",
+    "f": "ref", "x": "removed", "w": "changes",
+}  # fmt: skip
+"""What the log calls the fields of a head."""
+_read = json.JSONDecoder().raw_decode
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
     """One event of the log, less its bulk."""
@@ -97,40 +105,22 @@ class Head:
 
     def to_text(self) -> str:
         """Compact JSON, columns of the log table left out."""
-        pairs = {
-            "t": self.title,
-            "c": self.chars,
-            "k": self.tokens,
-            "i": self.ids,
-            "s": self.state,
-            "r": self.reported,
-            "m": self.model,
-            "f": self.ref,
-            "x": self.removed,
-            "w": self.changes,
-        }
-        return json.dumps({key: value for key, value in pairs.items() if value}, separators=(",", ":"))
+        pairs = {key: value for key, name in _STORED.items() if (value := getattr(self, name))}
+        return json.dumps(pairs, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, seq: int, kind: str, time: float, text: str) -> "Head":
         """Rebuild a head from the log."""
-        pairs = json.loads(text)
-        get = pairs.get
-        return cls(
-            seq=seq,
-            type=kind,
-            time=time,
-            title=get("t", ""),
-            chars=get("c", 0),
-            tokens=get("k", {}),
-            ids=tuple(get("i", ())),
-            state=get("s", ""),
-            reported=get("r", 0),
-            model=get("m", ""),
-            ref=get("f", 0),
-            removed=tuple(map(tuple, get("x", ()))),
-            changes=tuple(map(tuple, get("w", ()))),
-        )
+        pairs, end = _read(text, 0)
+        if end != len(text):
+            raise ValueError(f"no head: {text!r}")
+        values = {_STORED[key]: value for key, value in pairs.items() if key in _STORED}
+        if ids := values.get("ids"):
+            values["ids"] = tuple(ids)
+        for name in ("removed", "changes"):
+            if name in values:
+                values[name] = tuple(map(tuple, values[name]))
+        return cls(seq=seq, type=kind, time=time, **values)
 
 
 def first_line(text: str) -> str:
