@@ -1,6 +1,5 @@
 """What the agent view keeps from event to event says the same as looking through the whole log does."""
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -24,7 +23,7 @@ from tui_app.events import (
     ToolResult,
     ToolTrimmed,
 )
-from tui_app.session.agent_view import AgentView, plain_items
+from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import Head
 
 KINDS = (
@@ -140,7 +139,7 @@ def test_a_view_that_was_kept_goes_on_as_if_it_had_been_folded(
     def read(seqs: Collection[int]) -> list[Head]:
         return [head for head in session.heads if head.seq in set(seqs)]
 
-    groups = {by: json.dumps(plain_items(items)) for by, items in session.agent.groups().items()}
+    groups = {by: items.to_text() for by, items in session.agent.groups().items()}
     kept = AgentView.from_text(session.agent.to_text(), groups, read)
     assert kept is not None
     assert kept.to_text() == session.agent.to_text()

@@ -45,7 +45,7 @@ Order = tuple[int, ...]
 """Place of a message among all others, as tuples compare. One that was said has its own number; one that is
 put directly behind another has that one's order and, negated, the number of the event that put it there."""
 _order = attrgetter("order")
-_FORMAT = 1
+_FORMAT = 2
 """Of a view as text; whoever changes what the fold makes of a log counts on, and older texts are not read."""
 
 
@@ -58,15 +58,15 @@ class ViewItem(NamedTuple):
     """Other forms that stand, the newest last: number of the rewrite and the place in it."""
 
 
-def plain_items(items: Iterable[ViewItem]) -> list[object]:
-    """Messages as JSON has them: most are no more than their number."""
+def _to_plain(items: Iterable[ViewItem]) -> list[object]:
+    """Items as JSON has them: most are no more than their number."""
     return [
         item.seq if item.order == (item.seq,) and not item.forms else (item.seq, item.order, item.forms)
         for item in items
     ]
 
 
-def _items_of(items: Iterable[Any]) -> list[ViewItem]:
+def _from_plain(items: Iterable[Any]) -> list[ViewItem]:
     return [
         ViewItem(item, (item,))
         if isinstance(item, int)
@@ -75,21 +75,46 @@ def _items_of(items: Iterable[Any]) -> list[ViewItem]:
     ]
 
 
-class StoredItems(Sequence[ViewItem]):
-    """Messages that are hidden, as a text that is read when somebody looks at them.
+def _find(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
+    """The message that was said with a log number, among some in their order."""
+    place = bisect_left(items, (seq,), key=_order)
+    return items[place] if place < len(items) and items[place].order == (seq,) else None
 
-    Args:
-        text: What :meth:`AgentView.groups` made of them.
-    """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._items: list[ViewItem] | None = None
+class HiddenItems(Sequence[ViewItem]):
+    """Messages that one event hides, in their order; those that were kept are read when they are needed."""
+
+    def __init__(self, items: Iterable[ViewItem]) -> None:
+        self._items = list(items)
+        self._text = ""
+        self.first, self.last = self._items[0].order, self._items[-1].order
+
+    @classmethod
+    def from_text(cls, text: str) -> "HiddenItems":
+        """Make them of a text; only the first and the last place are read."""
+        ends, _, items = text.partition("\n")
+        made = cls.__new__(cls)
+        made._items, made._text = [], items  # noqa: SLF001 - its own
+        made.first, made.last = map(tuple, json.loads(ends))
+        return made
+
+    def to_text(self) -> str:
+        """All of them as two lines of JSON: the first and the last place, and the messages."""
+        items = self._text or json.dumps(_to_plain(self._items), separators=(",", ":"))
+        return f"{json.dumps((self.first, self.last))}\n{items}"
+
+    def find(self, seq: int) -> ViewItem | None:
+        """The message that was said with a log number."""
+        return _find(self, seq) if self.first <= (seq,) <= self.last else None
+
+    def following(self, order: Order) -> ViewItem | None:
+        """The message behind a place."""
+        return self[bisect_right(self, order, key=_order)] if order < self.last else None
 
     @property
     def _read(self) -> list[ViewItem]:
-        if self._items is None:
-            self._items = _items_of(json.loads(self._text))
+        if self._text:
+            self._items, self._text = _from_plain(json.loads(self._text)), ""
         return self._items
 
     def __len__(self) -> int:
@@ -106,7 +131,7 @@ class StoredItems(Sequence[ViewItem]):
         return iter(self._read)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._read == list(other)
+        return isinstance(other, HiddenItems) and self._read == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -259,7 +284,7 @@ class AgentView:
     reports: Reports = field(default_factory=Reports)
     _heads: Heads = field(default_factory=Heads, compare=False)
     _visible: list[ViewItem] = field(default_factory=list)
-    _hidden: dict[int, Sequence[ViewItem]] = field(default_factory=dict)
+    _hidden: dict[int, HiddenItems] = field(default_factory=dict)
     """By the number of the event that took them out of the view, the messages it hides, in their order."""
     _acknowledged: dict[int, int] = field(default_factory=dict)
     """By the number of its compaction, the number of what acknowledges its summary."""
@@ -414,7 +439,8 @@ class AgentView:
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
         is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
-        return is_prompt and any(_find(items, to) for items in self._held())
+        standing = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
+        return is_prompt and bool(_find(self._visible, to) or any(items.find(to) for items in standing))
 
     def edited_by(self, edit: int) -> int:
         """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
@@ -446,11 +472,11 @@ class AgentView:
             "edits": {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()},
             "acknowledged": self._acknowledged,
             "reports": self.reports.to_plain(),
-            "visible": plain_items(self._visible),
+            "visible": _to_plain(self._visible),
         }
         return json.dumps(parts, separators=(",", ":"))
 
-    def groups(self) -> dict[int, Sequence[ViewItem]]:
+    def groups(self) -> dict[int, HiddenItems]:
         """The messages that are hidden, by the event that hides them; one that changes becomes another."""
         return dict(self._hidden)
 
@@ -479,8 +505,8 @@ class AgentView:
             pins=set(parts["pins"]),
             reports=Reports.from_plain(parts["reports"]),
             _heads=Heads(read),
-            _visible=_items_of(parts["visible"]),
-            _hidden={by: StoredItems(group) for by, group in groups.items()},
+            _visible=_from_plain(parts["visible"]),
+            _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
             _acknowledged={int(seq): said for seq, said in parts["acknowledged"].items()},
         )
         for compaction, edits in parts["edits"].items():
@@ -516,8 +542,13 @@ class AgentView:
 
     def _place_of(self, seq: int) -> Order:
         """Where a message stands, visible or hidden; empty where there is none."""
-        found = filter(None, (_find(items, seq) for items in self._groups()))
-        return next((item.order for item in found), ())
+        if found := _find(self._visible, seq):
+            return found.order
+        # What was put behind another message does not stand by its number.
+        groups = (self._visible, *self._hidden.values())
+        found_hidden = (items.find(seq) for items in self._hidden.values())
+        others = (item for items in groups for item in items if item.seq == seq)
+        return next((item.order for item in chain(filter(None, found_hidden), others)), ())
 
     def _put_behind(self, ref: int, seq: int, event: int) -> None:
         """Put a message directly behind another; without one, behind the system prompts that lead.
@@ -580,8 +611,9 @@ class AgentView:
 
     def _following(self, order: Order) -> ViewItem | None:
         """The message that comes next, visible or hidden."""
-        reaching = (items for items in self._groups() if items and items[-1].order > order)
-        nexts = (items[bisect_right(items, order, key=_order)] for items in reaching)
+        place = bisect_right(self._visible, order, key=_order)
+        nexts = [*self._visible[place : place + 1]]
+        nexts += filter(None, (items.following(order) for items in self._hidden.values()))
         return min(nexts, key=_order, default=None)
 
     def _take_back(self, rewrites: Collection[int]) -> None:
@@ -609,29 +641,17 @@ class AgentView:
             if not changed:
                 del self._hidden[by]
             elif len(changed) < len(items) or not all(map(is_, changed, items)):
-                self._hidden[by] = changed
+                self._hidden[by] = HiddenItems(changed)
 
     def _hide(self, leaves: Callable[[ViewItem], bool], by: int) -> None:
         """Take messages out of the view; an event that hides once more hides them all together."""
         leaving = [item for item in self._visible if leaves(item)]
         self._visible = [item for item in self._visible if not leaves(item)]
         if leaving:
-            self._hidden[by] = sorted([*self._hidden.get(by, ()), *leaving], key=_order)
+            self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), *leaving], key=_order))
 
     def _held(self) -> Iterable[Sequence[ViewItem]]:
         return (self._visible, *(self._hidden.get(compaction, ()) for compaction in self.compactions))
-
-    def _groups(self) -> tuple[Sequence[ViewItem], ...]:
-        return (self._visible, *self._hidden.values())
-
-
-def _find(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
-    """The message with a log number among some in their order."""
-    place = bisect_left(items, (seq,), key=_order)
-    if place < len(items) and items[place].order == (seq,):
-        return items[place]
-    # What was put behind another message does not stand by its number.
-    return next((item for item in items if item.seq == seq), None)
 
 
 def fold_agent_view(heads: Iterable[Head]) -> AgentView:

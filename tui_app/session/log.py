@@ -33,7 +33,7 @@ from tui_app.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.session.agent_view import AgentView, Read, ViewItem, plain_items
+from tui_app.session.agent_view import AgentView, HiddenItems, Read
 from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
 from tui_app.session.model_state import Known
 from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
@@ -210,6 +210,8 @@ EVERY = 256
 """Events between two snapshots, about."""
 _STATS, _VIEW = -1, 0
 """Parts of a snapshot; each other part is the messages that the event with its number hides."""
+_DAMAGED = (ValueError, TypeError, KeyError, IndexError)
+"""What comes of reading one that no program has written so."""
 
 
 def figures(db: Db, dialect: Dialect, session: str, after: int) -> list[tuple[int, str, Mapping[str, Any]]]:
@@ -232,7 +234,7 @@ class Folded:
     stats: StatsFold
     stored: int = 0
     """Log number of the snapshot that is stored; 0 for none."""
-    groups: dict[int, Sequence[ViewItem]] = field(default_factory=dict)
+    groups: dict[int, HiddenItems] = field(default_factory=dict)
     """The groups of hidden messages that are stored, by the event that hides them."""
 
 
@@ -244,14 +246,21 @@ def load_folds(db: Db, session: str, read: Read) -> Folded:
         session: Whole id of the session.
         read: Reads heads of the session by their numbers.
     """
+    try:
+        return _kept_folds(db, session, read)
+    except _DAMAGED:
+        return Folded(session, AgentView(), StatsFold())
+
+
+def _kept_folds(db: Db, session: str, read: Read) -> Folded:
     query = "SELECT part, data FROM snapshots WHERE session = ?"
     parts: dict[int, str] = dict(db.execute(query, (session,)).fetchall())
     text, figures = parts.pop(_VIEW, ""), parts.pop(_STATS, "")
+    stats = (StatsFold.from_text(figures) if figures else None) or StatsFold()
     view = AgentView.from_text(text, parts, read) if text else None
-    stats = StatsFold.from_text(figures) if figures else None
     if view is None:
-        return Folded(session, AgentView(), stats or StatsFold())
-    return Folded(session, view, stats or StatsFold(), view.last, view.groups())
+        return Folded(session, AgentView(), stats)
+    return Folded(session, view, stats, view.last, view.groups())
 
 
 def save_folds(db: Db, folded: Folded) -> None:
@@ -265,9 +274,7 @@ def save_folds(db: Db, folded: Folded) -> None:
     before = folded.groups if stored == (folded.stored,) else {}
     if not before:
         db.execute("DELETE FROM snapshots WHERE session = ?", (session,))
-    texts = {
-        by: json.dumps(plain_items(items)) for by, items in groups.items() if items is not before.get(by)
-    }
+    texts = {by: items.to_text() for by, items in groups.items() if items is not before.get(by)}
     gone = [by for by in before if by not in groups]
     texts |= {_VIEW: view.to_text(), _STATS: folded.stats.to_text()}
     db.executemany(
@@ -284,7 +291,10 @@ def kept_stats(db: Db, session: str) -> StatsFold:
     """Read the figures of a session as they were kept; what came since is not in them."""
     query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
     row = db.execute(query, (session, _STATS)).fetchone()
-    return (StatsFold.from_text(row[0]) if row else None) or StatsFold()
+    try:
+        return (StatsFold.from_text(row[0]) if row else None) or StatsFold()
+    except _DAMAGED:
+        return StatsFold()
 
 
 def catch_up(db: Db, folded: Folded) -> None:
@@ -300,7 +310,7 @@ def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
         return heads_of(db, session, seqs)
 
     try:
-        kept, folded = load_folds(db, session, read), Folded(session, AgentView(), StatsFold())
+        kept, folded = _kept_folds(db, session, read), Folded(session, AgentView(), StatsFold())
         for head in all_heads(db, session):
             if head.seq <= kept.stored:
                 folded.view.apply(head)
@@ -308,12 +318,12 @@ def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
             if seq <= kept.stats.last:
                 folded.stats.apply(seq, kind, found)
         return _texts(kept) != _texts(folded)
-    except (ValueError, TypeError, KeyError, IndexError):
+    except _DAMAGED:
         return True
 
 
-def _texts(folded: Folded) -> tuple[str, str, dict[int, list[object]]]:
-    hidden = {by: plain_items(items) for by, items in folded.view.groups().items()}
+def _texts(folded: Folded) -> tuple[str, str, dict[int, str]]:
+    hidden = {by: items.to_text() for by, items in folded.view.groups().items()}
     return folded.view.to_text(), folded.stats.to_text(), hidden
 
 
