@@ -12,12 +12,11 @@ from textual.widgets import Input, OptionList, TextArea
 
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.api_keys import KeyDialog
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.message import MessageScreen
-from tui_app.ui.dialogs.models import SwitchDialog
+from tui_app.ui.dialogs.models import KeyDialog, SwitchDialog
 from tui_app.ui.dialogs.rewind import RewindFiles
-from tui_app.ui.dialogs.search import SearchScreen
+from tui_app.ui.dialogs.sessions import SearchScreen
 from tui_app.ui.long_text import LongText
 from tui_app.ui.prompt.completion import OfferList
 

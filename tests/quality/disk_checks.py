@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -173,7 +173,7 @@ def _folds_agree(play: Play) -> bool:
 def failing_at(place: int, error: BaseException) -> Iterator[None]:
     """Raise at the so-manieth write: of a file, of its name, in front of, in and behind a transaction."""
     left = [place]
-    rename, append_many, touch = Path.replace, Store.append_many, Store._touch
+    rename, append_many, change = Path.replace, Store.append_many, Store._change
 
     def step() -> None:
         left[0] -= 1
@@ -193,14 +193,18 @@ def failing_at(place: int, error: BaseException) -> Iterator[None]:
         step()
         return records
 
-    def dying_touch(self: Store, *events: Any) -> None:
-        step()
-        touch(self, *events)
+    def dying_change(self: Store, work: Callable[[Any], Any], session: str = "") -> Any:
+        def dying_work(db: Any) -> Any:
+            result = work(db)
+            step()
+            return result
+
+        return change(self, dying_work, session)
 
     with (
         patch.object(os, "fsync", dying_fsync),
         patch.object(Path, "replace", dying_rename),
         patch.object(Store, "append_many", dying_append),
-        patch.object(Store, "_touch", dying_touch),
+        patch.object(Store, "_change", dying_change),
     ):
         yield
