@@ -52,14 +52,14 @@ async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk, sc
         await at(deck, scene)
         screen = deck.app.screen
         assert isinstance(screen, FilterDialog)
-        used: list[int] = []
+        used: list[object] = []
         screen.use = used.append  # type: ignore[method-assign]
         first, rows = marked(deck)
         await deck.hurry("down", "pagedown", "up", "enter")
         expected = first or 0
         for step in (1, 10, -1):
             expected = min(rows - 1, max(0, expected + step))
-        assert used == ([expected] if rows else [])
+        assert used == ([screen.shown[expected]] if rows else [])
 
 
 @pytest.mark.parametrize("scene", [scene for scene in LISTS if scene != "search"])
