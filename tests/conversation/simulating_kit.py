@@ -37,7 +37,8 @@ from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import to_messages
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.replay import Replay, ReplayHistory, Transcript
+from tui_app.conversation.replay import Replay, ReplayHistory
+from tui_app.conversation.transcripts import Transcript
 from tui_app.events import Payload, Record
 from tui_app.usage import Breakdown
 

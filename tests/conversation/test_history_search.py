@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.conversation.tooling import SessionSearch
+from tui_app.conversation.session_tools import SessionSearch
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,

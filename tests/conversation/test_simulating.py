@@ -16,17 +16,10 @@ from tests.conversation.simulating_kit import Live, prompt, replay, session, tra
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.imports import import_session
-from tui_app.conversation.replay import (
-    STAGES,
-    Outcome,
-    Replay,
-    Request,
-    read_session,
-    read_transcript,
-    work_of,
-)
+from tui_app.conversation.replay import STAGES, Outcome, Replay, Request, work_of
 from tui_app.conversation.session_history import storable, storable_list
 from tui_app.conversation.simulate import CannotSimulate, simulate
+from tui_app.conversation.transcripts import read_session, read_transcript
 from tui_app.events import SessionRewind, SessionStart, UserMessage
 from tui_app.session.store import Store
 

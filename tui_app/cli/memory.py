@@ -202,8 +202,8 @@ async def read_for_boards(
         CommandFailed: if another program is reading, or the session is open somewhere.
     """
     # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.due_sessions import Reading, read_sessions, waiting
     from tui_app.conversation.memory import RUNNING, outcome_text
-    from tui_app.conversation.memory_reader import Reading, read_sessions, waiting
 
     readings: list[Reading] = []
     try:

@@ -31,8 +31,8 @@ from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, OverheadWatch
+from tui_app.conversation.session_tools import SessionSearch, Tooling, own_folders
 from tui_app.conversation.summary_writers import SummaryWriters
-from tui_app.conversation.tooling import SessionSearch, Tooling, own_folders
 from tui_app.events import Notice
 from tui_app.settings.spec import ExploreSettings, explore_settings
 

@@ -1,4 +1,4 @@
-"""Calls of tools that wait for a person: judged by rules, else asked about one after the other.
+"""Tool calls that need approval: judged by rules, else asked about one after the other.
 
 Only :meth:`Approvals.decide` lets a call go ahead, and only whoever shows the questions calls it. Nothing a
 model or a tool says leads there.
@@ -59,7 +59,7 @@ class CallsAhead:
     report: Callable[[Payload], object]
     """Shows an event."""
     watched: bool = False
-    """Whether somebody is there to see it; otherwise nothing waits for anybody."""
+    """Whether a user is there to see it; otherwise nothing waits."""
     _held: dict[str, None] = field(default_factory=dict)
     _places: list[Place] = field(default_factory=list)
     _asked: Place | None = None
@@ -120,7 +120,7 @@ class CallsAhead:
         return place
 
     def leave(self, place: Place) -> None:
-        """Give a place up; whoever stands behind it may be next."""
+        """Give a place up; the one behind it may be next."""
         if place is self._asked:
             self._asked = None
         if place in self._places:
@@ -156,7 +156,7 @@ _REASON_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What comes of a question: a person's answer, or that nobody could be asked."""
+    """The answer to a question: the user's answer, or that nobody could be asked."""
 
     answer: Literal["once", "always", "no", "nobody"]
     pattern: str = ""
@@ -179,11 +179,11 @@ class Approvals:
     """Of the settings and the command line."""
     read_only: bool = False
     attended: bool = False
-    """Whether somebody sees the questions and can answer."""
+    """Whether a user sees the questions and can answer."""
     yes: bool = False
     """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
     session_rules: tuple[ApprovalRule, ...] = ()
-    """What a person has allowed from now on."""
+    """Rules that the user has added with "always"."""
     _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
@@ -284,7 +284,18 @@ class Approvals:
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
         pattern = "" if verdict.rule else proposed_pattern(action)
-        self._shown = _question(id, action, pattern, verdict.because, self.ahead.waiting)
+        self._shown = ApprovalRequested(
+            id=id,
+            tool_call_id=action.call,
+            tool=action.tool,
+            kind=action.kind,
+            subject=action.subject,
+            detail=action.detail,
+            note=action.note,
+            pattern=pattern,
+            because=verdict.because,
+            waiting=self.ahead.waiting,
+        )
         self.report(self._shown)
         try:
             decision = await answer
@@ -294,9 +305,6 @@ class Approvals:
         finally:
             self._shown = None
             del self._asked[id]
-        return self._decided(id, action, decision, pattern)
-
-    def _decided(self, id: str, action: Action, decision: Decision, pattern: str) -> str:
         reason = decision.reason.strip()[:_REASON_CHARS]
         if decision.answer == "nobody":
             self._note(action, "denied", "unattended", id=id, reason=reason)
@@ -358,21 +366,6 @@ def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
     return tuple(parse_rule("allow", text, "command line") for text in patterns)
 
 
-def _question(id: str, action: Action, pattern: str, because: str, waiting: int) -> ApprovalRequested:
-    return ApprovalRequested(
-        id=id,
-        tool_call_id=action.call,
-        tool=action.tool,
-        kind=action.kind,
-        subject=action.subject,
-        detail=action.detail,
-        note=action.note,
-        pattern=pattern,
-        because=because,
-        waiting=waiting,
-    )
-
-
 # Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.
 
 _DESCRIBING = frozenset({"tool-search", "capability-load"})
@@ -386,7 +379,7 @@ _NO_RESULT = (
 class ToolGate(AbstractCapability[Any]):
     """Lets only known tools run without a word, and of those what no rule asks about or denies.
 
-    What pydantic-ai would have approved by a person passes the same gate, once.
+    What pydantic-ai would have approved by the user passes the same gate, once.
 
     Args:
         gate: Decides about the others.
@@ -436,26 +429,21 @@ class ToolGate(AbstractCapability[Any]):
             self._ahead.let(call.tool_call_id)
             return await handler(args)
         with self._ahead.begun(call.tool_call_id):
-            return await self._executed(ctx, call, args, handler)
-
-    async def _executed(
-        self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], handler: WrapToolExecuteHandler
-    ) -> Any:
-        if call.tool_name in self._known:
-            return await handler(args)
-        action = replace(_action(call), looks=call.tool_name in self._free)
-        if action in self._let_through and ctx.tool_call_approved:
-            self._let_through.discard(action)
-            self._ahead.judged(call.tool_call_id)
-            self._ahead.let(call.tool_call_id)
-        elif declined := await self._gate(action):
-            return ToolDenied(declined)
-        try:
-            return await handler(args)
-        except ApprovalRequired:
-            # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
-            self._let_through.add(action)
-            raise
+            if call.tool_name in self._known:
+                return await handler(args)
+            action = replace(_action(call), looks=call.tool_name in self._free)
+            if action in self._let_through and ctx.tool_call_approved:
+                self._let_through.discard(action)
+                self._ahead.judged(call.tool_call_id)
+                self._ahead.let(call.tool_call_id)
+            elif declined := await self._gate(action):
+                return ToolDenied(declined)
+            try:
+                return await handler(args)
+            except ApprovalRequired:
+                # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
+                self._let_through.add(action)
+                raise
 
     async def wrap_output_process(
         self,
@@ -478,7 +466,7 @@ class ToolGate(AbstractCapability[Any]):
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults:
-        """Leave what wants approval to the gate, which stands in front of its execution too."""
+        """Leave what wants approval to the gate, which is asked before it is executed too."""
         calls: dict[str, Any] = {
             call.tool_call_id: ToolFailed(_NO_RESULT.format(call.tool_name)) for call in requests.calls
         }

@@ -37,9 +37,9 @@ from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
+from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
-from tui_app.conversation.tooling import make_tooling
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.events import CompactionStart, SessionStart, Trigger
 from tui_app.session.lock import Overtaken

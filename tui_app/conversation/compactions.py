@@ -172,7 +172,7 @@ class Compactions:
         self.follow_background()
 
     def restate(self, *, undo: bool, compaction: int = 0) -> bool:
-        """Undo the newest compaction that stands, or redo the one undone last.
+        """Undo the newest compaction, or redo the one undone last.
 
         Args:
             undo: Which of the two.

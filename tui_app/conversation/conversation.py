@@ -20,7 +20,7 @@ from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
-from tui_app.conversation.tooling import Tooling
+from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     BringBack,
@@ -66,14 +66,14 @@ class WorkRunner:
         edits = self.edits
         self._does = {
             Prompt: self.turns.run,
-            Compact: self._compact,
+            Compact: self.compact,
             Switch: self.models.switch,
             ChangePolicy: lambda work: self.policies.change(work.policy),
-            Clear: self._clear,
-            Rewind: self._rewind,
+            Clear: self.clear,
+            Rewind: self.rewind,
             RestoreFiles: lambda work: self.files.undo(work.restored),
-            Restate: self._restate,
-            Restore: self._restore,
+            Restate: self.restate,
+            Restore: self.restore,
             Pin: lambda work: edits.pin(work.seq, pinned=work.pinned),
             Relieve: lambda work: edits.relieve((work.seq, *work.others), work.stage),
             EditSummary: lambda work: edits.edit_summary(work.compaction, work.text),
@@ -130,15 +130,17 @@ class WorkRunner:
                 self.queue.show()
                 self.turns.give_up()
 
-    async def _compact(self, work: Compact) -> None:
+    async def compact(self, work: Compact) -> None:
+        """Compact the conversation, unless its model is not to be waited for."""
         if await self.models.ready():
             await self.compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
 
-    def _clear(self, _work: Clear) -> None:
+    def clear(self, _work: Clear) -> None:
+        """Empty the agent view."""
         self.compactions.cancel()
         self.history.append(SessionClear())
 
-    async def _rewind(self, work: Rewind) -> None:
+    async def rewind(self, work: Rewind) -> None:
         """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
         overwrite = work.files == "overwrite"
         if not work.again:
@@ -172,21 +174,23 @@ class WorkRunner:
                 return head.seq
         return 0
 
-    async def _restate(self, work: Restate) -> None:
+    async def restate(self, work: Restate) -> None:
+        """Undo what made the view smaller last, or redo a compaction."""
         cut = next(iter(self.history.view.reversible), 0)
         if cut and work.undo and not work.compaction:
             await self._take_back(cut)
         else:
             self.compactions.restate(undo=work.undo, compaction=work.compaction)
 
-    async def _restore(self, work: Restore) -> None:
+    async def restore(self, work: Restore) -> None:
+        """Take back a rewrite, an edit of a summary, or the newest rewind or clear."""
         if work.rewrite and work.rewrite == next(iter(self.history.view.reversible), 0):
             await self._take_back(work.rewrite)
         else:
             self.compactions.restore(work.rewrite)
 
     async def _take_back(self, cut: int) -> None:
-        """Take back the newest rewind or clear, with what it did to files."""
+        """Take back the newest rewind or clear, with what that did to files."""
         self.compactions.restore(cut)
         for restored in self.files.restored_since(cut):
             await self.files.undo(restored)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -212,7 +211,7 @@ class Engine:
         if (opened := self._session) is not None:
             self.queue.report = opened.conversation.history.append
             self._living = asyncio.create_task(opened.live())
-            self._living.add_done_callback(partial(self._report_defect, opened.conversation.session))
+            self._living.add_done_callback(self._report_defect)
             if self.queue.labels:
                 opened.conversation.resume_queue()
 
@@ -240,10 +239,11 @@ class Engine:
         if self._session is not None:
             await self._session.close()
 
-    def _report_defect(self, session: str, living: "asyncio.Task[None]") -> None:
+    def _report_defect(self, living: "asyncio.Task[None]") -> None:
         """Nobody waits for the preparing: a prompt does again what it needs of it."""
         if not living.cancelled() and (error := living.exception()) is not None:
             _log.error("preparing the session failed", exc_info=error)
+            session = self._session.conversation.session if self._session is not None else ""
             text = f"The session is open, but not all of it could be prepared: {type(error).__name__}."
             told = Notice(text=f"{text} The log file tells more.")
             self._deliver(Record(seq=0, time=time.time(), session=session, data=told))

@@ -104,7 +104,12 @@ class _Forms:
     def text(self, head: Head) -> str | None:
         """A message as JSON text; None for an event that carries none."""
         rewrite, place = head.form
-        return json.dumps(self._of(rewrite)[place]) if rewrite else self.store.message(self.session, head.seq)
+        if not rewrite:
+            return self.store.message(self.session, head.seq)
+        if rewrite not in self._rewrites:
+            read = json.loads(self.store.message(self.session, rewrite) or "[]")
+            self._rewrites[rewrite] = read if isinstance(read, list) else [read]
+        return json.dumps(self._rewrites[rewrite][place])
 
     def shown(self, head: Head, records: Sequence[Record]) -> dict[int, str]:
         """What the model is shown of a message and its calls, where that is not what the log says of them."""
@@ -120,12 +125,6 @@ class _Forms:
         if head.type != AssistantMessage.TYPE:
             shown[head.seq] = "\n".join(_words(part.get("content") or "") for part in parts)
         return shown
-
-    def _of(self, rewrite: int) -> list[Any]:
-        if rewrite not in self._rewrites:
-            read = json.loads(self.store.message(self.session, rewrite) or "[]")
-            self._rewrites[rewrite] = read if isinstance(read, list) else [read]
-        return self._rewrites[rewrite]
 
 
 def _words(content: object) -> str:

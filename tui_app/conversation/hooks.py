@@ -1,4 +1,4 @@
-"""Hooks: commands of the person's own that run when something happens in a session."""
+"""Hooks: the user's own commands that run when something happens in a session."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.providers import key_variables
 from tui_app.settings.hooks import Hook
 from tui_app.settings.spec import STORE_VARIABLE, store_secrets
@@ -182,7 +182,7 @@ _SECRET_NAME = re.compile(
 _STORE_NAMES = frozenset({STORE_VARIABLE, "PGPASSWORD"})
 """Variables that open the database of the sessions."""
 _SHORTEST = 8
-"""A shorter value is no key, and stands in too many texts by chance."""
+"""A shorter value is no key, and occurs in too many texts by chance."""
 
 
 def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
@@ -242,7 +242,7 @@ class Secrets(Collection[str]):
 
 
 def masked(text: str, keys: Iterable[str]) -> str:
-    """A text in which none of these keys stands."""
+    """A text with these keys masked."""
     for key in sorted(keys, key=len, reverse=True):
         text = text.replace(key, MASK)
     return text
@@ -263,15 +263,11 @@ def stdin_of(hook: HookName, trigger: str, record: Record, keys: Iterable[str]) 
         record: The event.
         keys: Secrets that must not be in it.
     """
-    event = {"hook": hook, "trigger": trigger, **replace(record, data=_bounded(record.data)).to_json()}
+    if isinstance(record.data, ToolResult):
+        record = replace(record, data=replace(record.data, text=clip(record.data.text, RESULT_CHARS)))
+    event = {"hook": hook, "trigger": trigger, **record.to_json()}
     # Escaped as ASCII: whatever the text holds, half surrogates too, is JSON that every program can read.
     return masked(json.dumps(event), (json.dumps(key)[1:-1] for key in keys)).encode("ascii") + b"\n"
-
-
-def _bounded(payload: Payload) -> Payload:
-    if not isinstance(payload, ToolResult):
-        return payload
-    return replace(payload, text=clip(payload.text, RESULT_CHARS))
 
 
 # Running a hook's command: bounded in time and output, in a process group that leaves nobody behind.
@@ -314,11 +310,17 @@ class Runner:
         started = monotonic()
         timed_out = False
         try:
-            group, cancelled = await self._started(hook)
+            words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
+            pipes = Pipes(stdin=subprocess.PIPE)
+            group, cancelled = await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
         except NotStarted as error:
             return Ended(missing=error.why, cancelled=error.cancelled)
         try:
-            _feed(group.transport, stdin)
+            pipe = group.transport.get_pipe_transport(0)
+            if isinstance(pipe, asyncio.WriteTransport):
+                # As far as the process reads it.
+                pipe.write(stdin)
+                pipe.close()
             async with asyncio.timeout(0 if cancelled else timeout_s):
                 await group.listener.exited.wait()
         except TimeoutError:
@@ -337,19 +339,6 @@ class Runner:
             timed_out=timed_out,
             cancelled=cancelled,
         )
-
-    async def _started(self, hook: Hook) -> tuple[ProcessGroup[_Output], bool]:
-        words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
-        pipes = Pipes(stdin=subprocess.PIPE)
-        return await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
-
-
-def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
-    """Give a process its input as far as it reads it."""
-    pipe = transport.get_pipe_transport(0)
-    if isinstance(pipe, asyncio.WriteTransport):
-        pipe.write(stdin)
-        pipe.close()
 
 
 # The hooks of one conversation: which of them run when, and what they may change.
@@ -390,7 +379,7 @@ class Hooks:
         return runs
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
-        """What the person's preCompact hooks have to say; see ``context.before.Before``."""
+        """What the user's preCompact hooks have to say; see ``CompactionHost.before``."""
         return before_compaction(await self.run("preCompact", start.trigger, start))
 
     def heard(self, record: Record) -> None:
@@ -399,7 +388,7 @@ class Hooks:
             self._begin("postCompact", record.data.trigger, record)
 
     def started(self, start: Record) -> None:
-        """Run what the person wants when a session is opened; ``start`` is the first event of its log."""
+        """Run what the user wants when a session is opened; ``start`` is the first event of its log."""
         if not self._started:
             self._started = True
             self._begin("sessionStart", "resume" if self.resumed else "new", start)

@@ -59,7 +59,7 @@ def imported_as(path: Path, earlier: dict[str, EarlierImport]) -> EarlierImport 
 
 
 class ImportStopped(Exception):
-    """The person stopped the import; nothing of it was written."""
+    """The user stopped the import; nothing of it was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
-from tui_app.session.importers import Imported, ImportedEvent, SkippedLine, import_file
+from tui_app.session.importers import ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.event_builder import FIRST_SEQ
 from tui_app.session.log import count_messages
 from tui_app.session.port import SessionStore
@@ -104,36 +104,43 @@ def import_session(
     """
     watch(ImportProgress("reading"))
     imported = import_file(path, format)
-    events, taken_back = _events_of(imported, now, watch)
-    start = _start_of(imported, path, cwd, policy)
-    watch(ImportProgress("writing", len(events), len(events)))
-    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
-    # one transaction, so that a program that is killed leaves no half of a session behind.
-    session = store.create(start, time=now, events=[*events, *taken_back, (SessionEnd(), None, now)])
-    notes = (*imported.notes, _UNDONE.format(count=len(taken_back))) if taken_back else imported.notes
-    return _report(session, path, replace(imported, notes=notes), start.title, events)
-
-
-def _start_of(imported: Imported, path: Path, cwd: Path, policy: str) -> SessionStart:
-    """The first event of the session, with the other program's title and folder where it has them."""
-    return SessionStart(
+    events: Sequence[StoredEvent]
+    undone: Sequence[StoredEvent] = ()
+    if imported.is_own:
+        events = [(event.data, event.message, event.time) for event in imported.events]
+    else:
+        events = count_events(imported.events, model=imported.model, watch=watch)
+        undone = undo_compactions(events, now)
+    title = imported.title or path.stem
+    start = SessionStart(
         cwd=imported.cwd or str(cwd),
         model=imported.model if imported.is_own else "",
         policy=policy,
-        title=imported.title or path.stem,
+        title=title,
         imported_from=imported.format,
         imported_file=str(path.absolute()),
     )
-
-
-def _events_of(
-    imported: Imported, now: float, watch: Watch
-) -> tuple[Sequence[StoredEvent], Sequence[StoredEvent]]:
-    """What to write of an import, and what takes its compactions back."""
-    if imported.is_own:
-        return [(event.data, event.message, event.time) for event in imported.events], ()
-    events = count_events(imported.events, model=imported.model, watch=watch)
-    return events, undo_compactions(events, now)
+    watch(ImportProgress("writing", len(events), len(events)))
+    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
+    # one transaction, so that a program that is killed leaves no half of a session behind.
+    session = store.create(start, time=now, events=[*events, *undone, (SessionEnd(), None, now)])
+    counted = [
+        data
+        for data, _, _ in events
+        if isinstance(data, SystemMessage | UserMessage | AssistantMessage | ToolResult)
+    ]
+    return ImportReport(
+        session=session,
+        format=imported.format,
+        file=str(path),
+        title=title,
+        messages=count_messages(event.data.TYPE for event in imported.events),
+        tool_calls=imported.tool_calls,
+        tool_results=imported.tool_results,
+        tokens=sum(sum(data.tokens.values()) for data in counted),
+        skipped=imported.skipped,
+        notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
+    )
 
 
 def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:
@@ -172,7 +179,13 @@ def count_events(
         if message is not None:
             data = with_tokens(data, counter.message(message).nonzero())
         if isinstance(data, CompactionComplete):
-            data = _with_sizes(data, seq, event.time, view)
+            # What the other program reported of its sizes goes before our count.
+            before = data.tokens_before or _size(view)
+            trial = view.copy()
+            trial.apply(head_of(seq, event.time, data))
+            after = data.tokens_after or _size(trial)
+            removed = data.tokens_removed or max(0, before - after)
+            data = replace(data, tokens_before=before, tokens_after=after, tokens_removed=removed)
         view.apply(head_of(seq, event.time, data))
         counted.append((data, event.message, event.time))
     return counted
@@ -195,40 +208,5 @@ def with_tokens(data: Payload, tokens: dict[str, int]) -> Payload:
             return data
 
 
-def _with_sizes(data: CompactionComplete, seq: int, time: float, view: AgentView) -> CompactionComplete:
-    """Sizes of the view around a compaction; what the other program reported goes before our count."""
-    before = data.tokens_before or _size(view)
-    trial = view.copy()
-    trial.apply(head_of(seq, time, data))
-    after = data.tokens_after or _size(trial)
-    removed = data.tokens_removed or max(0, before - after)
-    return replace(data, tokens_before=before, tokens_after=after, tokens_removed=removed)
-
-
 def _size(view: AgentView) -> int:
     return sum(weighed.tokens.total for weighed in view.weighed())
-
-
-def _report(
-    session: str, path: Path, imported: Imported, title: str, events: Sequence[StoredEvent]
-) -> ImportReport:
-    return ImportReport(
-        session=session,
-        format=imported.format,
-        file=str(path),
-        title=title,
-        messages=count_messages(event.data.TYPE for event in imported.events),
-        tool_calls=imported.tool_calls,
-        tool_results=imported.tool_results,
-        tokens=sum(_tokens(data) for data, _, _ in events),
-        skipped=imported.skipped,
-        notes=imported.notes,
-    )
-
-
-def _tokens(data: Payload) -> int:
-    match data:
-        case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult():
-            return sum(data.tokens.values())
-        case _:
-            return 0

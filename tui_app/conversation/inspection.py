@@ -17,7 +17,7 @@ from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_history import Archive, SessionHistory
-from tui_app.conversation.tooling import make_tooling
+from tui_app.conversation.session_tools import make_tooling
 from tui_app.session.port import SessionStore
 from tui_app.session.stores import open_store
 from tui_app.session.workspace import SessionFolder

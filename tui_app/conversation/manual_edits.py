@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 from tui_app.context.compaction.replacement import PreviousSummary, RewordedSummary, parts_of, reworded
 from tui_app.context.compaction.retention import fact_line, judge
-from tui_app.context.facts.observations import one_line
 from tui_app.context.history import new_messages, rewrite_event
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.message_sizes import sizes_of
@@ -187,7 +186,7 @@ class ManualEdits:
             return self._refuse(UNCHANGED)
         below = "\n".join(filter(None, (facts, line)))
         return self._reword(
-            shown, reworded(shown.item.message, shown.earlier.summary, below), one_line(wanted.text)
+            shown, reworded(shown.item.message, shown.earlier.summary, below), " ".join(wanted.text.split())
         )
 
     @property

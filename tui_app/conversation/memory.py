@@ -53,17 +53,28 @@ class BoardInbox:
         board, or went on from a session that had it, or began before there was one.
         """
         budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
-        if not self.settings.enabled or budget <= 0 or self._has_begun():
+        if not self.settings.enabled or budget <= 0:
             return
+        if any(head.type in CARRYING for head in self.history.view.each_held()):
+            return
+
+        def read(info: SessionInfo) -> tuple[Scope, list[Entry]]:
+            scope = session_scope(self.boards, self.database, info, self.cwd)
+            return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
+
+        def tokens(text: str) -> int:
+            """With what frames a message, in the model's own."""
+            return round(self.history.counter.message(inbox_message(text)).total * self.history.factor)
+
         try:
             info = self.history.store.info(self.history.session)
-            scope, entries = await asyncio.to_thread(self._entries, info)
+            scope, entries = await asyncio.to_thread(read, info)
         except (OSError, sqlite3.Error) as error:
             # A prompt is worth more than what is remembered.
             _log.warning("the context board cannot be read: %s", error)
             return
         # Counted here: the counter of the conversation is for one thread.
-        told = read_out(entries, scope, budget, self._count)
+        told = read_out(entries, scope, budget, tokens)
         if told is None:
             return
         message = inbox_message(told.text)
@@ -77,19 +88,8 @@ class BoardInbox:
         )
         self.history.append(said, message)
 
-    def _has_begun(self) -> bool:
-        return any(head.type in CARRYING for head in self.history.view.each_held())
 
-    def _entries(self, info: SessionInfo) -> tuple[Scope, list[Entry]]:
-        scope = session_scope(self.boards, self.database, info, self.cwd)
-        return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
-
-    def _count(self, text: str) -> int:
-        """Tokens with what frames a message, in the model's own."""
-        return round(self.history.counter.message(inbox_message(text)).total * self.history.factor)
-
-
-# What a conversation has to do with the context board: asks to be read, reads others, lets people edit.
+# The context board and an open session: it asks to be read, reads others, and lets the user edit.
 
 MOMENT_S = 0.75
 """Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
@@ -157,7 +157,7 @@ class Remembering:
             self._task = asyncio.create_task(self._catch_up(), name="memory")
 
     def run(self) -> None:
-        """Read this session now, because a person asks for it; a notice says what came of it."""
+        """Read this session now, because the user asks for it; a notice says what came of it."""
         if not self.settings.enabled:
             self.history.append(Notice(text=OFF, passing=True))
             return
@@ -175,19 +175,11 @@ class Remembering:
             await asyncio.wait(tasks)
 
     async def close(self) -> None:
-        """Stop reading others and read this session, if that is quick; its log must have ended before."""
+        """Stop reading others and read this session, if that needs no model and only a moment.
+
+        Its log must have ended before.
+        """
         await self.stop()
-        await self._leave()
-
-    async def stop(self) -> None:
-        """Stop reading; what was begun goes on at the next start."""
-        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _leave(self) -> None:
-        """Read the session that is over, where that needs no model and takes no more than a moment."""
         if not self.settings.enabled:
             return
         session = self.history.session
@@ -206,10 +198,17 @@ class Remembering:
         except (OSError, sqlite3.Error, SessionNotFound, SessionLocked) as error:
             _log.warning("the session cannot be read for the context board: %s", error)
 
-    # What a person does
+    async def stop(self) -> None:
+        """Stop reading; what was begun goes on at the next start."""
+        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What the user does
 
     def add(self, text: str, kind: EntryKind = "note", *, everywhere: bool = False) -> Added:
-        """Put something on the board for a person.
+        """Put something on the board for the user.
 
         Raises:
             NotRemembered: if it may not be there.
@@ -334,7 +333,7 @@ class Remembering:
 
 
 def outcome_text(done: MemoryConsolidated) -> str:
-    """What came of reading a session, for a person."""
+    """What came of reading a session, for the user."""
     by = f"by {done.model}" if done.model else "by extraction"
     why = f" ({done.reason})" if done.reason else ""
     if not done.added and not done.pruned:

@@ -32,22 +32,16 @@ def resident_mb() -> int | None:
     Linux tells it in a file that is no file, in microseconds. Other Unixes, macOS among them, are asked
     through ``ps``: their own call tells only the highest value ever. On Windows nothing is read.
     """
-    try:
+    with suppress(OSError, ValueError, IndexError):
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return _asked() if os.name == "posix" else None
-    return pages * os.sysconf("SC_PAGE_SIZE") // _MB
-
-
-def _asked() -> int | None:
-    """What ``ps`` says, in kilobytes of 1,024 bytes."""
-    try:
-        done = subprocess.run(
-            [*_PS, str(os.getpid())], check=False, capture_output=True, text=True, timeout=5
-        )
-        return int(done.stdout) * 1024 // _MB
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
+        return pages * os.sysconf("SC_PAGE_SIZE") // _MB
+    with suppress(OSError, ValueError, subprocess.TimeoutExpired):
+        if os.name == "posix":
+            ps = [*_PS, str(os.getpid())]
+            done = subprocess.run(ps, check=False, capture_output=True, text=True, timeout=5)
+            # It says kilobytes of 1,024 bytes.
+            return int(done.stdout) * 1024 // _MB
+    return None
 
 
 def collect() -> None:
@@ -162,12 +156,8 @@ class MemoryGuard:
         step = decide(now, self.past)
         if not is_short(now):
             self.past = Past()
-        if step != "nothing":
-            self._act(step, now)
-        return step
-
-    def _act(self, step: Literal["drop", "compact"], now: Reading) -> None:
-        conversation = self.conversation
+        if step == "nothing":
+            return step
         conversation.history.report(MemoryPressure(rss_mb=now.rss_mb, limit_mb=now.limit_mb, action=step))
         if step == "drop":
             self.past = replace(self.past, dropped_at=now.rss_mb, messages_dropped=now.idle)
@@ -180,6 +170,7 @@ class MemoryGuard:
                 conversation.compactor.pressed = True
             else:
                 conversation.submit(Compact(trigger="memory_pressure"))
+        return step
 
     async def _watch(self, events: Subscription) -> None:
         wait = SOON_S
@@ -194,12 +185,9 @@ class MemoryGuard:
             else:
                 if not isinstance(record.data, AssistantMessage | TurnEnd):
                     continue
-                self._after_turn(ended=isinstance(record.data, TurnEnd))
+                compactor = self.conversation.compactor
+                if isinstance(record.data, TurnEnd) and compactor.pressed:
+                    # No further request of the turn has had it done.
+                    compactor.pressed = False
+                    self.conversation.submit(Compact(trigger="memory_pressure"))
             wait = SOON_S if await self.look() == "drop" else EVERY_S
-
-    def _after_turn(self, *, ended: bool) -> None:
-        """Have a compaction that no further request of the turn has run done behind it."""
-        compactor = self.conversation.compactor
-        if ended and compactor.pressed:
-            compactor.pressed = False
-            self.conversation.submit(Compact(trigger="memory_pressure"))

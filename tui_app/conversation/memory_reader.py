@@ -2,28 +2,19 @@
 
 import asyncio
 import logging
-import time
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessagesTypeAdapter
-from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
-from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.governor import ContextGovernor
-from tui_app.context.history import ListHistory
-from tui_app.context.policy import OFF
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.governor import request_guard
 from tui_app.context.view import Item
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
-from tui_app.conversation.boards import boards_in, lock_of, own_scope
-from tui_app.conversation.open_request import Opening
 from tui_app.events import (
     MemoryAdded,
     MemoryConsolidated,
@@ -40,11 +31,10 @@ from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.location import Database
-from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionDeleted, SessionInfo, SessionStore
 from tui_app.session.stores import open_store
-from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import MemorySettings, memory_settings
+from tui_app.settings.spec import MemorySettings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0
@@ -91,17 +81,23 @@ class SessionReader:
         if task.until <= after:
             return None
         board = ContextBoard(self.boards, scope, self.settings.max_entries)
-        done = await self._read(task, model or self.settings.model or session.model, board)
+        done = await self._consolidate(task, model or self.settings.model or session.model, board)
         await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
         self.told()
         return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
 
-    async def _read(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
+    async def _consolidate(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
+        """Have a model read what is new, or rules where there is no model or it fails."""
+
+        def note(until: int) -> None:
+            # Parts that have been read need not be paid for twice, should the rest be cut off.
+            self.boards.done(task.session, until, asked=_KEEP_DUE)
+
         agent, why = await self._agent(name)
         if agent is not None:
             try:
                 async with asyncio.timeout(self.timeout_s):
-                    outcome = await ask(task, board, agent, name, self.told, lambda to: self._note(task, to))
+                    outcome = await ask(task, board, agent, name, self.told, note)
                 return _ended(outcome, agent, name)
             except TimeoutError:
                 why = f"{name} took longer than {self.timeout_s:g} seconds"
@@ -110,10 +106,6 @@ class SessionReader:
                 why = describe_error(error, model=name).message.rstrip(".")
         outcome = await extract(task, board, self.told)
         return _ended(outcome, agent, "", why)
-
-    def _note(self, task: Task, until: int) -> None:
-        """Parts that have been read need not be paid for twice, should the rest be cut off."""
-        self.boards.done(task.session, until, asked=_KEEP_DUE)
 
     async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
         """Who asks a model, or why there is none; for what was held without a model no reason."""
@@ -125,20 +117,14 @@ class SessionReader:
             return None, describe_error(error, model=name).message.rstrip(".")
         if model.system == OFFLINE:
             return None, ""
-        return self._of(model), ""
-
-    def _of(self, model: Model) -> ConsolidationAgent:
-        limits, counter = self.shelf.limits, TokenCounter(self.text)
-        # A request like any other: it is repaired, measured and guarded, only never compacted.
-        guard = ContextGovernor(
-            OFF, history=ListHistory(counter), compactor=None, counter=counter, limits=limits
-        )
-        return ConsolidationAgent(
+        limits = self.shelf.limits
+        agent = ConsolidationAgent(
             model=model,
             count=lambda text: round(self.text.count(text) * limits.factor(model)),
             budget=lambda: limits.window(model).effective,
-            capabilities=[guard, *self.observers],
+            capabilities=[request_guard(self.text, limits), *self.observers],
         )
+        return agent, ""
 
 
 def _ended(
@@ -199,7 +185,7 @@ class Telling:
     """Tells the log of the session a change belongs to.
 
     A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
-    process may have been killed in between. A log that somebody writes on another machine is told later.
+    process may have been killed in between. A log that is written on another machine is told later.
     """
 
     boards: BoardStore
@@ -208,7 +194,7 @@ class Telling:
 
     Raises:
         SessionDeleted: if it is no longer there.
-        SessionLocked: if only somebody else may write it now.
+        SessionLocked: if another process writes it now.
     """
     sessions: SessionStore
 
@@ -227,15 +213,15 @@ class Telling:
         for change in self.boards.untold():
             if entries is None or change.entry.id in entries:
                 payload, log = payload_of(change), session or change.entry.session
-                if self._write(log, payload, change.entry.id, known):
+                if self._is_told(log, payload, change.entry.id, known):
                     self.boards.told(change)
                     told.append(payload)
         return told
 
-    def _write(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
-        """Whether nothing is left to be told."""
+    def _is_told(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
+        """Write a change, unless its log has it; whether nothing is left to be told."""
         if not log:
-            return True  # a person's own, made outside of any session
+            return True  # the user's own, made outside of any session
         if log not in known:
             known[log] = {(head.type, head.ref) for head in self.sessions.newest(log, _TYPES)}
         if (payload.TYPE, entry) in known[log]:
@@ -293,82 +279,3 @@ class LogOf:
             self.here(payload)
         else:
             self.sessions.append(session, payload, None, time=self.now())
-
-
-# Reading sessions for their boards without a screen, and without opening any of them.
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What came of one session."""
-
-    session: str
-    done: MemoryConsolidated | None = None
-    """None where there was nothing new, or it could not be read now."""
-    held: str = ""
-    """Who has it open, so that it is read when it ends."""
-    elsewhere: str = ""
-    """Its folder, where that is on another machine and nobody here knows whose board it has."""
-
-
-def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
-    """Sessions that wait to be read, the one asked for first in front."""
-    known = {info.id: info for info in store.sessions()}
-    due = boards_in(opening.database).due()
-    return [known[each.session] for each in due if each.session in known]
-
-
-async def read_sessions(
-    opening: Opening, store: SessionStore, sessions: Sequence[SessionInfo]
-) -> AsyncIterator[Reading]:
-    """Read sessions one after the other, each for the board of the folder it was held in.
-
-    Args:
-        opening: Settings and folders; its model, where one is named, reads them all.
-        store: Where they are.
-        sessions: Which ones.
-
-    Raises:
-        SessionLocked: if another program is reading.
-        sqlite3.Error: if the file cannot be used.
-    """
-    boards = boards_in(opening.database)
-    telling = Telling(boards, LogOf(store, time.time), store)
-    due = {each.session: each for each in boards.due()}
-    with WriterLock(lock_of(opening.paths)):
-        telling.tell()
-        for info in sessions:
-            folder = SessionFolder(opening.paths.sessions_dir / info.id)
-            if who := store.holder(info.id, folder.lock_file):
-                yield Reading(info.id, held=who)
-                continue
-            asked = due.get(info.id)
-            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, opening.cwd, asked)
-            if scope is None:
-                yield Reading(info.id, elsewhere=info.cwd)
-                continue
-            done = await _reader(opening, info, telling).read(info, scope, opening.model)
-            if done is not None:
-                _log_to(telling, info.id, done)
-            boards.done(info.id, 0, asked=None if asked is None else asked.asked)
-            yield Reading(info.id, done)
-
-
-def _log_to(telling: Telling, session: str, done: MemoryConsolidated) -> None:
-    try:
-        telling.append(session, done)
-    except SessionLocked as who:
-        _log.info("%s was opened in %s while it was read", session, who)
-
-
-def _reader(opening: Opening, info: SessionInfo, telling: Telling) -> SessionReader:
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    return SessionReader(
-        telling.boards,
-        opening.database,
-        ModelShelf(opening.keys, opening.settings.endpoints, limits),
-        TextCounter(encoding_name(opening.model or info.model)),
-        memory_settings(opening.settings.memory),
-        opening.settings.summary_timeout_s,
-        told=telling.tell,
-    )

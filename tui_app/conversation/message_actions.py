@@ -47,7 +47,7 @@ class Outlook:
     """What may stay because of pins."""
 
 
-# What stands behind a category of the context, and what a session has beside its own tools, in plain values.
+# The parts of a category of the context, and what a session has beside its own tools, in plain values.
 #
 # Imports nothing heavy: the screen shows it.
 
@@ -63,7 +63,7 @@ class Share:
 
 
 def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
-    """Shares on the scale of the figures they stand behind, which know how the model really counts.
+    """Put shares on the scale of the figures they are part of, which know how the model really counts.
 
     Args:
         shares: As they were counted, without any factor; those of the tools are all there are.
@@ -101,7 +101,7 @@ class SkillRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """How it all stands."""
+    """Servers, instructions and skills of a session."""
 
     servers: tuple[McpStatus, ...] = ()
     files: tuple[InstructionFile, ...] = ()

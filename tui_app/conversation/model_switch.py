@@ -157,7 +157,7 @@ class ModelSwitch:
         history = self.history
         try:
             await self._load(history.model)
-        except Exception as error:  # an SDK may raise anything; the person is told and can choose another
+        except Exception as error:  # an SDK may raise anything; the user can choose another
             history.append(why_unavailable(error, model=history.model))
         else:
             self._note_chosen()
@@ -170,7 +170,7 @@ class ModelSwitch:
         """The model that answers; what is counted from now on is counted by a real tokenizer.
 
         Raises:
-            LoadingCancelled: if a person gave up waiting.
+            LoadingCancelled: if the user gave up waiting.
             Exception: whatever the vendor's SDK raises, for example for a missing key.
         """
         model = await self._cancellable(self.history.model)
@@ -179,7 +179,7 @@ class ModelSwitch:
         return model
 
     async def ready(self) -> bool:
-        """Prepare, unless a person gives up waiting; then False."""
+        """Load the current model; False where the user gave up waiting."""
         try:
             await self.current()
         except LoadingCancelled:
@@ -249,7 +249,7 @@ class ModelSwitch:
         history.store.set_model(history.session, history.model)
 
     def _remember_choice(self) -> None:
-        """Go on cutting requests in a resumed session whose person chose that, until they compacted it."""
+        """Go on cutting requests in a resumed session whose user chose that, until they compacted it."""
         history = self.history
         change = history.store.last_of(history.session, ModelChange.TYPE)
         if change is None or not isinstance(change.data, ModelChange) or change.data.new != history.model:

@@ -18,7 +18,7 @@ class Opening:
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
     keys: ApiKeys = field(repr=False)
-    """The environment with the keys that do not stand in it; one for all: it remembers what it reads."""
+    """The environment with the keys that are not in it; one for all: it remembers what it reads."""
     cwd: Path
     session: str = ""
     """Id of the session to go on with; empty begins a new one."""
@@ -27,9 +27,9 @@ class Opening:
     policy: str = ""
     """Overrides the policy chosen in the session, or the one that is set."""
     agent: str = ""
-    """The person's own agent as ``module:attribute``; empty is ours."""
+    """The user's own agent as ``module:attribute``; empty is ours."""
     attended: bool = False
-    """Whether somebody can be asked before a tool changes something; else what asks is denied."""
+    """Whether a user can be asked before a tool changes something; else what asks is denied."""
     allow: tuple[str, ...] = ()
     """Rules given for this opening alone: what tools may do without being asked about."""
     yes: bool = False

@@ -8,10 +8,6 @@ from tui_app.conversation.work import Prompt, Work
 from tui_app.events import QueueChanged
 
 
-def _ignore(_change: QueueChanged) -> None:
-    """Nobody watches."""
-
-
 @dataclass(slots=True)
 class WorkQueue:
     """First in, first out; paused after a cancelled turn until the user sends on.
@@ -20,7 +16,7 @@ class WorkQueue:
     Belongs to one thread at a time: the screen's until the session is open, the conversation's from then on.
     """
 
-    report: Callable[[QueueChanged], object] = _ignore
+    report: Callable[[QueueChanged], object] = field(default=lambda change: None)
     """Shows each change."""
     paused: bool = False
     _waiting: deque[Work] = field(default_factory=deque)
@@ -90,7 +86,7 @@ class WorkQueue:
         self.report(QueueChanged(prompts=self.labels, paused=self.paused))
 
     def _find(self, place: int, label: str) -> int | None:
-        """Where something stands by now: what waits moves up, and never down by itself."""
+        """The present place of something: what waits moves up, and never down by itself."""
         places = reversed(range(min(place + 1, len(self._waiting))))
         return next((at for at in places if self._waiting[at].label == label), None)
 

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -27,22 +26,13 @@ from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import Item, is_prompt, sections, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
-from tui_app.conversation.imports import messages_of
-from tui_app.conversation.session_history import ViewMessages
 from tui_app.events import (
     CompactionComplete,
     Payload,
-    SessionClear,
-    SessionRestored,
-    SessionRewind,
     Truncation,
     UsageInfo,
     ViewRewrite,
 )
-from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import MESSAGES
-from tui_app.session.importers import SkippedLine, import_file
-from tui_app.session.port import SessionStore
 from tui_app.usage import ContextWindow
 
 # A history that is played into memory: what a session's log would hold, and nothing on disk.
@@ -107,22 +97,18 @@ def work_of(events: Iterable[Payload]) -> dict[str, Work]:
     """Add up what each stage did; stages that did nothing are left out."""
     done: dict[str, Work] = {}
     for event in events:
-        stage, work = _deed(event)
+        match event:
+            case ViewRewrite(changes=changes, tokens_removed=removed):
+                stage, work = _BY_TYPE[event.TYPE], Work(len(changes), removed)
+            case CompactionComplete(outcome="success", tokens_removed=removed):
+                stage, work = "compact", Work(1, removed)
+            case Truncation(tokens_removed=removed):
+                stage, work = "truncate", Work(1, removed)
+            case _:
+                continue
         if work.actions:
             done[stage] = done.get(stage, Work()) + work
     return {stage: done[stage] for stage in STAGES if stage in done}
-
-
-def _deed(event: Payload) -> tuple[str, Work]:
-    match event:
-        case ViewRewrite(changes=changes, tokens_removed=removed):
-            return _BY_TYPE[event.TYPE], Work(len(changes), removed)
-        case CompactionComplete(outcome="success", tokens_removed=removed):
-            return "compact", Work(1, removed)
-        case Truncation(tokens_removed=removed):
-            return "truncate", Work(1, removed)
-        case _:
-            return "", Work()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +163,7 @@ class FactsKept:
     """What became of the facts of the whole history. Shares go by weight, from 0 to 1."""
 
     retention: float
-    """Share that stands in what the model would be given next."""
+    """Share that is in what the model would be given next."""
     recoverable: float
     """Share that does not, but can be brought back by its handle."""
     counts: dict[str, int]
@@ -299,10 +285,6 @@ def unwatched(_requests: int) -> None:
     """Nobody watches."""
 
 
-def _never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
-    raise RuntimeError("a replay asks no model")
-
-
 @dataclass(slots=True)
 class Replay:
     """One conversation under one policy in one window. Use it once."""
@@ -333,7 +315,11 @@ class Replay:
         limits = Limits(LearntModels(None), setting=self.window)
         around = StageHost(now=lambda: _THEN)
         self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
-        model = FunctionModel(_never_asked, model_name="replay", profile=ModelProfile())
+
+        def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+            raise RuntimeError("a replay asks no model")
+
+        model = FunctionModel(never_asked, model_name="replay", profile=ModelProfile())
         self._request = ModelRequestContext(
             model=model,
             messages=[],
@@ -407,7 +393,7 @@ class Replay:
         previous, self._sent = self._sent, self._count.tokens(messages)
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
-        written, whole = self._size(answer), self.history.usage().total
+        written, whole = self.counter.message(answer).total, self.history.usage().total
         return Request(
             number=0,
             tokens=tokens,
@@ -426,81 +412,3 @@ class Replay:
         stages = work_of(self.events[self.seen :])
         self.seen = len(self.events)
         self.requests.append(replace(request, number=len(self.requests) + 1, stages=stages))
-
-    def _size(self, message: ModelMessage) -> int:
-        return self.counter.message(message).total
-
-
-# What is replayed: every message of a transcript or of a session, in order, whatever compactions hid.
-
-_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
-"""Events that say what was said; what a person took back or cleared is not replayed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transcript:
-    """One conversation to replay."""
-
-    name: str
-    """The file, or the id of the session."""
-    format: str
-    """Format of the file; ``session`` for a session."""
-    title: str
-    model: str
-    """Name of the model that answered, as far as it is known; a file has it without its provider."""
-    messages: tuple[ModelMessage, ...]
-    """One prompt, one answer or one result each."""
-    skipped: tuple[SkippedLine, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def answers(self) -> int:
-        """How many answers of a model it holds."""
-        return sum(isinstance(message, ModelResponse) for message in self.messages)
-
-
-def read_transcript(path: Path) -> Transcript:
-    """Read a file as an import does; compactions of the other program are left out.
-
-    Raises:
-        ImportFormatError: if the file holds no conversation that can be read.
-        OSError: if the file cannot be read.
-    """
-    imported = import_file(path)
-    messages = zip(imported.events, messages_of(imported.events), strict=True)
-    return Transcript(
-        name=str(path),
-        format=imported.format,
-        title=imported.title or path.stem,
-        model=imported.model,
-        messages=tuple(
-            message
-            for event, message in messages
-            if message is not None and not isinstance(event.data, CompactionComplete)
-        ),
-        skipped=imported.skipped,
-        notes=imported.notes,
-    )
-
-
-def read_session(store: SessionStore, session: str) -> Transcript:
-    """Read what was said in a session, in the form it was said in.
-
-    Raises:
-        SessionNotFound: if the id fits no session.
-    """
-    info = store.info(session)
-    view = AgentView()
-    for head in store.heads(info.id):
-        if head.type in _TAKEN_BACK:
-            view.apply(head)
-    heads = view.visible()
-    messages = ViewMessages(store, info.id)
-    messages.load(heads)
-    return Transcript(
-        name=info.id,
-        format="session",
-        title=info.title,
-        model=info.model,
-        messages=tuple(messages.of(head) for head in heads),
-    )

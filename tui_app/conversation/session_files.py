@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +35,12 @@ from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 _HISTORY = re.compile(r"(\d{3,})-before-compaction\.(?:md|json)")
 _CHECKPOINT = re.compile(r"(\d{3,})-.+\.md")
 _NEAR = 400
-"""Characters behind a file's name in which its checksum stands."""
+"""Characters behind a file's name in which its checksum is written."""
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
 
 
 @dataclass(frozen=True, slots=True)
-class Restoring:
+class FileRestoration:
     """Writes what can be made from the log of one session.
 
     Attributes:
@@ -69,7 +69,12 @@ class Restoring:
         if match := _HISTORY.fullmatch(name):
             return self._history(int(match[1]))
         if match := _CHECKPOINT.fullmatch(name):
-            return self._checkpoint(int(match[1]), name)
+            number = int(match[1])
+            record = self.history.store.record(self.history.session, archive.event_of(number))
+            if record is None or not isinstance(record.data, CompactionComplete):
+                return False
+            archive.folder.write_checkpoint_file(name, number, record.data.title, record.data.summary)
+            return True
         return self._tool_output(name)
 
     def _history(self, number: int) -> bool:
@@ -84,7 +89,7 @@ class Restoring:
             session=now.session,
             archive=now.archive,
             counter=now.counter,
-            publish=_nobody,
+            publish=lambda record: None,
             model=now.model,
         )
         for head in self.history.store.heads(self.history.session):
@@ -97,14 +102,6 @@ class Restoring:
             os.utime(path, (record.time, record.time))
         return True
 
-    def _checkpoint(self, number: int, name: str) -> bool:
-        store, archive = self.history.store, self.history.archive
-        record = store.record(self.history.session, archive.event_of(number))
-        if record is None or not isinstance(record.data, CompactionComplete):
-            return False
-        archive.folder.write_checkpoint_file(name, number, record.data.title, record.data.summary)
-        return True
-
     def _tool_output(self, name: str) -> bool:
         store, session = self.history.store, self.history.session
         for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
@@ -114,23 +111,14 @@ class Restoring:
             places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
             if places and places[0] < len(head.changes):
                 said = store.message(session, head.changes[places[0]][0]) or "null"
-                behind = forms[forms.index(name) :][:_NEAR]
-                text = _body(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0], behind)
+                bodies = list(_texts(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
+                # The text with the checksum that is written beside its name, else the result itself.
+                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
+                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
+                text = [*fitting, *bodies, ""][0]
                 self.history.archive.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
                 return True
         return False
-
-
-def _nobody(_record: Record) -> None:
-    """Nobody watches what is only read again."""
-
-
-def _body(message: ModelMessage, behind: str) -> str:
-    """What a file held: the text with the checksum that stands beside its name, else the result itself."""
-    bodies = list(_texts(message))
-    digest = _DIGEST.search(behind)
-    fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
-    return [*fitting, *bodies, ""][0]
 
 
 def _texts(message: ModelMessage) -> Iterator[str]:
@@ -148,7 +136,7 @@ _log = logging.getLogger(__name__)
 _BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRestored, SessionRewind)
 """Events after which the view may point to files that were out of sight before."""
 _OURS = re.compile(r"[\w.-]+_\d{8}_\d{6}_[\w.-]+\.txt")
-"""Names that we give to tool results; what else lies in that folder is somebody's own."""
+"""Names that we give to tool results; anything else in that folder is the user's own."""
 _NUMBERED = re.compile(r"(\d{3,})-.+\.(?:md|json)")
 _NAMED = re.compile(rf"{TOOL_OUTPUTS}/([\w.-]+?\.txt)|(\d{{3,}}-before-compaction)\.md")
 
@@ -197,38 +185,36 @@ class SessionFiles:
         Raises:
             OSError: if the disk refuses.
         """
-        stray = [*self.folder.unfinished(), *self._unrecorded()]
+        stray = list(self.folder.unfinished())
+        for folder in (self.folder.checkpoints, self.folder.conversation_history):
+            for path in _files(folder):
+                number = _NUMBERED.fullmatch(path.name)
+                if number and int(number[1]) > self.history.archive.compactions:
+                    stray.append(path)
+        unrecorded = {
+            path.name: path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)
+        }
+        # The newest first: hardly any file is older than what is still in view.
+        heads = self.history.store.newest(self.history.session, STAGES)
+        while unrecorded and (head := next(heads, None)) is not None:
+            for name in _names(self._texts([head.seq])):
+                unrecorded.pop(name, None)
+        stray += unrecorded.values()
         for path in stray:
             path.unlink(missing_ok=True)
         return stray
 
-    def _unrecorded(self) -> Iterator[Path]:
-        last = self.history.archive.compactions
-        for folder in (self.folder.checkpoints, self.folder.conversation_history):
-            for path in _files(folder):
-                number = _NUMBERED.fullmatch(path.name)
-                if number and int(number[1]) > last:
-                    yield path
-        written = [path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)]
-        if written:
-            # The newest first: hardly any file is older than what is still in view.
-            stray = {path.name: path for path in written}
-            for head in self.history.store.newest(self.history.session, STAGES):
-                for name in _names(self._texts([head.seq])):
-                    stray.pop(name, None)
-                if not stray:
-                    return
-            yield from stray.values()
-
     def missing(self) -> list[str]:
         """Names of the files that are not there: checkpoints, their index, and what the view points to."""
-        here = {path.name for part in self._folders() for path in _files(part)}
+        here = {path.name for part in (self.folder.checkpoints, *self._prunable()) for path in _files(part)}
+        # What stands for messages, summaries and other forms of results, names files.
+        pointing = [head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS]
         # A history is one file to read and one to load.
-        wanted = [name for stem in self._pointed() for name in _whole(stem)]
-        # An undone compaction may stand again, and its own details name its checkpoint all the while.
+        wanted = [name for stem in self._names_in(pointing) for name in _whole(stem)]
+        # An undone compaction may be redone, and its own details name its checkpoint all the while.
         checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
         gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
-        # Beside the index stands its count, which is written with it.
+        # The count beside the index is written with it.
         index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
         return [*gone, *index]
 
@@ -245,7 +231,7 @@ class SessionFiles:
         missing = self.missing()
         if not missing:
             return []
-        restoring = Restoring(self.history)
+        restoring = FileRestoration(self.history)
         return [name for name in missing if restoring.write(name)]
 
     def restore_histories(self) -> list[str]:
@@ -258,7 +244,7 @@ class SessionFiles:
             OSError: if the disk refuses.
             sqlite3.Error: if the log cannot be read.
         """
-        restoring, written = Restoring(self.history), list[str]()
+        restoring, written = FileRestoration(self.history), list[str]()
         for number in range(self.history.archive.compactions, 0, -1):
             names = _whole(f"{number:03d}-before-compaction")
             paths = [self.folder.conversation_history / name for name in names]
@@ -289,7 +275,7 @@ class SessionFiles:
         excess = sum(stat.st_size for stat in sizes.values()) - self.limit
         gone: list[Path] = []
         if excess > 0:
-            kept = {name for stem in self._mentioned() for name in _whole(stem)}
+            kept = {name for stem in self._names_in(self.history.view.visible()) for name in _whole(stem)}
             for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
                 if excess > 0 and path.name not in kept:
                     path.unlink(missing_ok=True)
@@ -299,33 +285,22 @@ class SessionFiles:
 
     def _sizes(self) -> dict[Path, os.stat_result]:
         """What counts towards the limit."""
-        ours = (path for part in self._prunable() for path in _files(part) if _is_ours(path.name))
-        return {path: path.stat() for path in ours}
+        return {
+            path: path.stat()
+            for part in self._prunable()
+            for path in _files(part)
+            if _OURS.fullmatch(path.name) or _NUMBERED.fullmatch(path.name)
+        }
 
     def _prunable(self) -> tuple[Path, Path]:
         return self.folder.tool_outputs, self.folder.conversation_history
 
-    def _folders(self) -> tuple[Path, Path, Path]:
-        return self.folder.checkpoints, *self._prunable()
-
-    def _pointed(self) -> list[str]:
-        """Names in what stands for messages: the summary, and the other forms of results."""
-        return self._names_in(
-            head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS
-        )
-
-    def _mentioned(self) -> list[str]:
-        """Names anywhere in the view."""
-        return self._names_in(self.history.view.visible())
-
-    def _names_in(self, heads: Iterable[Head]) -> list[str]:
+    def _names_in(self, heads: Sequence[Head]) -> list[str]:
         """Names in messages, and the histories of summaries, which name their folder."""
-        heads = list(heads)
         summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
-        own = self.history.archive.standing(summaries)
-        return [*(f"{each.number:03d}-before-compaction" for each in own), *_names(self._said_by(heads))]
-
-    def _said_by(self, heads: Iterable[Head]) -> list[str]:
+        histories = [
+            f"{each.number:03d}-before-compaction" for each in self.history.archive.standing(summaries)
+        ]
         plain: list[int] = []
         forms: dict[int, set[int]] = {}
         for head in heads:
@@ -339,7 +314,7 @@ class SessionFiles:
             texts += [
                 json.dumps(form) for at, form in enumerate(json.loads(text or "[]")) if at in forms[rewrite]
             ]
-        return texts
+        return [*histories, *_names(texts)]
 
     def _texts(self, events: Iterable[int]) -> Iterator[str]:
         for seq in events:
@@ -355,10 +330,6 @@ def _names(texts: Iterable[str]) -> Iterator[str]:
 
 def _whole(name: str) -> tuple[str, ...]:
     return (name,) if name.endswith(".txt") else (f"{name}.md", f"{name}.json")
-
-
-def _is_ours(name: str) -> bool:
-    return bool(_OURS.fullmatch(name) or _NUMBERED.fullmatch(name))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -178,7 +178,7 @@ class Archive:
         return [self._checkpoints[seq] for seq in compactions if seq in self._checkpoints]
 
     def sync(self, compactions: Sequence[int]) -> None:
-        """Let the index list the compactions that stand: after an undo, a redo, or a crash.
+        """Let the index list the compactions that are not undone: after an undo, a redo, or a crash.
 
         Raises:
             OSError: if the disk refuses.
@@ -197,7 +197,7 @@ class Archive:
             items: The view before it.
             sizes: What it changes.
             time: Seconds since the epoch.
-            standing: Log numbers of the compactions that stand.
+            standing: Log numbers of the compactions that are not undone.
 
         Raises:
             OSError: if the disk refuses.
@@ -376,12 +376,12 @@ class SessionHistory:
         return [f"{TOOL_OUTPUTS}/{name}" for name in self.archive.folder.tool_output_names()]
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """What a stage must leave alone: a person took its work back, or pinned the message."""
+        """What a stage must leave alone: the user took its work back, or pinned the message."""
         kind = EVENTS[stage].TYPE
         return self.pinned() | {seq for type_, seq in self.view.restored if type_ == kind}
 
     def pinned(self) -> frozenset[int]:
-        """Keys of the messages a person has pinned."""
+        """Keys of the messages that the user has pinned."""
         return frozenset(self.view.pins)
 
     def behind(self, item: Item) -> Sequence[Item]:
@@ -431,15 +431,7 @@ class SessionHistory:
         heads = [trial, *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
         sizes = Sizes(before=self.usage().total, after=self.after(*heads), summary=tokens)
         complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
-        self._write([(complete, proposal.message), *said, (checkpoint, None)], now)
-        return complete
-
-    def _write(self, events: Sequence[tuple[Payload, ModelMessage | None]], now: float) -> None:
-        """Write events in one transaction, fold them, and show them.
-
-        Raises:
-            OSError: if the log could not be written; the view is unchanged then.
-        """
+        events = [(complete, proposal.message), *said, (checkpoint, None)]
         bodies = [(None, None) if message is None else storable(message) for _, message in events]
         rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
         with as_disk_errors():
@@ -448,9 +440,10 @@ class SessionHistory:
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
         self.show_gauge()
+        return complete
 
     def restate(self, compaction: int, *, undo: bool) -> Record:
-        """Undo a compaction that stands, or let an undone one stand again; one event."""
+        """Undo a compaction, or redo one that is undone; one event."""
         return self._restated((CompactionUndone if undo else CompactionRedone)(compaction=compaction))
 
     def restore(self, seq: int) -> Record:
@@ -534,7 +527,7 @@ class EventBus:
                 _log.exception("a listener failed on %s", record.data.TYPE)
 
     def listen(self, listener: Callable[[Record], None]) -> None:
-        """Call somebody with every record at once, for as long as the bus lasts; it must not wait."""
+        """Call a listener with every record at once, for as long as the bus lasts; it must not wait."""
         self._listeners.append(listener)
 
     def tell(self, session: str, payload: Payload) -> None:

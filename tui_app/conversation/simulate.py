@@ -1,8 +1,9 @@
 """Replaying a conversation under a policy, without any model."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
@@ -16,7 +17,8 @@ from tui_app.context.policy import Policy
 from tui_app.context.summaries.transcript import message_text
 from tui_app.context.view import Item
 from tui_app.context.window_limits import ContextTooLarge
-from tui_app.conversation.replay import FactsKept, Outcome, Replay, Transcript
+from tui_app.conversation.replay import FactsKept, Outcome, Replay
+from tui_app.conversation.transcripts import Transcript
 from tui_app.events import Fact, FactState
 
 # What is left of the facts of a conversation in what a model is given in the end.
@@ -29,7 +31,7 @@ def facts_kept(
 ) -> FactsKept:
     """Look every fact up.
 
-    A fact is kept when the message it was found in is given as it was, or its words stand anywhere in what is
+    A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
     given; see ``retention.judge``.
 
     Args:
@@ -39,7 +41,13 @@ def facts_kept(
     """
     text = "\n".join(map(message_text, given))
     judged, _ = judge(facts, replacement_text=text)
-    whole = set(_still_whole(messages, given))
+    # Messages of which every part is given; they may have been joined to others.
+    here = {id(part) for message in given for part in message.parts}
+    whole = {
+        f"#{key}"
+        for key, message in enumerate(messages, 1)
+        if all(id(part) in here for part in message.parts)
+    }
     states = ["kept" if fact.source in whole else fact.state for fact in judged]
     weights = {
         state: sum(fact.weight for fact, its in zip(judged, states, strict=True) if its == state)
@@ -53,19 +61,11 @@ def facts_kept(
     )
 
 
-def _still_whole(messages: Sequence[ModelMessage], given: Sequence[ModelMessage]) -> Iterator[str]:
-    """Handles of the messages of which every part is given; they may have been joined to others."""
-    here = {id(part) for message in given for part in message.parts}
-    for key, message in enumerate(messages, 1):
-        if all(id(part) in here for part in message.parts):
-            yield f"#{key}"
-
-
 # Every policy in every window over one conversation, and what is left of its facts in the end.
 
 
 class CannotSimulate(Exception):
-    """A conversation cannot be replayed; the text is a sentence for a person."""
+    """A conversation cannot be replayed; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,27 +152,29 @@ async def simulate(
     counter = TokenCounter(text)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(extract_facts, items)
-    session = _Session(transcript, name, text, counter, facts)
-    outcomes = await session.all(policies, windows, watch)
+    run = _Run(transcript, name, text, counter, facts)
+    runs = [(window, policy) for window in windows for policy in policies]
+    answers, played = transcript.answers, list[Outcome]()
+
+    def tell(number: int, requests: int) -> None:
+        """Tell of the requests of one replay as of those of all."""
+        window, policy = runs[number]
+        done, total = number * answers + requests, len(runs) * answers
+        watch(SimulationProgress(policy=policy.name, window=window, done=done, total=total))
+
+    for number, (window, policy) in enumerate(runs):
+        played.append(await run.played(policy, window, partial(tell, number)))
+    each = len(policies)
     return Simulation(
         transcript=transcript,
         model=name,
         tokens=sum(counter.message(message).total for message in transcript.messages),
-        windows=outcomes,
+        windows=tuple(tuple(played[start : start + each]) for start in range(0, len(played), each)),
     )
 
 
-def _telling(watch: Watch, policy: str, window: int, before: int, total: int) -> Callable[[int], None]:
-    """Tell of the requests of one replay as of those of all."""
-
-    def tell(requests: int) -> None:
-        watch(SimulationProgress(policy=policy, window=window, done=before + requests, total=total))
-
-    return tell
-
-
 @dataclass(frozen=True, slots=True)
-class _Session:
+class _Run:
     """A conversation with what all its replays share."""
 
     transcript: Transcript
@@ -181,21 +183,23 @@ class _Session:
     counter: TokenCounter
     facts: tuple[Fact, ...]
 
-    async def all(
-        self, policies: Sequence[Policy], windows: Sequence[int], watch: Watch
-    ) -> tuple[tuple[Outcome, ...], ...]:
-        """Replay it under each policy in each window, and tell of every request."""
-        runs = [(window, policy) for window in windows for policy in policies]
-        answers, played = self.transcript.answers, list[Outcome]()
-        for number, (window, policy) in enumerate(runs):
-            told = _telling(watch, policy.name, window, number * answers, len(runs) * answers)
-            played.append(await self.played(policy, window, told))
-        each = len(policies)
-        return tuple(tuple(played[start : start + each]) for start in range(0, len(played), each))
-
     async def played(self, policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
         """Replay it once."""
-        replay = Replay(policy, window, self.text, self.counter, self._price, watch)
+
+        def price(tokens: int, cached: int, written: int) -> float | None:
+            if not self.model:
+                return None
+            return request_price(self.model, input_tokens=tokens, cached_tokens=cached, output_tokens=written)
+
+        def kept() -> FactsKept:
+            """Look every fact up in what the model would be given next."""
+            try:
+                given: Sequence[ModelMessage] = replay.outgoing()
+            except ContextTooLarge:
+                given = ()
+            return facts_kept(self.facts, self.transcript.messages, given)
+
+        replay = Replay(policy, window, self.text, self.counter, price, watch)
         await replay.run(self.transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
@@ -215,18 +219,5 @@ class _Session:
             work=work,
             view=tuple(replay.view()),
             view_tokens=replay.history.usage().total,
-            facts=await asyncio.to_thread(self._kept, replay),
+            facts=await asyncio.to_thread(kept),
         )
-
-    def _price(self, tokens: int, cached: int, written: int) -> float | None:
-        if not self.model:
-            return None
-        return request_price(self.model, input_tokens=tokens, cached_tokens=cached, output_tokens=written)
-
-    def _kept(self, replay: Replay) -> FactsKept:
-        """Look every fact up in what the model would be given next."""
-        try:
-            given: Sequence[ModelMessage] = replay.outgoing()
-        except ContextTooLarge:
-            given = ()
-        return facts_kept(self.facts, self.transcript.messages, given)

@@ -1,4 +1,4 @@
-"""Sending spans to an OTLP receiver, where a person has switched that on; else none of it is loaded."""
+"""Sending spans to an OTLP receiver, where the user has switched that on; else none of it is loaded."""
 
 import asyncio
 import logging
@@ -15,7 +15,6 @@ from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.context.history import ignore
 from tui_app.context.telemetry import SCOPE, Spans
-from tui_app.conversation.session_history import Subscription
 from tui_app.conversation.threads import DaemonThreads
 from tui_app.events import Notice, Payload
 from tui_app.extras import install_command
@@ -58,7 +57,7 @@ def receiver(setting: str, env: Mapping[str, str]) -> str | None:
 
 
 def _for_traces(base: str) -> str:
-    """The address for traces below a base address, which a person may have written out already."""
+    """The address for traces below a base address, which may be written out already."""
     base = base.rstrip("/")
     return base if not base or base.endswith(TRACES) else base + TRACES
 
@@ -102,7 +101,14 @@ class Telemetry:
             self._tell(Notice(text=self.notice))
         if self.provider is not None:
             spans = Spans(self.provider.get_tracer(SCOPE, __version__), watched.session)
-            self._following = asyncio.create_task(_follow(watched.watch(), spans), name="telemetry")
+            events = watched.watch()
+
+            async def follow() -> None:
+                async for record in events:
+                    spans.record(record.data, record.time)
+                spans.end_open(time.time())
+
+            self._following = asyncio.create_task(follow(), name="telemetry")
 
     def failed(self, sentence: str) -> None:
         """Pass on what went wrong; called on a thread of the exporter."""
@@ -118,12 +124,6 @@ class Telemetry:
             loop = asyncio.get_running_loop()
             sending = loop.run_in_executor(DaemonThreads(), self.provider.shutdown)
             await asyncio.wait([sending], timeout=FLUSH_S)
-
-
-async def _follow(events: Subscription, spans: Spans) -> None:
-    async for record in events:
-        spans.record(record.data, record.time)
-    spans.end_open(time.time())
 
 
 def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
@@ -160,7 +160,7 @@ def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
     return provider
 
 
-# OpenTelemetry's exporter, with a word to the person where it fails; needs the extra ``otel``.
+# OpenTelemetry's exporter, which is reported where it fails; needs the extra ``otel``.
 
 
 class ToldOnce(SpanExporter):

@@ -14,7 +14,7 @@ T = TypeVar("T")
 class DaemonThreads(ThreadPoolExecutor):
     """Runs each call on a daemon thread of its own.
 
-    The interpreter waits at its end for the threads of an ordinary pool, so a person who quits while a
+    The interpreter waits at its end for the threads of an ordinary pool, so a user who quits while a
     vendor's SDK is loading would get the shell back seconds later. An event loop takes only a
     ``ThreadPoolExecutor``; of that class nothing but the interface is used here.
     """

@@ -112,10 +112,6 @@ class Stopped(Exception):
     """The user has stopped the turn."""
 
 
-async def _nothing() -> None:
-    """Nothing waits to be delivered."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Turns:
     """Run the turns of one conversation, one at a time. Belongs to one event loop."""
@@ -134,7 +130,7 @@ class Turns:
     """Names of models to go on with, in this order, while the session's own cannot answer."""
     budget: Budget | None = None
     """What the session may cost; None for whatever it takes."""
-    deliver: Callable[[], Awaitable[None]] = _nothing
+    deliver: Callable[[], Awaitable[None]] | None = None
     """Puts in front of a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
     """The prompt whose turn is under way."""
@@ -288,7 +284,8 @@ class Turns:
                     attached.append(each)
                 elif each.is_telling:
                     self.history.append(Notice(text=each.sentence))
-        await self.deliver()
+        if self.deliver is not None:
+            await self.deliver()
         return attached
 
     async def _answer(self, model: Model) -> TurnResult:

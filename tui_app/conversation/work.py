@@ -18,7 +18,7 @@ class Prompt:
 
     text: str
     files: tuple[str, ...] = ()
-    """Paths of files whose content goes along, as the user wrote them."""
+    """Paths of attached files, as the user wrote them."""
     above_budget: bool = False
     """Whether the user has said that it may be sent although the session's budget is used up."""
 
@@ -50,7 +50,7 @@ class Compact:
 
 
 def asked_compaction(argument: str) -> Compact | str:
-    """Read what stands behind ``/compact``: options and the focus of the summary, in any order.
+    """Read the argument of ``/compact``: options and the focus of the summary, in any order.
 
     In front of the focus an unknown option is refused; inside of it, it is a word. Behind a bare ``--``
     everything is.
@@ -81,7 +81,7 @@ def asked_compaction(argument: str) -> Compact | str:
 
 @dataclass(frozen=True, slots=True)
 class Restate:
-    """Undo the newest compaction that stands, or redo the one undone last."""
+    """Undo the newest compaction, or redo the one undone last."""
 
     undo: bool
     compaction: int = 0
@@ -157,7 +157,7 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class EditSummary:
-    """Give a summary that stands other words."""
+    """Change the words of a summary."""
 
     compaction: int
     """Log number of its compaction; 0 is the newest."""

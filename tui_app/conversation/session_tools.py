@@ -126,7 +126,7 @@ class SessionSearch:
         scored: list[tuple[int, int, HistoryHit]] = []
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)
-            # What was searched for before repeats what stands elsewhere in the log.
+            # What was searched for before repeats what is elsewhere in the log.
             if hit is None or (isinstance(payload, ToolResult) and payload.name == SEARCH_HISTORY.name):
                 continue
             text = hit.text.lower()
@@ -159,7 +159,7 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
 
 
 def _around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
-    """The stretch of a long message that fits the words best, with the line it stands in."""
+    """The stretch of a long message that fits the words best, with the number of its line."""
     place = _best_place(_lower(hit.text), _lower(phrase), words)
     start = max(0, place - _BEFORE)
     if start == 0:
@@ -170,7 +170,7 @@ def _around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
 
 
 def _best_place(text: str, phrase: str, words: set[str]) -> int:
-    """Where the phrase stands as it was typed, else where the rarest word has most of the others near it."""
+    """Where the phrase is as it was typed, else where the rarest word has most of the others near it."""
     exact = text.find(phrase)
     if exact >= 0:
         return exact

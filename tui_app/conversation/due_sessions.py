@@ -1,0 +1,91 @@
+"""The sessions that wait to be read for their boards, read without a screen and without opening them."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from tui_app.agent.catalog import ModelShelf
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
+from tui_app.conversation.boards import boards_in, lock_of, own_scope
+from tui_app.conversation.memory_reader import LogOf, SessionReader, Telling
+from tui_app.conversation.open_request import Opening
+from tui_app.events import MemoryConsolidated
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import memory_settings
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What came of one session."""
+
+    session: str
+    done: MemoryConsolidated | None = None
+    """None where there was nothing new, or it could not be read now."""
+    held: str = ""
+    """Who has it open, so that it is read when it ends."""
+    elsewhere: str = ""
+    """Its folder, where that is on another machine and nobody here knows whose board it has."""
+
+
+def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
+    """Sessions that wait to be read, the one asked for first in front."""
+    known = {info.id: info for info in store.sessions()}
+    due = boards_in(opening.database).due()
+    return [known[each.session] for each in due if each.session in known]
+
+
+async def read_sessions(
+    opening: Opening, store: SessionStore, sessions: Sequence[SessionInfo]
+) -> AsyncIterator[Reading]:
+    """Read sessions one after the other, each for the board of the folder it was held in.
+
+    Args:
+        opening: Settings and folders; its model, where one is named, reads them all.
+        store: Where they are.
+        sessions: Which ones.
+
+    Raises:
+        SessionLocked: if another program is reading.
+        sqlite3.Error: if the file cannot be used.
+    """
+    boards = boards_in(opening.database)
+    telling = Telling(boards, LogOf(store, time.time), store)
+    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
+    due = {each.session: each for each in boards.due()}
+    with WriterLock(lock_of(opening.paths)):
+        telling.tell()
+        for info in sessions:
+            folder = SessionFolder(opening.paths.sessions_dir / info.id)
+            if who := store.holder(info.id, folder.lock_file):
+                yield Reading(info.id, held=who)
+                continue
+            asked = due.get(info.id)
+            scope = await asyncio.to_thread(own_scope, boards, opening.database, info, opening.cwd, asked)
+            if scope is None:
+                yield Reading(info.id, elsewhere=info.cwd)
+                continue
+            reader = SessionReader(
+                boards,
+                opening.database,
+                ModelShelf(opening.keys, opening.settings.endpoints, limits),
+                TextCounter(encoding_name(opening.model or info.model)),
+                memory_settings(opening.settings.memory),
+                opening.settings.summary_timeout_s,
+                told=telling.tell,
+            )
+            done = await reader.read(info, scope, opening.model)
+            if done is not None:
+                try:
+                    telling.append(info.id, done)
+                except SessionLocked as who:
+                    _log.info("%s was opened in %s while it was read", info.id, who)
+            boards.done(info.id, 0, asked=None if asked is None else asked.asked)
+            yield Reading(info.id, done)
