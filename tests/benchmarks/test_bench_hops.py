@@ -154,7 +154,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
         sent = PromptEditor.Submitted
         watch.reach(prompt, PromptEditor, "post_message", lambda _, said: isinstance(said, sent))
         watch.reach(prompt, asyncio, "run_coroutine_threadsafe")
-        watch.reach(prompt, WorkQueue, "add", lambda _, work: isinstance(work, Prompt))
+        watch.reach(prompt, WorkQueue, "enqueue", lambda _, work: isinstance(work, Prompt))
         watch.reach(prompt, SessionLog, "append", lambda *row, **_: isinstance(row[2], UserMessage))
         watch.reach(token, Transcript, "live_flush")
         watch.reach(token, Layout, "refresh_live")
@@ -163,7 +163,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
         fake_openai.add(Text(SUMMARY))
         watch.reach(compaction, ChatScreen, "run")
         watch.reach(compaction, asyncio, "run_coroutine_threadsafe")
-        watch.reach(compaction, WorkQueue, "add", lambda _, work: isinstance(work, Compact))
+        watch.reach(compaction, WorkQueue, "enqueue", lambda _, work: isinstance(work, Compact))
         watch.reach(compaction, asyncio, "create_task", lambda _, name="": name.startswith("compaction"))
         watch.reach(compaction, Agent, "run_stream_events")
         watch.reach(compaction, proposal, "extract_facts")

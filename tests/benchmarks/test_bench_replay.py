@@ -69,7 +69,7 @@ async def per_million(text: TextCounter, turns: int, rounds: int) -> list[float]
     for _ in range(rounds):
         replay = fresh(text, WINDOW)
         started = process_time()
-        await replay.run(messages)
+        await replay.play(messages)
         seconds = process_time() - started
         took.append(seconds * 1_000_000 / sum(replay.counter.message(message).total for message in messages))
         assert len(replay.requests) == sum(isinstance(message, ModelResponse) for message in messages)

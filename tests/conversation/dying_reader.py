@@ -47,7 +47,7 @@ async def read(home: str, cwd: str, where: str, url: str = "") -> None:
     arm(PostgresBoardStore if url else SqliteBoardStore, where)
     more = {"store": url} if url else {}
     async with Desk(Path(home), Path(cwd)).session(model="offline:extractive", **more) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
 
 

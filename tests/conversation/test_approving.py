@@ -289,7 +289,7 @@ async def test_plan_and_todo_list_are_kept_and_nobody_is_asked(desk: Desk, fake_
 async def test_rules_changed_in_the_settings_count_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(command("echo a"), Text("Done."))
     async with working(desk, fake_openai, approvals={"allow": ("run_command echo",)}) as opened:
-        opened.conversation.tooling.approvals.use(())
+        opened.conversation.tooling.approvals.replace_rules(())
         records = await played(opened, "Go.", NO)
         assert decided(records) == [("denied", "person", "once", "")]
 

@@ -18,9 +18,9 @@ from tui_app.conversation.attachments import (
     MAX_BYTES,
     MAX_FILES,
     MAX_PICTURE,
-    Attached,
+    AttachedFile,
     Attachment,
-    OnlyNamed,
+    NamedPath,
     read_attachments,
 )
 from tui_app.conversation.work import Prompt
@@ -39,13 +39,13 @@ def read(folder: Path, *paths: str) -> list[Attachment]:
 
 def why(folder: Path, path: str) -> str:
     (found,) = read(folder, path)
-    assert isinstance(found, OnlyNamed)
+    assert isinstance(found, NamedPath)
     return found.sentence
 
 
 def test_a_text_file_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "a b.txt").write_bytes("\ufeffone\r\ntwo\n".encode())
-    assert read(tmp_path, "a b.txt", "a b.txt") == [Attached("a b.txt", "one\ntwo\n")]
+    assert read(tmp_path, "a b.txt", "a b.txt") == [AttachedFile("a b.txt", "one\ntwo\n")]
 
 
 def test_what_is_no_readable_text_says_why(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_what_is_no_readable_text_says_why(tmp_path: Path) -> None:
     assert why(tmp_path, "picture.png") == "@picture.png is not attached: it is not text."
     assert "128 kB is more than 128 kB" in why(tmp_path, "long.log")
     assert "folder" in why(tmp_path, "folder")
-    assert [type(each) for each in read(tmp_path, "exact.log")] == [Attached]
+    assert [type(each) for each in read(tmp_path, "exact.log")] == [AttachedFile]
 
 
 def test_nothing_outside_the_folder_is_read(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_names_and_folders_are_not_worth_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "src.d").mkdir()
     found = read(tmp_path, "alice", "src.d", "gone.py")
-    assert [each.is_telling for each in found if isinstance(each, OnlyNamed)] == [False, False, True]
+    assert [each.is_telling for each in found if isinstance(each, NamedPath)] == [False, False, True]
 
 
 def test_the_number_of_files_is_limited(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_number_of_files_is_limited(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text(name)
     found = read(tmp_path, *names)
-    assert [type(each) for each in found] == [*[Attached] * MAX_FILES, OnlyNamed]
+    assert [type(each) for each in found] == [*[AttachedFile] * MAX_FILES, NamedPath]
 
 
 def test_no_file_holds_its_own_end_mark() -> None:
@@ -156,7 +156,7 @@ def test_a_picture_is_known_by_its_content_not_by_its_name(
 ) -> None:
     (tmp_path / "chart.txt").write_bytes(head + b"\0" * 99)
     (found,) = read(tmp_path, "chart.txt")
-    assert isinstance(found, Attached)
+    assert isinstance(found, AttachedFile)
     assert (found.media_type, found.picture[: len(head)], found.tokens) == (media_type, head, 1_200)
 
 
@@ -165,11 +165,11 @@ def test_a_picture_may_be_larger_than_a_text_but_not_endless(tmp_path: Path) -> 
     (tmp_path / "huge.png").write_bytes(PNG + b"\0" * MAX_PICTURE)
     (tmp_path / "none.png").write_bytes(b"\0\1\2")
     chart, huge, none = read(tmp_path, "chart.png", "huge.png", "none.png")
-    assert isinstance(chart, Attached)
+    assert isinstance(chart, AttachedFile)
     assert chart.picture == PNG
-    assert isinstance(huge, OnlyNamed)
+    assert isinstance(huge, NamedPath)
     assert huge.why == "the picture is larger than 5 MB"
-    assert isinstance(none, OnlyNamed)
+    assert isinstance(none, NamedPath)
 
 
 async def test_a_picture_reaches_the_model_is_counted_and_survives_a_restart(

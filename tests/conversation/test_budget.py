@@ -29,18 +29,18 @@ async def test_below_four_fifths_nothing_is_said(tmp_path: Path) -> None:
 
 async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:
     budget = spent(tmp_path, 0.5, 0.3)
-    assert await budget.check(agreed=False) == Notice(
+    assert await budget.verdict(agreed=False) == Notice(
         text="This session has cost $0.80 of its budget of $1.00."
     )
-    assert await budget.check(agreed=False) is None
+    assert await budget.verdict(agreed=False) is None
 
 
 async def test_above_it_a_prompt_needs_a_yes(tmp_path: Path) -> None:
     budget = spent(tmp_path, 1.0, None)
-    told = await budget.check(agreed=False)
+    told = await budget.verdict(agreed=False)
     assert isinstance(told, Error)
     assert "$1.00 of its budget of $1.00, and something of unknown price" in told.message
-    assert await budget.check(agreed=True) is None
+    assert await budget.verdict(agreed=True) is None
 
 
 @pytest.mark.parametrize("settings", [{}, {"session_usd": 0.0}])

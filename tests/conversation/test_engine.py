@@ -67,7 +67,7 @@ async def test_asked_and_told_before_it_is_ready(desk: Desk) -> None:
     inbox = Inbox()
     engine = Engine(offline(desk), inbox)
     asked = asyncio.create_task(told(engine))
-    engine.call(engine.queue.add, Prompt("what is in README.md?"))
+    engine.call(engine.queue.enqueue, Prompt("what is in README.md?"))
     assert engine.queue.labels == ("what is in README.md?",)
     opened = await begun(engine)
     assert await asked == opened.conversation.session
@@ -83,7 +83,7 @@ async def test_what_waits_for_the_session_belongs_to_the_caller_until_it_begins(
     engine = Engine(offline(desk), inbox)
     engine.queue.report = lambda change: shown.append(change.prompts)
     for text in ("one", "two", "three"):
-        engine.call(engine.queue.add, Prompt(text))
+        engine.call(engine.queue.enqueue, Prompt(text))
     assert engine.call(engine.queue.take, 1, "two").result(0) == "two"
     engine.call(engine.queue.move, 1, "three", -1)
     assert engine.call(engine.queue.take_last).result(0) == "one"
@@ -134,7 +134,7 @@ async def test_a_session_that_another_process_writes_can_be_opened_once_it_lets_
         await engine.open()
     assert engine.opened is None
     await first.stop()
-    engine.call(engine.queue.add, Prompt("what is in README.md?"))
+    engine.call(engine.queue.enqueue, Prompt("what is in README.md?"))
     await asyncio.wait_for(engine.wanted(), LIMIT_S)
     await begun(engine)
     await inbox.ended.wait()
@@ -234,7 +234,7 @@ async def test_first_prompt_waits_for_the_tokenizer(desk: Desk, fake_openai: Fak
     fake_openai.add(Text("Yes."))
     inbox = Inbox()
     engine = Engine(desk.opening(), inbox)
-    engine.call(engine.queue.add, Prompt("aaaaaaaa " * 100))
+    engine.call(engine.queue.enqueue, Prompt("aaaaaaaa " * 100))
     await begun(engine)
     await inbox.ended.wait()
     await engine.stop()

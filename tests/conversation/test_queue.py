@@ -121,12 +121,12 @@ def test_queue_shows_what_waits() -> None:
     prompt, compact = Prompt("hi"), Compact("tides")
     work: list[Work] = [prompt, compact, Compact(), Restate(undo=True), Restate(undo=False), Clear()]
     for each in (*work, Switch("a:b")):
-        queue.add(each)
+        queue.enqueue(each)
     assert queue.labels == ("hi", "/compact tides", "/compact", "/undo", "/redo", "/clear", "/model a:b")
     assert not queue.remove(Prompt("hi")), "another prompt with the same words is another prompt"
     assert queue.remove(prompt)
     assert queue.next() is compact
-    queue.add(prompt)
+    queue.enqueue(prompt)
     queue.pause()
     assert queue.paused
     assert queue.next() == Compact(), "only prompts are held back"
@@ -162,21 +162,21 @@ async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: F
 def test_what_is_sent_during_a_pause_comes_before_what_it_holds_back() -> None:
     queue = WorkQueue()
     for work in (Prompt("second"), Compact(), Prompt("third")):
-        queue.add(work)
+        queue.enqueue(work)
     queue.pause()
-    queue.add(Prompt("now"))
+    queue.enqueue(Prompt("now"))
     assert queue.labels == ("/compact", "now", "second", "third"), (
         "what is asked for of the history is done first"
     )
     assert not queue.paused
-    queue.add(Prompt("last"))
+    queue.enqueue(Prompt("last"))
     assert queue.labels[-1] == "last"
 
 
 def test_what_waits_is_named_by_place_and_text() -> None:
     queue = WorkQueue()
     for text in ("a", "b", "a", "c"):
-        queue.add(Prompt(text))
+        queue.enqueue(Prompt(text))
     assert queue.take(2, "a") == "a"
     assert queue.labels == ("a", "b", "c")
     assert queue.take(2, "b") == "b", "it has moved up since somebody looked"
@@ -188,7 +188,7 @@ def test_what_waits_is_named_by_place_and_text() -> None:
 def test_what_waits_can_come_earlier_or_later() -> None:
     queue = WorkQueue()
     for text in ("a", "b", "c"):
-        queue.add(Prompt(text))
+        queue.enqueue(Prompt(text))
     queue.move(2, "c", -1)
     assert queue.labels == ("a", "c", "b")
     queue.move(0, "a", -1)
@@ -201,7 +201,7 @@ def test_what_waits_can_come_earlier_or_later() -> None:
 
 def test_taking_the_last_one_ends_the_pause() -> None:
     queue = WorkQueue()
-    queue.add(Prompt("a"))
+    queue.enqueue(Prompt("a"))
     queue.pause()
     queue.take(0, "a")
     assert not queue.paused

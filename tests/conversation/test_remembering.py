@@ -313,7 +313,7 @@ async def test_by_hand_too_it_is_the_board_it_was_begun_at(desk: Desk, tmp_path:
         await turn(opened.conversation, RULE)
     desk.cwd = tmp_path
     async with desk.session(session=session, model=OFFLINE) as opened:
-        opened.remembering.run()
+        opened.remembering.read_now()
         await opened.remembering.settle()
     assert [entry.repository for entry in every(desk) if entry.text == RULE] == [str(home)]
 
@@ -337,7 +337,7 @@ async def test_a_model_reads_behind_the_next_session_and_is_counted(desk: Desk, 
     )
     async with desk.session() as opened:
         watching = opened.conversation.watch()
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         assert standing(desk) == [RULE]
         (ended,) = logged(opened, session, MemoryConsolidated)
@@ -362,7 +362,7 @@ async def test_reading_later_does_not_make_a_session_the_newest(desk: Desk, serv
     async with desk.session(model=OFFLINE) as opened:
         before = opened.store.info(session).updated
         server.add(error(500, "down"), error(500, "down"), error(500, "down"), phrase=KEEPS)
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         assert standing(desk) == [RULE], "what the model failed at, rules do"
         assert opened.store.info(session).updated == before
@@ -392,10 +392,10 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
         conversation, remembering = opened.conversation, opened.remembering
         await turn(conversation, RULE)
         watching = conversation.watch()
-        remembering.run()
-        remembering.run()
+        remembering.read_now()
+        remembering.read_now()
         await remembering.settle()
-        remembering.run()
+        remembering.read_now()
         await remembering.settle()
         told = [record.data async for record in _so_far(watching) if isinstance(record.data, Notice)]
         said = [notice.text for notice in told]
@@ -404,12 +404,12 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
         assert "1 remembered" in said[1]
         assert said[2] == NOTHING_NEW
         await turn(conversation, "Always sign your commits.")
-        remembering.run()
+        remembering.read_now()
         await remembering.settle()
         assert set(standing(desk)) == {RULE, "Always sign your commits."}
     async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
         watching = opened.conversation.watch()
-        opened.remembering.run()
+        opened.remembering.read_now()
         assert [record.data.text async for record in _so_far(watching)] == [OFF]
 
 
@@ -419,7 +419,7 @@ async def test_what_was_rewound_is_not_remembered(desk: Desk) -> None:
         at = next(record.seq for record in records if record.data.TYPE == "user.message")
         await done(opened.conversation, Rewind(at))
         await turn(opened.conversation, RULE)
-        opened.remembering.run()
+        opened.remembering.read_now()
         await opened.remembering.settle()
     assert standing(desk) == [RULE]
 
@@ -429,7 +429,7 @@ async def test_what_came_back_after_a_rewind_is_remembered(desk: Desk) -> None:
         records = await turn(opened.conversation, RULE)
         at = next(record.seq for record in records if record.data.TYPE == "user.message")
         await done(opened.conversation, Rewind(at), Restate(undo=True))
-        opened.remembering.run()
+        opened.remembering.read_now()
         await opened.remembering.settle()
     assert standing(desk) == [RULE]
 
@@ -440,7 +440,7 @@ async def test_a_deleted_session_is_passed_over(desk: Desk, server: FakeOpenAI) 
     paths = desk.opening().paths
     delete_session(paths.database, paths.sessions_dir, session)
     async with desk.session(model=OFFLINE) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         assert opened.remembering.boards.due() == []
 
@@ -453,7 +453,7 @@ async def test_a_session_that_always_takes_the_program_along_is_given_up(
     for _ in range(3):
         boards_in(desk.opening().paths.database).begun(session)
     async with desk.session(model=OFFLINE) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         (ended,) = logged(opened, session, MemoryConsolidated)
         assert isinstance(ended, MemoryConsolidated)
@@ -502,7 +502,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     (due,) = boards_in(desk.opening().paths.database).due()
     assert due.attempts == 1
     async with desk.session(model=OFFLINE) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         assert set(standing(desk)) == {RULE, "Always sign your commits."}
         told = [each.entry for each in logged(opened, session, MemoryAdded) if isinstance(each, MemoryAdded)]

@@ -117,7 +117,7 @@ class Session(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         forked = [(self.everything(session), events) for session, events in self.parents.items()]
-        self.loop.run(self.compactions.close())
+        self.loop.run(self.compactions.stop_jobs())
         self.loop.close()
         self.store.close()
         self.folder.cleanup()
@@ -210,12 +210,12 @@ class Session(RuleBasedStateMachine):
 
     @rule()
     def job_cancelled(self) -> None:
-        self.compactions.cancel()
+        self.compactions.cancel_job()
 
     @rule()
     def compact(self) -> None:
         self.writer.words = "Title: Notes\nShort."
-        self.loop.run(self.compactions.run("manual"))
+        self.loop.run(self.compactions.compact("manual"))
 
     @precondition(lambda self: len(self.history.items()) > 4)
     @rule(choice=CHOICE, other=CHOICE, ends=st.sampled_from(["first", "last", "both"]))
@@ -227,7 +227,7 @@ class Session(RuleBasedStateMachine):
         first, last = sorted((choice % len(keys), other % len(keys)))
         span = Span(keys[first] if ends != "last" else 0, keys[last] if ends != "first" else 0)
         compactions = len(self.history.view.compactions)
-        self.loop.run(self.compactions.run("manual", span=span))
+        self.loop.run(self.compactions.compact("manual", span=span))
         now = [item.key for item in self.history.items()]
         if len(self.history.view.compactions) > compactions and ends == "first":
             # A call leaves or stays with its results: what is pointed at may begin before.
@@ -314,7 +314,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: len(self.history.items()) > 12)
     @rule()
     def clear(self) -> None:
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.history.append(SessionClear())
         assert self.history.items() == []
 
@@ -330,7 +330,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: len(self.history.items()) > 12)
     @rule(policy=st.sampled_from([SMALL, *PRESETS.values()]))
     def change_policy(self, policy: Policy) -> None:
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.history.append(PolicyChange(old=self.policy.name, new=policy.name))
         self.policy = self.compactor.policy = policy
 
@@ -343,14 +343,14 @@ class Session(RuleBasedStateMachine):
 
     @rule()
     def reopen(self) -> None:
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.follow()
         self.begin()
 
     @rule()
     def resume(self) -> None:
         """The program ends in order, and another one goes on."""
-        self.loop.run(self.compactions.close())
+        self.loop.run(self.compactions.stop_jobs())
         self.follow()
         path = self.store.path
         self.store.close()
@@ -375,7 +375,7 @@ class Session(RuleBasedStateMachine):
                         self.make_room()
         finally:
             del self.store.append_many  # type: ignore[method-assign]
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.records.clear()
         self.begin()
         files = SessionFiles(self.history)
@@ -385,7 +385,7 @@ class Session(RuleBasedStateMachine):
     @rule(choice=CHOICE, whole=st.booleans())
     def fork(self, choice: int, whole: bool) -> None:
         """Go on in a copy; the original stays as it is."""
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.follow()
         heads = list(self.store.heads(self.session))
         at = None if whole else self.prompts[choice % len(self.prompts)]

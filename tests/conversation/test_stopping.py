@@ -56,7 +56,7 @@ async def stopped(opened: OpenSession, gate: Gate) -> list[Record]:
 def background(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked of a compaction that goes on behind the turn."""
     asked: list[str] = []
-    monkeypatch.setattr(Compactions, "cancel", lambda self: asked.append("cancel"))
+    monkeypatch.setattr(Compactions, "cancel_job", lambda self: asked.append("cancel"))
     return asked
 
 

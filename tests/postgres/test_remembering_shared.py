@@ -132,12 +132,12 @@ async def test_a_session_that_another_machine_writes_is_not_read_until_it_ends(
     elsewhere = PostgresStore(server)
     lock = elsewhere.lock(session, Path())
     async with open_on(here, server) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
         assert standing(here, server) == []
         lock.release()
     async with open_on(here, server) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
     elsewhere.close()
     assert standing(here, server) == [RULE]
@@ -167,7 +167,7 @@ async def test_by_hand_the_open_session_is_read(at: Enter, server: Server) -> No
     here = at("desk")
     async with open_on(here, server) as opened:
         await turn(opened.conversation, RULE)
-        opened.remembering.run()
+        opened.remembering.read_now()
         await opened.remembering.settle()
         (done,) = logged(server, opened.conversation.session, MemoryConsolidated)
         assert isinstance(done, MemoryConsolidated)
@@ -182,8 +182,8 @@ async def _left_alone(here: Desk, server: Server, postgres: Cluster) -> None:
         postgres.stop()
         with pytest.raises(StorageError, match="cannot be reached"):
             opened.remembering.add("something else")
-        opened.remembering.run()
-        opened.remembering.start()
+        opened.remembering.read_now()
+        opened.remembering.catch_up()
 
 
 async def test_without_the_server_a_session_ends_and_says_why(
@@ -196,7 +196,7 @@ async def test_without_the_server_a_session_ends_and_says_why(
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("memory")]
     postgres.start()
     async with open_on(here, server) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
     assert standing(here, server) == [RULE], "what was cut off goes on at the next start"
 
@@ -235,7 +235,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     (due,) = kept.due()
     assert due.attempts == 1
     async with open_on(here, server) as opened:
-        opened.remembering.start()
+        opened.remembering.catch_up()
         await opened.remembering.settle()
     assert set(standing(here, server)) == {RULE, "Always sign your commits."}
     told = [each.entry for each in logged(server, session, MemoryAdded) if isinstance(each, MemoryAdded)]

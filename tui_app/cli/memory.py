@@ -157,10 +157,10 @@ def forget_entry(program: Program, board: ContextBoard, number: int, args: argpa
 
 def _tell_logs(program: Program, boards: BoardStore) -> None:
     """Write what has changed into the logs of the sessions it came from."""
-    from tui_app.conversation.memory_reader import LogOf, Telling
+    from tui_app.conversation.memory_reader import BoardLog, LogOf
 
     with program.sessions(writing=True) as store:
-        Telling(boards, LogOf(store, time.time), store).tell()
+        BoardLog(boards, LogOf(store, time.time), store).tell()
 
 
 def run_reading(program: Program, args: argparse.Namespace) -> int:

@@ -75,7 +75,7 @@ class AgentSetup:
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
-            instructions=[extras.overhead.instructions, extras.project.text],
+            instructions=[extras.overhead.instructions, extras.project.instructions],
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
@@ -184,5 +184,5 @@ def describe_tools(
     working = {tool.__name__ for tool in tooling.working}
     overhead = extras.overhead
     overhead.instructions = system_instructions(opening.cwd, *own, working=working)
-    overhead.tools, overhead.project = extras.own, extras.project.text
+    overhead.tools, overhead.project = extras.own, extras.project.instructions
     return workspace, tools

@@ -247,7 +247,7 @@ class Approvals:
         """Take back what was allowed from now on."""
         self.session_rules = tuple(each for each in self.session_rules if each != rule)
 
-    def use(self, rules: Sequence[ApprovalRule]) -> None:
+    def replace_rules(self, rules: Sequence[ApprovalRule]) -> None:
         """Put other rules of the settings into force; those of the command line stay."""
         kept = tuple(rule for rule in self.rules if rule.source == "command line")
         self.rules = (*rules, *kept)

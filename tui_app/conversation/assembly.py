@@ -28,7 +28,7 @@ from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
 from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
 from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory import Remembering, remembering_of
+from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.open_request import Opening
@@ -65,7 +65,7 @@ class OpenSession:
     hooks: Hooks
     telemetry: Telemetry
     memory: MemoryGuard
-    remembering: Remembering
+    remembering: SessionMemory
     extras: Extras
 
     async def prepare(self) -> None:
@@ -75,7 +75,7 @@ class OpenSession:
         """
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
-        self.memory.start()
+        self.memory.start_watching()
         self.turns.close_open_calls(ProgramEnded())
         self.turns.mark_unanswered()
         await self.conversation.prepare()
@@ -89,14 +89,14 @@ class OpenSession:
     async def live(self) -> None:
         """Prepare, then read behind everything else the sessions that are over."""
         await self.prepare()
-        self.remembering.start()
+        self.remembering.catch_up()
 
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
-            await self.memory.close()
+            await self.memory.stop_watching()
             await self.conversation.close()
-            await self.remembering.close()
+            await self.remembering.leave()
             session = self.conversation.session
             if self.store.info(session).messages == 0:
                 self.store.delete(session)
@@ -110,7 +110,7 @@ class OpenSession:
             await self.extras.servers.close()
             self.lock.release()
             self.store.close()
-            await self.telemetry.close()
+            await self.telemetry.flush()
 
 
 def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSession:

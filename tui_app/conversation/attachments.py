@@ -15,7 +15,7 @@ MAX_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class AttachedFile:
     """A text file or a picture that is sent with the prompt."""
 
     path: str
@@ -32,7 +32,7 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True)
-class OnlyNamed:
+class NamedPath:
     """A path that stays plain text in the prompt."""
 
     path: str
@@ -52,7 +52,7 @@ class OnlyNamed:
         return not self.is_folder and ("." in self.path or "/" in self.path)
 
 
-Attachment = Attached | OnlyNamed
+Attachment = AttachedFile | NamedPath
 
 
 def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachment]:
@@ -64,24 +64,24 @@ def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachm
     """
     read: list[Attachment] = []
     for path in dict.fromkeys(paths):
-        if sum(isinstance(each, Attached) for each in read) >= MAX_FILES:
-            read.append(OnlyNamed(path, f"{MAX_FILES} files go along already"))
+        if sum(isinstance(each, AttachedFile) for each in read) >= MAX_FILES:
+            read.append(NamedPath(path, f"{MAX_FILES} files go along already"))
             continue
         try:
             read.append(_read(workspace, path))
         except ToolProblem:
-            read.append(OnlyNamed(path, "it is no file of this folder"))
+            read.append(NamedPath(path, "it is no file of this folder"))
         except OSError as error:
-            read.append(OnlyNamed(path, f"it cannot be read ({error.strerror})"))
+            read.append(NamedPath(path, f"it cannot be read ({error.strerror})"))
     return read
 
 
 def _read(workspace: Workspace, path: str) -> Attachment:
     found = workspace.resolve(path)
     if found.is_dir():
-        return OnlyNamed(path, "it is a folder, the model can list it", is_folder=True)
+        return NamedPath(path, "it is a folder, the model can list it", is_folder=True)
     if not found.exists():
-        return OnlyNamed(path, "there is no such file")
+        return NamedPath(path, "there is no such file")
     real = workspace.file(path)
     size = real.stat().st_size
     with open_regular(real) as file:
@@ -90,13 +90,13 @@ def _read(workspace: Workspace, path: str) -> Attachment:
             data += file.read(MAX_PICTURE + 1 - len(data))
     if media_type:
         if len(data) > MAX_PICTURE:
-            return OnlyNamed(path, f"the picture is larger than {MAX_PICTURE // 1024 // 1024} MB")
-        return Attached(path, picture=data, media_type=media_type)
+            return NamedPath(path, f"the picture is larger than {MAX_PICTURE // 1024 // 1024} MB")
+        return AttachedFile(path, picture=data, media_type=media_type)
     if len(data) > MAX_BYTES:
         size = max(size, len(data))
-        return OnlyNamed(
+        return NamedPath(
             path, f"{size / 1024:,.0f} kB is more than {MAX_BYTES // 1024} kB, the model can read parts of it"
         )
     if b"\0" in data:
-        return OnlyNamed(path, "it is not text")
-    return Attached(path, data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
+        return NamedPath(path, "it is not text")
+    return AttachedFile(path, data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))

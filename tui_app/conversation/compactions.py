@@ -135,7 +135,7 @@ class Compactions:
     """Whether a turn is at its model: its next request applies what a job in the background has written."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
-    async def run(
+    async def compact(
         self, trigger: Trigger, focus: str = "", *, review: bool = False, span: Span = WHOLE
     ) -> CompactionComplete | None:
         """Compact now and wait for the end, or until the user has to decide.
@@ -153,7 +153,7 @@ class Compactions:
         self.compactor.apply_ready()
         if trigger == "model_switch":
             # A job in the background was planned for another window.
-            self.cancel()
+            self.cancel_job()
         reviewer = self.reviews if review else self.reviews.of(trigger)
         try:
             self.compactor.start(trigger, focus, reviewer, span)
@@ -193,7 +193,7 @@ class Compactions:
             again = "taken back" if undo else "applied again"
             return self._refuse(f"Only the newest compaction can be {again}.")
         # The view goes back to what it was before: a job made for the other view is of no use.
-        self.cancel()
+        self.cancel_job()
         self.history.restate(numbers[-1], undo=undo)
         return True
 
@@ -202,7 +202,7 @@ class Compactions:
         view = self.history.view
         if rewrite not in (*view.rewrites, *view.reversible) and not view.edited_by(rewrite):
             return self._refuse(GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS)
-        self.cancel()
+        self.cancel_job()
         self.history.restore(rewrite)
         return True
 
@@ -243,7 +243,7 @@ class Compactions:
         """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""
         self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
 
-    def cancel(self) -> bool:
+    def cancel_job(self) -> bool:
         """Stop a running job; whether there was one."""
         return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
 
@@ -276,9 +276,9 @@ class Compactions:
         if self._watcher is not None:
             await asyncio.wait([self._watcher])
 
-    async def close(self) -> None:
+    async def stop_jobs(self) -> None:
         """Stop what is running."""
-        self.cancel()
+        self.cancel_job()
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)

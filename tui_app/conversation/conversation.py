@@ -65,7 +65,7 @@ class WorkRunner:
     def __post_init__(self) -> None:
         edits = self.edits
         self._does = {
-            Prompt: self.turns.run,
+            Prompt: self.turns.run_turn,
             Compact: self.compact,
             Switch: self.models.switch,
             ChangePolicy: lambda work: self.policies.change(work.policy),
@@ -85,7 +85,7 @@ class WorkRunner:
         """Whether a turn or a command is under way."""
         return self._driver is not None and not self._driver.done()
 
-    def start(self) -> None:
+    def wake(self) -> None:
         """Do what waits, unless that is under way."""
         if not self.is_busy:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
@@ -93,20 +93,20 @@ class WorkRunner:
     def stop(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self.queue.pause()
-        self.models.cancel()
+        self.models.cancel_loading()
         if self.turns.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
-            self.turns.cancel()
+            self.turns.cancel_turn()
         else:
-            self.compactions.cancel()
-        self.queue.show()
+            self.compactions.cancel_job()
+        self.queue.announce()
 
     async def settle(self) -> None:
         """Wait until nothing is under way and nothing waits."""
         while self.is_busy and self._driver is not None:
             await asyncio.wait([self._driver])
 
-    async def close(self) -> None:
+    async def shut_down(self) -> None:
         """Stop for good."""
         # A command behind the cancelled turn would still be done, and a model asked for its sake.
         self.queue.clear()
@@ -127,17 +127,17 @@ class WorkRunner:
                     told = with_way_back(told, handed_back=True)
                 # It may be the log's own error, so it is only shown.
                 self.bus.tell(self.history.session, told)
-                self.queue.show()
+                self.queue.announce()
                 self.turns.give_up()
 
     async def compact(self, work: Compact) -> None:
         """Compact the conversation, unless its model is not to be waited for."""
         if await self.models.ready():
-            await self.compactions.run(work.trigger, work.focus, review=work.review, span=work.span)
+            await self.compactions.compact(work.trigger, work.focus, review=work.review, span=work.span)
 
     def clear(self, _work: Clear) -> None:
         """Empty the agent view."""
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.history.append(SessionClear())
 
     async def rewind(self, work: Rewind) -> None:
@@ -160,7 +160,7 @@ class WorkRunner:
             self.history.rewind(seq, again=True)
             if work.files != "keep":
                 await self.files.restore(seq, overwrite=overwrite)
-        await self.turns.run(Prompt(record.data.text, record.data.attachments, work.above_budget))
+        await self.turns.run_turn(Prompt(record.data.text, record.data.attachments, work.above_budget))
 
     def _last_prompt(self) -> int:
         """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
@@ -268,13 +268,13 @@ class Conversation:
 
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""
-        self.queue.add(work)
-        self._runner.start()
+        self.queue.enqueue(work)
+        self._runner.wake()
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         self.queue.resume()
-        self._runner.start()
+        self._runner.wake()
 
     def steer(self) -> None:
         """Let what waits go on as soon as the step under way is done, or at once if nothing is under way."""
@@ -295,7 +295,7 @@ class Conversation:
     def cancel_compaction(self) -> None:
         """Stop a compaction, in the background or not, and nothing else: a turn goes on."""
         if not self._compactions.cancel_awaited(with_request=False):
-            self._compactions.cancel()
+            self._compactions.cancel_job()
 
     def outlook(self, *seqs: int) -> Outlook:
         """What may be done with one message of the next request, or some; nothing is changed."""
@@ -318,8 +318,8 @@ class Conversation:
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
-        await self._runner.close()
-        await self._compactions.close()
-        await self._hooks.close()
+        await self._runner.shut_down()
+        await self._compactions.stop_jobs()
+        await self._hooks.end()
         self.history.append(SessionEnd())
         self._bus.close()

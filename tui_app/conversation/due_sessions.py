@@ -11,7 +11,7 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.boards import boards_in, lock_of, own_scope
-from tui_app.conversation.memory_reader import LogOf, SessionReader, Telling
+from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.session.lock import SessionLocked, WriterLock
@@ -57,7 +57,7 @@ async def read_sessions(
         sqlite3.Error: if the file cannot be used.
     """
     boards = boards_in(opening.database)
-    telling = Telling(boards, LogOf(store, time.time), store)
+    telling = BoardLog(boards, LogOf(store, time.time), store)
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     due = {each.session: each for each in boards.due()}
     with WriterLock(lock_of(opening.paths)):
@@ -81,7 +81,7 @@ async def read_sessions(
                 opening.settings.summary_timeout_s,
                 told=telling.tell,
             )
-            done = await reader.read(info, scope, opening.model)
+            done = await reader.consolidate(info, scope, opening.model)
             if done is not None:
                 try:
                     telling.append(info.id, done)

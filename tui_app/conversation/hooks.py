@@ -54,7 +54,7 @@ _NAME_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class HookExit:
     """How a hook's process ended."""
 
     exit: int | None = None
@@ -79,7 +79,7 @@ class Run:
     """Its stdout when it ended well; the reason when it vetoed."""
 
 
-def judge(hook: HookName, trigger: str, settings: Hook, ended: Ended) -> Run:
+def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
     """Say what the end of a hook means."""
     out, err = plain_text(ended.stdout).strip(), plain_text(ended.stderr).strip()
     why = _one_line(err) or "it gave no reason"
@@ -128,7 +128,7 @@ def name_of(hook: Hook) -> str:
     return _one_line(plain_text(PurePath(program).name))[:_NAME_CHARS] or "command"
 
 
-def _outcome(hook: HookName, trigger: str, ended: Ended) -> HookOutcome:
+def _outcome(hook: HookName, trigger: str, ended: HookExit) -> HookOutcome:
     if ended.cancelled:
         return "cancelled"
     if ended.missing:
@@ -142,7 +142,7 @@ def _outcome(hook: HookName, trigger: str, ended: Ended) -> HookOutcome:
     return "failed" if ended.exit else "ok"
 
 
-def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: Ended, why: str) -> str:
+def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit, why: str) -> str:
     match outcome:
         case "ok":
             return ""
@@ -299,7 +299,7 @@ class Runner:
     cwd: Path
     env: Mapping[str, str]
 
-    async def run(self, hook: Hook, stdin: bytes, timeout_s: float) -> Ended:
+    async def run_command(self, hook: Hook, stdin: bytes, timeout_s: float) -> HookExit:
         """Run a command to its end; when cancelled, end it with all its children and return at once.
 
         Args:
@@ -314,7 +314,7 @@ class Runner:
             pipes = Pipes(stdin=subprocess.PIPE)
             group, cancelled = await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
         except NotStarted as error:
-            return Ended(missing=error.why, cancelled=error.cancelled)
+            return HookExit(missing=error.why, cancelled=error.cancelled)
         try:
             pipe = group.transport.get_pipe_transport(0)
             if isinstance(pipe, asyncio.WriteTransport):
@@ -330,7 +330,7 @@ class Runner:
             cancelled = True
         finally:
             cancelled = await group.end() or cancelled
-        return Ended(
+        return HookExit(
             exit=None if timed_out or cancelled else group.transport.get_returncode(),
             stdout=group.listener.text(1),
             stderr=group.listener.text(2),
@@ -365,7 +365,7 @@ class Hooks:
     _started: bool = False
     _stopped: bool = False
 
-    async def run(self, hook: HookName, trigger: str, event: Payload | Record) -> list[Run]:
+    async def run_hooks(self, hook: HookName, trigger: str, event: Payload | Record) -> list[Run]:
         """Run the hooks that are meant for this, one after the other, up to the first veto.
 
         Cancelling this ends the command that runs, with its children; ``settle`` waits for that.
@@ -380,7 +380,7 @@ class Hooks:
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
         """What the user's preCompact hooks have to say; see ``CompactionHost.before``."""
-        return before_compaction(await self.run("preCompact", start.trigger, start))
+        return before_compaction(await self.run_hooks("preCompact", start.trigger, start))
 
     def heard(self, record: Record) -> None:
         """Follow what is published: a compaction that has ended runs hooks, for which nobody waits."""
@@ -402,7 +402,7 @@ class Hooks:
         """Begin no hook by itself any more."""
         self._stopped = True
 
-    async def close(self) -> None:
+    async def end(self) -> None:
         """End what still runs, and give the hooks of the session's end their time, all of them at once."""
         self._stopped = True
         for task in self._tasks:
@@ -419,7 +419,7 @@ class Hooks:
 
     def _begin(self, hook: HookName, trigger: str, event: Payload | Record) -> None:
         if not self._stopped and self._meant(hook, trigger):
-            self._track(self.run(hook, trigger, event)).add_done_callback(
+            self._track(self.run_hooks(hook, trigger, event)).add_done_callback(
                 log_defect(_log, "running a hook failed")
             )
 
@@ -440,7 +440,7 @@ class Hooks:
         if not isinstance(event, Record):
             event = Record(seq=0, time=time.time(), session=self.session, data=event)
         stdin = stdin_of(hook, trigger, event, self.keys)
-        run = judge(hook, trigger, settings, await self.runner.run(settings, stdin, timeout_s))
+        run = judge(hook, trigger, settings, await self.runner.run_command(settings, stdin, timeout_s))
         self.report(run.ran)
         if run.ran.outcome == "cancelled":
             raise asyncio.CancelledError
@@ -482,7 +482,7 @@ class ToolHooks(AbstractCapability[Any]):
     ) -> Any:
         """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
         asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
-        if declined := before_tool(await self._hooks.run("preTool", call.tool_name, asked)):
+        if declined := before_tool(await self._hooks.run_hooks("preTool", call.tool_name, asked)):
             return ToolDenied(declined)
         started = monotonic()
         try:
@@ -506,4 +506,4 @@ class ToolHooks(AbstractCapability[Any]):
             outcome="success" if part.outcome == "success" else "error",
             duration_s=round(monotonic() - started, 3),
         )
-        await self._hooks.run("postTool", call.tool_name, told)
+        await self._hooks.run_hooks("postTool", call.tool_name, told)

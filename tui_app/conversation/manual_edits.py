@@ -83,7 +83,7 @@ class ManualEdits:
             return self._refuse(f"#{seq} is {'pinned already' if pinned else 'not pinned'}.")
         if pinned:
             # A job that was planned before might take the message out all the same.
-            self.compactions.cancel()
+            self.compactions.cancel_job()
         self.history.append(MessagePinned(seq=seq, pinned=pinned))
         return True
 
@@ -97,7 +97,7 @@ class ManualEdits:
             if isinstance(rewrite, Refused):
                 refused[seq] = Notice(text=rewrite.reason, passing=True)
                 continue
-            self.compactions.cancel()
+            self.compactions.cancel_job()
             try:
                 self.history.rewrite(rewrite)
             except OSError as error:
@@ -154,7 +154,7 @@ class ManualEdits:
         # What the user said, in all that summaries stand for and in what is still in view.
         history, earlier = self.history, shown.earlier
         heads = [head for head in history.view.held() if head.type in MESSAGES]
-        messages = ViewMessages(history.store, history.session).read(heads)
+        messages = ViewMessages(history.store, history.session).read_heads(heads)
         carried = (*(words for _, words in earlier.prompts), *(rule.text for rule in earlier.rules))
         said = [*map(Utterance, carried), *utterances([Item(seq, messages[seq]) for seq in messages])]
         # In a thread: a long conversation takes a moment, and the loop serves others.
@@ -288,7 +288,7 @@ class ManualEdits:
         if after - before >= shown.removed > 0:
             return self._refuse(TOO_LONG)
         # A job under way was planned with the words as they were.
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         history.append(replace(event, tokens_after=after), new.message)
         return True
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_app.context.message_marks import inbox_message
 from tui_app.conversation.boards import boards_in, lock_of, session_scope
-from tui_app.conversation.memory_reader import LogOf, SessionReader, Telling
+from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.conversation.summary_writers import SummaryWriters
@@ -105,14 +105,14 @@ RUNNING = "The context board is being brought up to date already."
 
 
 @dataclass(slots=True)
-class Remembering:
+class SessionMemory:
     """The memory of one open session. All methods belong to the conversation's loop."""
 
     history: SessionHistory
     boards: BoardStore
     inbox: BoardInbox
     reader: SessionReader
-    telling: Telling
+    telling: BoardLog
     lock: Path
     """Held while any session is read, by one program at a time."""
     folder: Callable[[str], SessionFolder]
@@ -151,12 +151,12 @@ class Remembering:
             except sqlite3.Error as error:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 
-    def start(self) -> None:
+    def catch_up(self) -> None:
         """Go on, behind everything else, with what earlier sessions and killed programs have left."""
         if self.settings.enabled and self._task is None:
             self._task = asyncio.create_task(self._catch_up(), name="memory")
 
-    def run(self) -> None:
+    def read_now(self) -> None:
         """Read this session now, because the user asks for it; a notice says what came of it."""
         if not self.settings.enabled:
             self.history.append(Notice(text=OFF, passing=True))
@@ -174,7 +174,7 @@ class Remembering:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def close(self) -> None:
+    async def leave(self) -> None:
         """Stop reading others and read this session, if that needs no model and only a moment.
 
         Its log must have ended before.
@@ -316,7 +316,7 @@ class Remembering:
             try:
                 if begin:
                     self.boards.begun(session)
-                done = await self.reader.read(self.history.store.info(session), scope)
+                done = await self.reader.consolidate(self.history.store.info(session), scope)
                 if done is not None:
                     self._log_to(session, done)
                 return done
@@ -350,7 +350,7 @@ def remembering_of(
     history: SessionHistory,
     writers: SummaryWriters,
     bus: EventBus,
-) -> Remembering:
+) -> SessionMemory:
     """Everything about memory of one conversation.
 
     Args:
@@ -362,8 +362,8 @@ def remembering_of(
     settings, paths = memory_settings(opening.settings.memory), opening.paths
     boards = boards_in(opening.database)
     log = LogOf(history.store, time.time, history.session, history.append)
-    telling = Telling(boards, log, history.store)
-    remembering = Remembering(
+    telling = BoardLog(boards, log, history.store)
+    remembering = SessionMemory(
         history=history,
         boards=boards,
         inbox=BoardInbox(history, boards, opening.database, opening.cwd, settings),

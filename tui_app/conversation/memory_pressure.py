@@ -128,13 +128,13 @@ class MemoryGuard:
     past: Past = Past()
     _task: "asyncio.Task[None] | None" = field(default=None)
 
-    def start(self) -> None:
+    def start_watching(self) -> None:
         """Begin looking, if there is a limit."""
         if self.limit_mb and self._task is None:
             self._task = asyncio.create_task(self._watch(self.conversation.watch()), name="memory")
             self._task.add_done_callback(log_defect(_log, "watching the memory failed"))
 
-    async def close(self) -> None:
+    async def stop_watching(self) -> None:
         """Stop looking."""
         if self._task is not None:
             self._task.cancel()

@@ -59,7 +59,9 @@ class SessionReader:
     told: Callable[[], object] = field(default=lambda: None)
     """Called after changes, to have them told."""
 
-    async def read(self, session: SessionInfo, scope: Scope, model: str = "") -> MemoryConsolidated | None:
+    async def consolidate(
+        self, session: SessionInfo, scope: Scope, model: str = ""
+    ) -> MemoryConsolidated | None:
         """Read what has been said in a session since it was read last.
 
         Args:
@@ -81,12 +83,12 @@ class SessionReader:
         if task.until <= after:
             return None
         board = ContextBoard(self.boards, scope, self.settings.max_entries)
-        done = await self._consolidate(task, model or self.settings.model or session.model, board)
+        done = await self._ask(task, model or self.settings.model or session.model, board)
         await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
         self.told()
         return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
 
-    async def _consolidate(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
+    async def _ask(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
         """Have a model read what is new, or rules where there is no model or it fails."""
 
         def note(until: int) -> None:
@@ -181,8 +183,8 @@ _Told = set[tuple[str, int]]
 
 
 @dataclass(slots=True)
-class Telling:
-    """Tells the log of the session a change belongs to.
+class BoardLog:
+    """Writes each change of a board to the log of the session that it belongs to.
 
     A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
     process may have been killed in between. A log that is written on another machine is told later.

@@ -188,7 +188,7 @@ class ModelSwitch:
             self.history.append(why_unavailable(error, model=self.history.model))
         return True
 
-    def cancel(self) -> None:
+    def cancel_loading(self) -> None:
         """Stop waiting for a model."""
         if self._loading is not None:
             self._loading.cancel()
@@ -265,7 +265,7 @@ class ModelSwitch:
             return True
         carried = self.overhead.tokens(history.counter)
         history.fix(window, carried, history.model, max(factor, self.shelf.limits.factor(target)))
-        complete = await self.compactions.run("model_switch")
+        complete = await self.compactions.compact("model_switch")
         done = complete is not None and complete.outcome == "success"
         if done and fits(history.usage(), window):
             return True

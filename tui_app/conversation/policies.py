@@ -90,7 +90,7 @@ class PolicySwitch:
             self.history.append(Notice(text=f"The policy is {name} already.", passing=True))
             return
         # A job that is under way was planned for the other policy, and what stopped there may work here.
-        self.compactions.cancel()
+        self.compactions.cancel_job()
         self.compactions.compactor.policy = choose_policy(self.settings, name)
         self.compactions.stop_automatic(stop=False)
         self.history.append(PolicyChange(old=old, new=name))

@@ -57,7 +57,7 @@ class ProjectContext:
     files: tuple[InstructionFile, ...] = ()
     skills: Skills = field(default_factory=Skills)
 
-    def read(self) -> None:
+    def reload(self) -> None:
         """Read everything as it is now."""
         self.files = read_instructions(self.cwd) if self.instructed else ()
         self.skills = find_skills(self.cwd, self.config)
@@ -65,9 +65,9 @@ class ProjectContext:
     def heard(self, record: Record) -> None:
         """Read anew where the beginning of a request changes anyway: behind a compaction."""
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
-            self.read()
+            self.reload()
 
-    def text(self) -> str:
+    def instructions(self) -> str:
         """What the model reads, before everything that was said; empty for nothing."""
         return "\n\n".join(filter(None, (instructions_text(self.files), skills_text(self.skills))))
 
@@ -272,7 +272,7 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
     """
     project = ProjectContext(opening.cwd, opening.paths.config, opening.settings.project_instructions)
     if not opening.agent:
-        project.read()
+        project.reload()
         if bus is not None:
             bus.listen(project.heard)
     return Extras(opening, history, project, SkillsInUse(history, project))

@@ -26,7 +26,7 @@ class WorkQueue:
         """What waits, oldest first."""
         return tuple(work.label for work in self._waiting)
 
-    def add(self, work: Work) -> None:
+    def enqueue(self, work: Work) -> None:
         """Put something at the end; a prompt sent during a pause ends it and goes before those held back."""
         if self.paused and isinstance(work, Prompt):
             prompts = [each for each in self._waiting if isinstance(each, Prompt)]
@@ -35,7 +35,7 @@ class WorkQueue:
             self.paused = False
         else:
             self._waiting.append(work)
-        self.show()
+        self.announce()
 
     def next(self) -> Work | None:
         """Take out the oldest; while paused the oldest command, as only prompts are held back."""
@@ -65,7 +65,7 @@ class WorkQueue:
             work = self._waiting[found]
             del self._waiting[found]
             self._waiting.insert(max(0, found + step), work)
-        self.show()
+        self.announce()
 
     def clear(self) -> None:
         """Drop everything, without a word."""
@@ -79,9 +79,9 @@ class WorkQueue:
     def resume(self) -> None:
         """Hold nothing back any more."""
         self.paused = False
-        self.show()
+        self.announce()
 
-    def show(self) -> None:
+    def announce(self) -> None:
         """Report what waits."""
         self.report(QueueChanged(prompts=self.labels, paused=self.paused))
 
@@ -96,5 +96,5 @@ class WorkQueue:
             label = self._waiting[place].label
             del self._waiting[place]
         self.paused = self.paused and bool(self._waiting)
-        self.show()
+        self.announce()
         return label

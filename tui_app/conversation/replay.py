@@ -337,7 +337,7 @@ class Replay:
         """What each stage has done so far."""
         return work_of(self.events)
 
-    async def run(self, messages: Sequence[ModelMessage]) -> None:
+    async def play(self, messages: Sequence[ModelMessage]) -> None:
         """Play the messages: a request in front of every answer, and what is due when a turn has ended."""
         answered = False
         try:

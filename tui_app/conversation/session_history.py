@@ -95,7 +95,7 @@ class ViewMessages:
         wanted = set(map(_place, heads))
         self._held = {place: message for place, message in self._held.items() if place in wanted}
 
-    def read(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
+    def read_heads(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
         """The messages of some heads by number, wherever they are; nothing more is kept than before."""
         wanted, held = list(heads), dict(self._held)
         self.load(wanted)
@@ -163,7 +163,7 @@ class Archive:
         """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
         return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
 
-    def note(self, head: Head) -> None:
+    def follow(self, head: Head) -> None:
         """Follow the log."""
         if head.type == CompactionComplete.TYPE and head.state == "success":
             self._numbers.append(head.seq)
@@ -286,7 +286,7 @@ class SessionHistory:
         for head in reversed(
             [*self.store.newest(self.session, (CompactionComplete.TYPE, CheckpointCreated.TYPE))]
         ):
-            self.archive.note(head)
+            self.archive.follow(head)
         self._rewritten()
         known = known_of(self.store, self.session)
         if known.window.limit > 0 and self.store.info(self.session).model == self.model:
@@ -317,7 +317,9 @@ class SessionHistory:
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were said, read from the log where a stage has rewritten them."""
         first = self.view.rewritten()
-        return as_told(items, self._messages.read(first[item.key] for item in items if item.key in first))
+        return as_told(
+            items, self._messages.read_heads(first[item.key] for item in items if item.key in first)
+        )
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message in the current model's own tokens."""
@@ -486,7 +488,7 @@ class SessionHistory:
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if message is not None:
             self._messages.put(head, message)
-        self.archive.note(head)
+        self.archive.follow(head)
         if self.view.apply(head):
             self._rewritten()
         elif message is not None:

@@ -200,7 +200,7 @@ class _Run:
             return facts_kept(self.facts, self.transcript.messages, given)
 
         replay = Replay(policy, window, self.text, self.counter, price, watch)
-        await replay.run(self.transcript.messages)
+        await replay.play(self.transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
             raise CannotSimulate(

@@ -116,7 +116,7 @@ class Telemetry:
             with suppress(RuntimeError):  # the loop has closed: nobody is there to hear it
                 self._loop.call_soon_threadsafe(self._tell, Notice(text=sentence))
 
-    async def close(self) -> None:
+    async def flush(self) -> None:
         """Send what is left, once the events have ended; a receiver that is silent is not waited for."""
         if self._following is not None:
             await asyncio.gather(self._following, return_exceptions=True)

@@ -28,7 +28,7 @@ from tui_app.context.answer_end import why_not_whole
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
-from tui_app.conversation.attachments import Attached, read_attachments
+from tui_app.conversation.attachments import AttachedFile, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.queue import WorkQueue
@@ -67,7 +67,7 @@ class Budget:
     reader: StatsReader
     _warned: bool = False
 
-    async def check(self, *, agreed: bool) -> Notice | Error | None:
+    async def verdict(self, *, agreed: bool) -> Notice | Error | None:
         """Say what there is to say before a prompt: an error where it must not be sent.
 
         Args:
@@ -146,7 +146,7 @@ class Turns:
         """Whether the model answers a prompt, pauses between tries included."""
         return self.runner.running or self._pause is not None
 
-    async def run(self, prompt: Prompt) -> None:
+    async def run_turn(self, prompt: Prompt) -> None:
         """Run a turn; every outcome is an event, and a failed one pauses the queue.
 
         A prompt that got no answer at all leaves the view again and is handed back with the end.
@@ -172,7 +172,7 @@ class Turns:
         # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
         if end.outcome == "failed":
             self.queue.pause()
-            self.queue.show()
+            self.queue.announce()
         self.compactions.follow_background()
         self._end(prompt, end)
         if end.outcome == "done":
@@ -183,7 +183,7 @@ class Turns:
         if self.prompt is not None:
             self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
 
-    def cancel(self) -> None:
+    def cancel_turn(self) -> None:
         """Stop the turn under way at once, whatever it waits for."""
         self._stopped.set()
         self.runner.cancel()
@@ -204,7 +204,7 @@ class Turns:
             agreed: Whether the user has said that it may go above the budget.
             handed_back: Whether a prompt that is refused goes back to the editor.
         """
-        told = None if self.budget is None else await self.budget.check(agreed=agreed)
+        told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
         if isinstance(told, Error):
             self.history.append(with_way_back(told, handed_back=True) if handed_back else told)
         elif told is not None:
@@ -273,14 +273,14 @@ class Turns:
             self._report_bad_end()
         return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
 
-    async def _prepare(self, prompt: Prompt) -> list[Attached] | None:
+    async def _prepare(self, prompt: Prompt) -> list[AttachedFile] | None:
         """Read what is sent with a prompt; None where the budget refuses it, which is reported."""
         if not await self.may_spend(agreed=prompt.above_budget, handed_back=True):
             return None
-        attached: list[Attached] = []
+        attached: list[AttachedFile] = []
         if prompt.files:
             for each in await asyncio.to_thread(read_attachments, self.workspace, prompt.files):
-                if isinstance(each, Attached):
+                if isinstance(each, AttachedFile):
                     attached.append(each)
                 elif each.is_telling:
                     self.history.append(Notice(text=each.sentence))

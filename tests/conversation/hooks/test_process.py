@@ -10,7 +10,7 @@ import pytest
 
 from tests.conversation.hooks.commands import ECHO, FAMILY, sh
 from tests.process_ends import LIMIT_S, alive, gone
-from tui_app.conversation.hooks import OUTPUT_BYTES, Ended, Runner
+from tui_app.conversation.hooks import OUTPUT_BYTES, HookExit, Runner
 from tui_app.settings.hooks import Hook
 
 
@@ -19,8 +19,8 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path, {"PATH": os.environ["PATH"], "HARBOUR": "quiet"})
 
 
-async def run(runner: Runner, hook: Hook, stdin: bytes = b"", timeout_s: float = 30.0) -> Ended:
-    return await runner.run(hook, stdin, timeout_s)
+async def run(runner: Runner, hook: Hook, stdin: bytes = b"", timeout_s: float = 30.0) -> HookExit:
+    return await runner.run_command(hook, stdin, timeout_s)
 
 
 async def test_it_gets_input_folder_environment_and_no_shell(runner: Runner) -> None:

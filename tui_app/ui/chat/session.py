@@ -308,7 +308,7 @@ class ChatSession:
         if why := self.read_only:
             self.say(why)
             return False
-        submit = self.engine.queue.add if self.conversation is None else self.conversation.submit
+        submit = self.engine.queue.enqueue if self.conversation is None else self.conversation.submit
         self.engine.call(submit, work)
         return True
 

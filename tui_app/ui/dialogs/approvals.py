@@ -337,7 +337,7 @@ def _write(app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling
         return failed
     if (conversation := session.conversation) is not None:
         approvals = conversation.tooling.approvals
-        session.engine.call(approvals.use, rules_of(app.launch.settings.approvals))
+        session.engine.call(approvals.replace_rules, rules_of(app.launch.settings.approvals))
     return ""
 
 

@@ -213,7 +213,7 @@ async def read_session_now(session: ChatSession) -> None:
         return
 
     async def run(opened: "OpenSession") -> None:
-        opened.remembering.run()
+        opened.remembering.read_now()
 
     session.say("Reading this session for the context board.")
     await session.ask(run)

@@ -42,11 +42,11 @@ def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
     """Weigh the files that a draft names; blocks on the disk."""
     # Not needed for the first frame.
     from tui_app.agent.tools.workspace import Workspace
-    from tui_app.conversation.attachments import Attached, read_attachments
+    from tui_app.conversation.attachments import AttachedFile, read_attachments
 
     return tuple(
         Bundle(found.path, found.tokens)
-        if isinstance(found, Attached)
+        if isinstance(found, AttachedFile)
         else Bundle(found.path, why_not=found.why)
         for found in read_attachments(Workspace(folder), paths)
     )
