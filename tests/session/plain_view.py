@@ -24,8 +24,8 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import ALONE, STAGES, Reports, weighed
-from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAND_INS, Head, Seen, seen
+from tui_app.session.agent_view import ALONE, Reports, weighed
+from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAGES, STAND_INS, Head, Seen, seen
 
 # One message of the agent view, and small questions about heads.
 

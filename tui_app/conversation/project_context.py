@@ -110,7 +110,7 @@ class SkillsInUse:
     def additions(self) -> Sequence[Addition]:
         """Name and instructions of each, as they are now."""
         additions = []
-        for name in self.names():
+        for name in self.names() if self.project.skills.found else ():
             skill = self.project.skills.named(name)
             if skill is None:
                 continue

@@ -26,8 +26,7 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
 )
-from tui_app.session.agent_view import STAGES
-from tui_app.session.event_heads import STAND_INS, Head
+from tui_app.session.event_heads import STAGES, STAND_INS, Head
 from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 
 # Files of a session written anew from its log.

@@ -7,18 +7,17 @@ said before.
 """
 
 import json
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from difflib import SequenceMatcher
-from itertools import accumulate, chain
-from operator import attrgetter, is_
-from typing import Any, Literal, NamedTuple, overload
+from heapq import merge
+from itertools import accumulate, chain, repeat
+from operator import is_
+from typing import Any
 
 from tui_app.context.counting.tally import MessageWeight, Report
 from tui_app.events import (
-    REWRITES,
     CompactionAcknowledged,
     CompactionComplete,
     CompactionEdited,
@@ -30,110 +29,27 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     ToolArchived,
-    ToolCall,
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, Head, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAGES, Head, Seen, seen
+from tui_app.session.view_items import (
+    Heads,
+    HiddenItems,
+    Order,
+    Read,
+    ViewItem,
+    by_order,
+    find_item,
+    items_of,
+    plain_items,
+)
 from tui_app.usage import CATEGORIES, Breakdown
-
-# One message of the agent view, and small questions about heads.
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-Order = tuple[int, ...]
-"""Place of a message among all others, as tuples compare. One that was said has its own number; one that is
-put directly behind another has that one's order and, negated, the number of the event that put it there."""
-_order = attrgetter("order")
 _FORMAT = 2
 """Of a view as text; whoever changes what the fold makes of a log counts on, and older texts are not read."""
-
-
-class ViewItem(NamedTuple):
-    """One message of the view, visible or hidden; what it is about is in the head of its event."""
-
-    seq: int
-    order: Order
-    forms: tuple[tuple[int, int], ...] = ()
-    """Other forms that stand, the newest last: number of the rewrite and the place in it."""
-
-
-def _to_plain(items: Iterable[ViewItem]) -> list[object]:
-    """Items as JSON has them: most are no more than their number."""
-    return [
-        item.seq if item.order == (item.seq,) and not item.forms else (item.seq, item.order, item.forms)
-        for item in items
-    ]
-
-
-def _from_plain(items: Iterable[Any]) -> list[ViewItem]:
-    return [
-        ViewItem(item, (item,))
-        if isinstance(item, int)
-        else ViewItem(item[0], tuple(item[1]), tuple((rewrite, place) for rewrite, place in item[2]))
-        for item in items
-    ]
-
-
-def _find(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
-    """The message that was said with a log number, among some in their order."""
-    place = bisect_left(items, (seq,), key=_order)
-    return items[place] if place < len(items) and items[place].order == (seq,) else None
-
-
-class HiddenItems(Sequence[ViewItem]):
-    """Messages that one event hides, in their order; those that were kept are read when they are needed."""
-
-    def __init__(self, items: Iterable[ViewItem]) -> None:
-        self._items = list(items)
-        self._text = ""
-        self.first, self.last = self._items[0].order, self._items[-1].order
-
-    @classmethod
-    def from_text(cls, text: str) -> "HiddenItems":
-        """Make them of a text; only the first and the last place are read."""
-        ends, _, items = text.partition("\n")
-        made = cls.__new__(cls)
-        made._items, made._text = [], items  # noqa: SLF001 - its own
-        made.first, made.last = map(tuple, json.loads(ends))
-        return made
-
-    def to_text(self) -> str:
-        """All of them as two lines of JSON: the first and the last place, and the messages."""
-        items = self._text or json.dumps(_to_plain(self._items), separators=(",", ":"))
-        return f"{json.dumps((self.first, self.last))}\n{items}"
-
-    def find(self, seq: int) -> ViewItem | None:
-        """The message that was said with a log number."""
-        return _find(self, seq) if self.first <= (seq,) <= self.last else None
-
-    def following(self, order: Order) -> ViewItem | None:
-        """The message behind a place."""
-        return self[bisect_right(self, order, key=_order)] if order < self.last else None
-
-    @property
-    def _read(self) -> list[ViewItem]:
-        if self._text:
-            self._items, self._text = _from_plain(json.loads(self._text)), ""
-        return self._items
-
-    def __len__(self) -> int:
-        return len(self._read)
-
-    @overload
-    def __getitem__(self, index: int) -> ViewItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ViewItem]: ...
-    def __getitem__(self, index: int | slice) -> ViewItem | list[ViewItem]:
-        return self._read[index]
-
-    def __iter__(self) -> Iterator[ViewItem]:
-        return iter(self._read)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HiddenItems) and self._read == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)
@@ -185,74 +101,6 @@ def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
     return MessageWeight(head.seq, tokens, head.reported, head.model)
-
-
-STAGES = frozenset(kind.TYPE for kind in REWRITES)
-"""Events that give messages another form."""
-
-
-Read = Callable[[Collection[int]], Iterable[Head]]
-"""Reads heads by their numbers; what is not in the log is left out."""
-
-
-class Heads(dict[int, Head]):
-    """Heads by number: those that were folded, and others of the log, which are read when they are needed.
-
-    Args:
-        read: Reads others; None where there are none.
-        under: Those of the view that this one is a copy of.
-    """
-
-    def __init__(self, read: Read | None = None, under: "Heads | None" = None) -> None:
-        super().__init__()
-        self._under = under
-        self._read = read if under is None else under.found
-        self._forms: dict[tuple[int, int], Head] = {}
-
-    def __missing__(self, seq: int) -> Head:
-        self.want((seq,))
-        if seq not in self:
-            raise KeyError(seq)
-        return self[seq]
-
-    def read_with(self, read: Read) -> None:
-        """Read others in this way from now on."""
-        if self._under is not None:
-            self._under.read_with(read)
-        else:
-            self._read = read
-
-    def want(self, seqs: Iterable[int]) -> None:
-        """Read what is not here yet, all at once."""
-        if self._read is not None and (missing := [seq for seq in seqs if seq not in self]):
-            self.update((head.seq, head) for head in self._read(missing))
-
-    def found(self, seqs: Iterable[int]) -> list[Head]:
-        """The heads there are of some numbers."""
-        wanted = list(seqs)
-        self.want(wanted)
-        return [self[seq] for seq in wanted if seq in self]
-
-    def first(self, seq: int, types: Collection[str]) -> Head | None:
-        """The head of an event of some types; None where it is another one, or there is none."""
-        found = self.found((seq,))
-        return found[0] if found and found[0].type in types else None
-
-    def said(self, seq: int) -> Head:
-        """The head of a message as it was said; of a rewrite, of the digest that it has put in."""
-        head = self[seq]
-        if head.type not in STAGES:
-            return head
-        form = (seq, len(head.changes))
-        return self._forms.get(form) or self._forms.setdefault(form, replace(head, form=form))
-
-    def formed(self, said: Head, form: tuple[int, int]) -> Head:
-        """A message in the form that a rewrite gave it."""
-        rewrite, place = form
-        if form not in self._forms:
-            tokens = self[rewrite].changes[place][1]
-            self._forms[form] = replace(said, tokens=tokens, form=form, reported=0)
-        return self._forms[form]
 
 
 @dataclass(slots=True)
@@ -399,18 +247,28 @@ class AgentView:
 
     def seen(self) -> list[Seen]:
         """Every message there is, hidden ones included, with its kind and whom it is shown to."""
-        every = [(item, 0) for item in self._visible]
-        every += [(item, by) for by, items in self._hidden.items() for item in items]
-        every.sort(key=lambda each: each[0].order)
-        self._want([item for item, _ in every])
-        return [
-            seen(
-                self._shown(item),
-                hidden_by=by,
-                stage=self._heads[item.forms[-1][0]].type if item.forms else "",
-            )
-            for item, by in every
-        ]
+        self._want(item for items, _ in self._groups() for item in items)
+        return [*self.newest_first()][::-1]
+
+    def newest_first(self) -> Iterator[Seen]:
+        """The same from the end, each read when it is asked for."""
+        runs = (zip(reversed(items), repeat(by)) for items, by in self._groups())
+        every = merge(*runs, key=lambda each: each[0].order, reverse=True)
+        return (self._seen(item, by) for item, by in every)
+
+    def sent(self) -> list[Seen]:
+        """The messages of the next request, in the order they are sent."""
+        self._want(self._visible)
+        return [self._seen(item, 0) for item in self._visible]
+
+    def seen_of(self, seq: int) -> Seen | None:
+        """The message with a log number, visible or hidden; None where there is none."""
+        found = ((item, by) for items, by in self._groups() for item in items if item.seq == seq)
+        return next((self._seen(item, by) for item, by in found), None)
+
+    def _seen(self, item: ViewItem, hidden_by: int) -> Seen:
+        stage = self._heads[item.forms[-1][0]].type if item.forms else ""
+        return seen(self._shown(item), hidden_by=hidden_by, stage=stage)
 
     def rewritten(self) -> dict[int, Head]:
         """Visible messages that a stage has given another form, as they were, by number."""
@@ -424,7 +282,7 @@ class AgentView:
 
     def held(self) -> list[Head]:
         """Heads of the messages that the view holds, or holds in a summary, as they were said."""
-        items = sorted(chain(*self._held()), key=_order)
+        items = sorted(chain(*self._held()), key=by_order)
         self._want(items)
         return [self._said(item.seq) for item in items]
 
@@ -440,7 +298,7 @@ class AgentView:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
         is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
         standing = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
-        return is_prompt and bool(_find(self._visible, to) or any(items.find(to) for items in standing))
+        return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in standing))
 
     def edited_by(self, edit: int) -> int:
         """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
@@ -472,7 +330,7 @@ class AgentView:
             "edits": {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()},
             "acknowledged": self._acknowledged,
             "reports": self.reports.to_plain(),
-            "visible": _to_plain(self._visible),
+            "visible": plain_items(self._visible),
         }
         return json.dumps(parts, separators=(",", ":"))
 
@@ -505,7 +363,7 @@ class AgentView:
             pins=set(parts["pins"]),
             reports=Reports.from_plain(parts["reports"]),
             _heads=Heads(read),
-            _visible=_from_plain(parts["visible"]),
+            _visible=items_of(parts["visible"]),
             _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
             _acknowledged={int(seq): said for seq, said in parts["acknowledged"].items()},
         )
@@ -542,12 +400,11 @@ class AgentView:
 
     def _place_of(self, seq: int) -> Order:
         """Where a message stands, visible or hidden; empty where there is none."""
-        if found := _find(self._visible, seq):
+        if found := find_item(self._visible, seq):
             return found.order
         # What was put behind another message does not stand by its number.
-        groups = (self._visible, *self._hidden.values())
         found_hidden = (items.find(seq) for items in self._hidden.values())
-        others = (item for items in groups for item in items if item.seq == seq)
+        others = (item for items, _ in self._groups() for item in items if item.seq == seq)
         return next((item.order for item in chain(filter(None, found_hidden), others)), ())
 
     def _put_behind(self, ref: int, seq: int, event: int) -> None:
@@ -565,7 +422,7 @@ class AgentView:
                 if self._heads[item.seq].type not in LEADING:
                     break
                 order = item.order
-        insort(self._visible, ViewItem(seq, (*order, -event)), key=_order)
+        insort(self._visible, ViewItem(seq, (*order, -event)), key=by_order)
 
     def _compact(self, done: Head, event: int) -> None:
         """Let a summary stand for what it was made of."""
@@ -581,7 +438,7 @@ class AgentView:
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [self._hidden.pop(compaction, ()) for compaction in standing]
-        self._visible = sorted(chain(self._visible, *back), key=_order)
+        self._visible = sorted(chain(self._visible, *back), key=by_order)
         self._change(lambda item: None if item.seq in gone else item)
         self.compactions = [seq for seq in self.compactions if seq not in standing]
         self.undone += standing
@@ -607,14 +464,14 @@ class AgentView:
             # Results of one answer stay together.
             while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
                 last = behind.order
-            insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=_order)
+            insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
 
     def _following(self, order: Order) -> ViewItem | None:
         """The message that comes next, visible or hidden."""
-        place = bisect_right(self._visible, order, key=_order)
+        place = bisect_right(self._visible, order, key=by_order)
         nexts = [*self._visible[place : place + 1]]
         nexts += filter(None, (items.following(order) for items in self._hidden.values()))
-        return min(nexts, key=_order, default=None)
+        return min(nexts, key=by_order, default=None)
 
     def _take_back(self, rewrites: Collection[int]) -> None:
         """Let rewrites stand no more: their forms are gone, and so are their digests."""
@@ -648,7 +505,11 @@ class AgentView:
         leaving = [item for item in self._visible if leaves(item)]
         self._visible = [item for item in self._visible if not leaves(item)]
         if leaving:
-            self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), *leaving], key=_order))
+            self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), *leaving], key=by_order))
+
+    def _groups(self) -> Iterable[tuple[Sequence[ViewItem], int]]:
+        """Visible messages, and those that each event hides with its number."""
+        return ((self._visible, 0), *((items, by) for by, items in self._hidden.items()))
 
     def _held(self) -> Iterable[Sequence[ViewItem]]:
         return (self._visible, *(self._hidden.get(compaction, ()) for compaction in self.compactions))
@@ -660,86 +521,3 @@ def fold_agent_view(heads: Iterable[Head]) -> AgentView:
     for head in heads:
         view.apply(head)
     return view
-
-
-# What a compaction did to the agent view, message by message: a fold of the log up to it.
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One message of the view before or after."""
-
-    sign: Literal["-", "+", " "]
-    """Whether it left, came, or stayed."""
-    head: Head
-    title: str = ""
-    """What it says, and which tool it calls or answers on what; empty where it says nothing."""
-    full: int = 0
-    """Tokens it had when it was written; a stage may have made it smaller since."""
-
-
-@dataclass(slots=True)
-class _Log:
-    """What the messages of a view do not say of themselves."""
-
-    calls: dict[str, str] = field(default_factory=dict)
-    """Each tool call with what it is called on, by its id."""
-    sizes: dict[int, int] = field(default_factory=dict)
-    """Tokens of each event as it was written, by its number."""
-
-    def note(self, head: Head) -> None:
-        if head.type == ToolCall.TYPE:
-            self.calls.update(dict.fromkeys(head.ids, head.title))
-        self.sizes[head.seq] = sum(head.tokens.values())
-
-    def line(self, sign: Literal["-", "+", " "], head: Head) -> Difference:
-        full = self.sizes.get(head.seq, 0)
-        return Difference(sign, head, title_of(head, self.calls), full)
-
-
-def title_of(head: Head, calls: Mapping[str, str]) -> str:
-    """What a message says, in one line.
-
-    Args:
-        head: The message.
-        calls: What each tool call is called on, by its id.
-    """
-    called = ", ".join(calls[each] for each in head.ids if each in calls)
-    if head.type == ToolResult.TYPE or not called:
-        return " · ".join(filter(None, (called, head.title)))
-    return f"{head.title} (calls {called})" if head.title else f"calls {called}"
-
-
-def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
-    """Compare the view in front of a compaction with the one behind it.
-
-    Args:
-        heads: The log, in order; what comes after the compaction is not read.
-        compaction: Its log number.
-
-    Returns:
-        Every message of both views, in their order; what left stands before what came in its place.
-    """
-    view, before, log = AgentView(), list[Head](), _Log()
-    for head in heads:
-        if head.seq == compaction:
-            before = view.visible()
-        elif head.seq > compaction and head.type != CompactionAcknowledged.TYPE:
-            break
-        log.note(head)
-        view.apply(head)
-    after = view.visible()
-    matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
-    lines: list[Difference] = []
-    for tag, start, stop, first, last in matcher.get_opcodes():
-        if tag == "equal":
-            lines.extend(log.line(" ", head) for head in before[start:stop])
-            continue
-        lines.extend(log.line("-", head) for head in before[start:stop])
-        lines.extend(log.line("+", head) for head in after[first:last])
-    return lines
-
-
-def _keys(heads: Iterable[Head]) -> list[tuple[int, tuple[int, int]]]:
-    """What tells one form of a message from every other."""
-    return [(head.seq, head.form) for head in heads]

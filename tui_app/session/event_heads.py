@@ -12,6 +12,7 @@ from typing import Literal
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, command_failed, result_note
 from tui_app.events import (
+    REWRITES,
     AgentOutput,
     ApprovalDecided,
     AssistantMessage,
@@ -538,6 +539,8 @@ AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.
 """Events that are written when a session is over: they are no use of it."""
 LEADING = frozenset({SystemMessage.TYPE, *_GIVEN})
 """Events whose message stands in front of a summary."""
+STAGES = frozenset(kind.TYPE for kind in REWRITES)
+"""Events that give messages another form."""
 STAND_INS = frozenset(_STAND_INS)
 """Events whose message stands for others, for the model alone."""
 

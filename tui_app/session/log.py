@@ -33,11 +33,12 @@ from tui_app.events import (
     UserMessage,
     ViewRewrite,
 )
-from tui_app.session.agent_view import AgentView, HiddenItems, Read
+from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
 from tui_app.session.model_state import Known
 from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.stats import COUNTED, FIGURES, StatsFold
+from tui_app.session.view_items import HiddenItems, Read
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

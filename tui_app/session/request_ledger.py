@@ -71,7 +71,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
     """
     rows: list[LedgerRow] = []
     age = 0
-    for item in reversed([each for each in view.seen() if each.agent]):
+    for item in reversed(view.sent()):
         head = item.head
         prompt = head.type == UserMessage.TYPE
         rows.append(
@@ -109,23 +109,24 @@ def together(rows: Collection[LedgerRow], row: LedgerRow) -> int:
 
 
 def growths(view: AgentView, *, running: bool = False) -> list[int]:
-    """Tokens that each answered turn has added, in the form its messages have now, oldest first.
+    """Tokens that the newest answered turns have added, each in the form it has now, oldest first.
 
     Args:
         view: The agent view.
         running: Whether the newest turn is not over: then it is left out.
     """
     turns: list[int] = []
-    answered: list[bool] = []
-    for item in view.seen():
+    tokens, answered, over = 0, False, not running
+    for item in view.newest_first():
+        if item.user:
+            tokens += weighed(item.head).tokens.total
+            answered |= item.head.type == AssistantMessage.TYPE
         if item.head.type == UserMessage.TYPE:
-            turns.append(0)
-            answered.append(False)
-        if turns and item.user:
-            turns[-1] += weighed(item.head).tokens.total
-            answered[-1] |= item.head.type == AssistantMessage.TYPE
-    over = len(turns) - running
-    return [turn for turn, done in zip(turns[:over], answered, strict=False) if done]
+            turns += [tokens] if answered and over else []
+            if len(turns) == _TURNS:
+                break
+            tokens, answered, over = 0, False, True
+    return turns[::-1]
 
 
 def turns_left(grown: Sequence[int], total: int, mark: int) -> int | None:

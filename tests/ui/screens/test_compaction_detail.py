@@ -9,8 +9,8 @@ from textual.app import App, ComposeResult
 from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
 from tui_app.events import CompactionComplete, Fact
-from tui_app.session.agent_view import Difference
 from tui_app.session.event_heads import Head
+from tui_app.session.view_diff import Difference
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.compaction import (

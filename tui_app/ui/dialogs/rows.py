@@ -25,11 +25,11 @@ from tui_app.events import (
     SubAgentStep,
     ToolCall,
 )
-from tui_app.session.agent_view import Difference, compaction_diff
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import sub_agent_title
 from tui_app.session.location import Database
 from tui_app.session.stores import open_store
+from tui_app.session.view_diff import Difference, compaction_diff
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen
@@ -131,8 +131,7 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
 
 async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     """Show a message, and do what a user wants with it."""
-    shown = session.presenter.agent_view.seen()
-    seen = next((each for each in shown if each.head.seq == entry.message), None)
+    seen = session.presenter.agent_view.seen_of(entry.message)
     database = session.launch.database
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
     events = await asyncio.to_thread(read_events, database, session.id, wanted)
