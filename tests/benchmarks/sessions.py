@@ -182,9 +182,9 @@ def _message(payload: Payload) -> str | None:
         case ToolResult(text=text, tool_call_id=call):
             return to_json_text(ModelRequest(parts=[ToolReturnPart("grep", text, call)]))
         case ToolArchived(changes=changes):
-            parts = [ToolReturnPart("grep", "archived", f"c{each.seq}") for each in changes]
-            forms = [ModelRequest(parts=[part]) for part in (*parts, UserPromptPart("Results archived."))]
-            return f"[{','.join(map(to_json_text, forms))}]"
+            forms = [ModelRequest(parts=[ToolReturnPart("grep", "archived", "c")]) for _ in changes]
+            digest = ModelRequest(parts=[UserPromptPart("Results were archived.")])
+            return f"[{','.join(map(to_json_text, (*forms, digest)))}]"
         case _:
             return None
 

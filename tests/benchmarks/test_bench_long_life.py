@@ -94,7 +94,7 @@ def repeat(work: Callable[[], object], times: int = 50) -> None:
 
 def test_a_rewind_of_thousands_of_turns(tmp_path: Path) -> None:
     """Anywhere in the conversation, and taking it back: at most a tenth of a second each."""
-    life = Life(tmp_path, 36_000)
+    life = Life(tmp_path, 26_000)
     prompts = [head.seq for head in life.store.newest(life.session, (UserMessage.TYPE,))]
     assert len(prompts) >= 3_000
     rewinds, undos = [], []

@@ -48,7 +48,7 @@ from tui_app.usage import CATEGORIES, Breakdown
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 2
+_FORMAT = 3
 """Of a view as text; whoever changes what the fold makes of a log counts on, and older texts are not read."""
 
 
@@ -210,21 +210,20 @@ class AgentView:
                         setattr(self, each.name, copy(getattr(before, each.name)))
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                self._hide(lambda item: True, head.seq)
+                self._hide(self._visible, head.seq)
                 self.undone.clear()
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
-                self._hide(
-                    lambda item: item.seq >= head.ref and self._heads[item.seq].type in MESSAGES, head.seq
-                )
+                since = [item for item in self._visible if item.seq >= head.ref]
+                self._hide([item for item in since if self._heads[item.seq].type in MESSAGES], head.seq)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 self._undo([seq for seq in self.compactions if seq >= head.ref])
                 self._take_back({seq for seq in self.rewrites if seq >= head.ref})
                 for compaction in list(self.edits):
                     self._keep_edits(compaction, lambda edit: edit < head.ref)
-                self._hide(lambda item: item.seq >= head.ref, head.seq)
+                self._hide([item for item in self._visible if item.seq >= head.ref], head.seq)
                 self.undone.clear()
             case _:
                 return False
@@ -427,7 +426,7 @@ class AgentView:
     def _compact(self, done: Head, event: int) -> None:
         """Let a summary stand for what it was made of."""
         leaves = in_ranges(done.removed)
-        self._hide(lambda item: leaves(item.seq), done.seq)
+        self._hide([item for item in self._visible if leaves(item.seq)], done.seq)
         self._put_behind(done.ref, done.seq, event)
         if acknowledged := self._acknowledged.get(done.seq):
             self._put_behind(done.seq, acknowledged, event)
@@ -439,7 +438,8 @@ class AgentView:
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [self._hidden.pop(compaction, ()) for compaction in standing]
         self._visible = sorted(chain(self._visible, *back), key=by_order)
-        self._change(lambda item: None if item.seq in gone else item)
+        if standing:
+            self._change(lambda items: [item for item in items if item.seq not in gone], min(standing))
         self.compactions = [seq for seq in self.compactions if seq not in standing]
         self.undone += standing
 
@@ -450,15 +450,16 @@ class AgentView:
         forms = {seq: (head.seq, place) for place, (seq, _) in enumerate(head.changes)}
         changed: list[Order] = []
 
-        def formed(item: ViewItem) -> ViewItem:
-            if item.seq not in forms:
-                return item
-            changed.append(item.order)
-            return item._replace(forms=(*item.forms, forms[item.seq]))
+        def formed(items: Sequence[ViewItem]) -> list[ViewItem]:
+            changed.extend(item.order for item in items if item.seq in forms)
+            return [
+                item._replace(forms=(*item.forms, forms[item.seq])) if item.seq in forms else item
+                for item in items
+            ]
 
-        self._visible = [formed(item) for item in self._visible]
+        self._visible = formed(self._visible)
         if len(changed) < len(forms):
-            self._change_hidden(formed)
+            self._change_hidden(formed, min(forms))
         if head.type == ToolArchived.TYPE and head.tokens:
             last = max(changed, default=(0,))
             # Results of one answer stay together.
@@ -476,35 +477,44 @@ class AgentView:
     def _take_back(self, rewrites: Collection[int]) -> None:
         """Let rewrites stand no more: their forms are gone, and so are their digests."""
 
-        def formed(item: ViewItem) -> ViewItem | None:
-            if item.seq in rewrites:
-                return None
-            if any(form[0] in rewrites for form in item.forms):
-                return item._replace(forms=tuple(form for form in item.forms if form[0] not in rewrites))
-            return item
+        def bare(items: Sequence[ViewItem]) -> list[ViewItem]:
+            return [
+                item._replace(forms=tuple(form for form in item.forms if form[0] not in rewrites))
+                if item.forms and any(form[0] in rewrites for form in item.forms)
+                else item
+                for item in items
+                if item.seq not in rewrites
+            ]
 
         if rewrites:
-            self._change(formed)
+            self._change(bare, min(rewrites))
             self.rewrites = [seq for seq in self.rewrites if seq not in rewrites]
 
-    def _change(self, change: Callable[[ViewItem], ViewItem | None]) -> None:
-        """Replace messages, visible and hidden, or take them out; their order stays."""
-        self._visible = [new for item in self._visible if (new := change(item))]
-        self._change_hidden(change)
+    def _change(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
+        """Replace messages, visible and hidden, or take them out; their order stays.
 
-    def _change_hidden(self, change: Callable[[ViewItem], ViewItem | None]) -> None:
+        Args:
+            change: Makes others of some.
+            first: The first log number whose messages or forms it changes.
+        """
+        self._visible = change(self._visible)
+        self._change_hidden(change, first)
+
+    def _change_hidden(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
         for by, items in list(self._hidden.items()):
-            changed = [new for item in items if (new := change(item))]
+            if items.newest < first:
+                continue
+            changed = change(items)
             if not changed:
                 del self._hidden[by]
             elif len(changed) < len(items) or not all(map(is_, changed, items)):
                 self._hidden[by] = HiddenItems(changed)
 
-    def _hide(self, leaves: Callable[[ViewItem], bool], by: int) -> None:
+    def _hide(self, leaving: Sequence[ViewItem], by: int) -> None:
         """Take messages out of the view; an event that hides once more hides them all together."""
-        leaving = [item for item in self._visible if leaves(item)]
-        self._visible = [item for item in self._visible if not leaves(item)]
         if leaving:
+            gone = {item.seq for item in leaving}
+            self._visible = [item for item in self._visible if item.seq not in gone]
             self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), *leaving], key=by_order))
 
     def _groups(self) -> Iterable[tuple[Sequence[ViewItem], int]]:

@@ -4,6 +4,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple, overload
 
@@ -48,26 +49,35 @@ def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
 
 
 class HiddenItems(Sequence[ViewItem]):
-    """Messages that one event hides, in their order; those that were kept are read when they are needed."""
+    """Messages that one event hides, in their order; those that were kept are read when they are needed.
+
+    Attributes:
+        first: Place of the first one.
+        last: Place of the last one.
+        newest: No message and no form in it comes from an event behind this log number.
+    """
 
     def __init__(self, items: Iterable[ViewItem]) -> None:
         self._items = list(items)
         self._text = ""
         self.first, self.last = self._items[0].order, self._items[-1].order
+        forms = (form[0] for item in self._items for form in item.forms)
+        self.newest = max(chain(forms, (item.seq for item in self._items)))
 
     @classmethod
     def from_text(cls, text: str) -> "HiddenItems":
-        """Make them of a text; only the first and the last place are read."""
+        """Make them of a text, of which only the beginning is read."""
         ends, _, items = text.partition("\n")
         made = cls.__new__(cls)
         made._items, made._text = [], items  # noqa: SLF001 - its own
-        made.first, made.last = map(tuple, json.loads(ends))
+        first, last, made.newest = json.loads(ends)
+        made.first, made.last = tuple(first), tuple(last)
         return made
 
     def to_text(self) -> str:
-        """All of them as two lines of JSON: the first and the last place, and the messages."""
+        """All of them as two lines of JSON: what is known without reading them, and they themselves."""
         items = self._text or json.dumps(plain_items(self._items), separators=(",", ":"))
-        return f"{json.dumps((self.first, self.last))}\n{items}"
+        return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
 
     def find(self, seq: int) -> ViewItem | None:
         """The message that was said with a log number."""
