@@ -218,12 +218,17 @@ class Savings:
             self._count(each, 1)
 
     def to_plain(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
+        """All of it as JSON has it; there may be thousands of savings, so those are columns of numbers."""
+        saved: dict[str, tuple[list[int], list[int]]] = {stage: ([], []) for stage in STAGES.values()}
+        for seq, (stage, tokens, _) in self._saved.items():
+            saved[stage][0].append(seq)
+            saved[stage][1].append(tokens)
         return {
             "stages": [asdict(row) for row in self.stages.values()],
             "compactions": [asdict(row) for row in self.compactions.values()],
-            "saved": [(seq, stage, tokens, row) for seq, (stage, tokens, row) in self._saved.items()],
-            "standing": sorted(self._standing),
+            "saved": saved,
+            "rows": {seq: row for seq, (_, _, row) in self._saved.items() if row is not None},
+            "taken": sorted(self._saved.keys() - self._standing),
             "rewound": self._rewound,
             "cleared": self._cleared,
         }
@@ -231,15 +236,19 @@ class Savings:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Savings":
         """Make it of that again."""
+        rows = {int(seq): (trigger, outcome) for seq, (trigger, outcome) in plain["rows"].items()}
+        saved = {
+            seq: (stage, tokens, rows.get(seq))
+            for stage, columns in plain["saved"].items()
+            for seq, tokens in zip(*columns, strict=True)
+        }
         return cls(
             stages={row["stage"]: StageRow(**row) for row in plain["stages"]},
             compactions={
                 (row["trigger"], row["outcome"]): CompactionRow(**row) for row in plain["compactions"]
             },
-            _saved={
-                seq: (stage, tokens, row and (row[0], row[1])) for seq, stage, tokens, row in plain["saved"]
-            },
-            _standing=set(plain["standing"]),
+            _saved=saved,
+            _standing=saved.keys() - set(plain["taken"]),
             _rewound={int(seq): numbers for seq, numbers in plain["rewound"].items()},
             _cleared={int(seq): numbers for seq, numbers in plain["cleared"].items()},
         )
@@ -262,7 +271,7 @@ COUNTED: tuple[str, ...] = (
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-_FORMAT = 1
+_FORMAT = 2
 """Of a fold as text; whoever changes what it makes of a log counts on, and older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
