@@ -119,8 +119,8 @@ class LongLife:
         self._results: list[int] = []
         self._events: list[Event] = []
 
-    def turn(self) -> list[Event]:
-        """What one more turn adds: about twelve events."""
+    def turn(self, *, last: bool = False) -> list[Event]:
+        """What one more turn adds: about nine events; the last one ends with the word that only it has."""
         self._turns += 1
         number, self._events = self._turns, []
         self._say(UserMessage(text=f"What about {words(number, 60)}?", tokens={"user": 90}))
@@ -134,7 +134,7 @@ class LongLife:
             text = words(number + 7, 120)
             result = ToolResult(tool_call_id=call, name="grep", text=text, tokens={"tool_results": 160})
             self._results.append(self._say(result))
-        answer = f"Answer {number}: {words(number + 5, 80)}"
+        answer = f"Answer {number}: {words(number + 5, 80)} {LAST_WORD if last else ''}".strip()
         self._say(AssistantMessage(text=answer, tokens={"assistant": 110}, model="m", input_tokens=9_000))
         if len(self._results) > 9:
             self._archive(self._results[:-6])
@@ -198,4 +198,5 @@ def write_long_session(paths: Paths, events: int) -> tuple[str, LongLife]:
         written = 1
         while written < events:
             written += len(store.append_many(session, life.turn()))
+        store.append_many(session, life.turn(last=True))
     return session, life

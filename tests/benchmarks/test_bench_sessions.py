@@ -12,10 +12,9 @@ from tests.benchmarks.measure import Comparison, in_turn
 from tests.benchmarks.sessions import write_session
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.preview import load_preview
 from tui_app.session.search import search_sessions
 from tui_app.session.store import Store
-from tui_app.session.user_view import fold_user_view
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 ROUNDS = 25
@@ -69,20 +68,17 @@ def appending(paths: Paths, session: str) -> Callable[[], object]:
 
 
 def opening(paths: Paths, session: str) -> Callable[[], object]:
-    """What the screen does before it paints a session: its heads, folded twice."""
+    """What the screen does before it paints a session: its newest rows, and the view with its gauge."""
 
     def work() -> None:
-        with closing(Store(paths.database, read_only=True)) as store:
-            info = store.info(session)
-            heads = list(store.heads(info.id))
-            fold_agent_view(heads)
-            fold_user_view(heads)
+        preview = load_preview(paths.database, session)
+        preview.known.usage(preview.agent_view, preview.info.model)
 
     return work
 
 
 def test_length_of_a_session(tmp_path: Path) -> None:
-    """Opening reads a light row for each event; per message it must not become dearer."""
+    """Opening reads a light row for each message of the view; for each it must not become dearer."""
     short, long = home(tmp_path / "short"), home(tmp_path / "long")
     few, much = write_session(short, 100), write_session(long, 10_000)
     compare("append to 10,000 messages, against 100", appending(long, much), appending(short, few), most=1.5)
