@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.session.plain_view import PlainView, plain_view
 from tests.session.test_store_contract import OPEN, database, opened, store
 from tests.session.test_view_fold import EVERY, Long, said_by
+from tui_app.cli.doctor import check_database
 from tui_app.events import Payload, SessionClear, SessionStart, UsageInfo, UserMessage
 from tui_app.session import log
 from tui_app.session.event_heads import Head, row_of
@@ -166,7 +167,9 @@ def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil:
             session.play(step, 1)
         folders = tmp_path / "sessions"
         assert examine(store.path, folders).good
+        assert check_database(store.path).state == "ok"
         store._db.execute(spoil)
+        assert session.session in check_database(store.path).text
         health = examine(store.path, folders)
         assert health.stale == (session.session,)
         (done,) = mend(health, store.path, folders, stamp="1")
@@ -211,3 +214,14 @@ def test_a_short_tail_is_all_that_is_folded_of_a_long_log(store: SessionStore, o
     store.delete(session)
     again = store.create(START, time=1.0)
     assert store.agent_view(again).visible() == []
+
+
+def test_a_damaged_event_does_not_take_away_what_is_kept() -> None:
+    with stored(4) as store:
+        session = Written(store=store)
+        for number in range(9):
+            session.play("user", number)
+        before = store.agent_view(session.session)
+        store._db.execute("UPDATE events SET head = replace(head, '}', '{') WHERE seq = 3")
+        assert examine(store.path, store.path.parent / "sessions").stale == ()
+        assert store.agent_view(session.session) == before

@@ -25,8 +25,8 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
 from tui_app.session.location import Server
-from tui_app.session.migrations import MIGRATIONS
-from tui_app.session.repair import index_trouble
+from tui_app.session.migrations import MIGRATIONS, WITH_SNAPSHOTS
+from tui_app.session.repair import index_trouble, stale_sessions
 from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
@@ -99,6 +99,8 @@ def fail(name: str, text: str, hint: str) -> Check:
 
 # Checks of the files that Plimsoll keeps and ships.
 
+_LOOKED_AT = 20
+"""Sessions whose kept figures are compared with their logs, those used last; ``--repair`` looks at all."""
 _SUMS = "SHA256SUMS"
 
 
@@ -153,10 +155,13 @@ def check_database(path: Path) -> Check:
                 return fail(name, f"written by a newer version (schema {schema})", "Update Plimsoll.")
             known = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0] if schema else 0
             trouble = index_trouble(db) if schema > 1 else ""
+            stale = list(stale_sessions(db, _LOOKED_AT)) if schema >= WITH_SNAPSHOTS else []
     except sqlite3.Error as error:
         return fail(name, f"cannot be read: {error}", hint)
     if trouble:
         return warn(name, f"the index of words does not fit: {trouble}", hint)
+    if stale:
+        return warn(name, f"what is kept beside the log does not fit it: {', '.join(stale)}", hint)
     size = path.stat().st_size / 1_000_000
     return ok(name, f"{known:,} in {path} ({size:.1f} MB, schema {schema})")
 

@@ -311,16 +311,20 @@ def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
         return heads_of(db, session, seqs)
 
     try:
-        kept, folded = _kept_folds(db, session, read), Folded(session, AgentView(), StatsFold())
-        for head in all_heads(db, session):
-            if head.seq <= kept.stored:
-                folded.view.apply(head)
-        for seq, kind, found in figures(db, dialect, session, 0):
-            if seq <= kept.stats.last:
-                folded.stats.apply(seq, kind, found)
-        return _texts(kept) != _texts(folded)
+        kept = _kept_folds(db, session, read)
     except _DAMAGED:
         return True
+    folded = Folded(session, AgentView(), StatsFold())
+    try:
+        for head in all_heads(db, session) if kept.stored else ():
+            if head.seq <= kept.stored:
+                folded.view.apply(head)
+        for seq, kind, found in figures(db, dialect, session, 0) if kept.stats.last else ():
+            if seq <= kept.stats.last:
+                folded.stats.apply(seq, kind, found)
+    except (*_DAMAGED, sqlite3.OperationalError):
+        return False  # Of a damaged event nothing can be made anew.
+    return _texts(kept) != _texts(folded)
 
 
 def _texts(folded: Folded) -> tuple[str, str, dict[int, str]]:

@@ -91,17 +91,23 @@ def _inside(db: sqlite3.Connection, sessions_dir: Path) -> Health:
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     return Health(
         stale_index=index_trouble(db) if "said" in tables else "",
-        stale=tuple(_stale(db)) if "snapshots" in tables else (),
+        stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
         unlisted=lost,
         orphans=tuple(_orphans(sessions_dir, known | set(lost))),
     )
 
 
-def _stale(db: sqlite3.Connection) -> Iterator[str]:
-    sizes = dict(db.execute(f"SELECT session, SUM({BYTES}) FROM events GROUP BY session").fetchall())
-    kept = {row[0] for row in db.execute("SELECT DISTINCT session FROM snapshots")}
-    for session, size in db.execute("SELECT id, bytes FROM sessions ORDER BY created"):
-        if size != sizes.get(session, 0) or (session in kept and is_stale(db, SQLITE, session)):
+def stale_sessions(db: sqlite3.Connection, most: int = -1) -> Iterator[str]:
+    """Find the sessions whose kept size or folds do not fit their log; reads and folds all of it.
+
+    Args:
+        db: The sessions file, of a version that keeps both.
+        most: How many sessions to look at, those used last; -1 for all.
+    """
+    query = "SELECT id, bytes FROM sessions ORDER BY updated DESC LIMIT ?"
+    for session, size in db.execute(query, (most,)).fetchall():
+        (found,) = db.execute(f"SELECT SUM({BYTES}) FROM events WHERE session = ?", (session,)).fetchone()
+        if size != (found or 0) or is_stale(db, SQLITE, session):
             yield session
 
 
