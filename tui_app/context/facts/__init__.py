@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from tui_app.context.facts.commands import command_facts, error_facts
 from tui_app.context.facts.details import detail_facts
@@ -56,8 +57,4 @@ def facts_of(reading: Reading) -> tuple[Fact, ...]:
         for fact in extractor(reading):
             clean = replace(fact, text=mask_secrets(fact.text))
             unique.setdefault((clean.kind, clean.text), clean)
-    return tuple(sorted(unique.values(), key=_weight, reverse=True))
-
-
-def _weight(fact: Fact) -> float:
-    return fact.weight
+    return tuple(sorted(unique.values(), key=attrgetter("weight"), reverse=True))

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import attrgetter
 
 from tui_app.context.facts.commands import (
     FAILED,
@@ -21,7 +22,6 @@ from tui_app.context.facts.details import detail_facts, folders_of, grouped
 from tui_app.context.facts.dialogue import (
     AWAITS_ANSWER,
     AWAITS_RESULT,
-    Told,
     current_todos,
     decision_facts,
     last_words,
@@ -512,17 +512,14 @@ def _requests(reading: Reading, carried: Carried) -> Iterator[Candidate]:
             label == LATEST_REQUEST and first is not None and said is not None and said.key == first.key
         )
         if said is not None and not repeated:
-            yield replace(_request(label, said), carried=said.index < 0)
+            text = f"{label} (#{said.key}): {clip_middle(said.text, REQUEST_LIMIT)}"
+            request = Candidate(INTENT, Tier.REQUEST, text, said.key, 4.0, labelled=True)
+            yield replace(request, carried=said.index < 0)
 
 
 def _first(reading: Reading, carried: Carried) -> Said | None:
     carries = carried.request(FIRST_REQUEST)
     return carries or (first_request(reading.typed) if reading.typed and not carried.sections else None)
-
-
-def _request(label: str, said: Said) -> Candidate:
-    text = f"{label} (#{said.key}): {clip_middle(said.text, REQUEST_LIMIT)}"
-    return Candidate(INTENT, Tier.REQUEST, text, said.key, 4.0, labelled=True)
 
 
 def _rules(reading: Reading, carried: Carried) -> Iterator[Candidate]:
@@ -531,14 +528,10 @@ def _rules(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     # What was the latest request then may leave the summary now; its rules must not leave with it.
     before = find_rules(Reading(typed=[latest])) if latest else []
     rules = [rule for rule in find_rules(reading, [*carried.rules(), *before]) if not rule.replaced]
-    for rule in sorted(rules, key=_is_pasted):
+    for rule in sorted(rules, key=attrgetter("pasted")):
         weight = rule.strength + 0.5 * reading.recency(rule.said.index)
         tier = Tier.PASTED if rule.pasted else Tier.RULE
         yield Candidate(CONSTRAINTS, tier, rule.text, rule.said.key or None, weight)
-
-
-def _is_pasted(rule: Rule) -> bool:
-    return rule.pasted
 
 
 def _done(reading: Reading, carried: Carried) -> Iterator[Candidate]:
@@ -551,12 +544,8 @@ def _done(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     words = last_words(reading)
     said = "\n".join([*(turn.text for turn, _ in told), words.text if words else ""])
     told += [(step, 0.8) for step in reversed(list(milestones(reading))) if step.text not in said]
-    for step, weight in sorted(told, key=_when):
+    for step, weight in sorted(told, key=lambda each: each[0].index):
         yield Candidate(DONE, Tier.DONE, step.text, step.key, weight + reading.recency(step.index))
-
-
-def _when(told: tuple[Told, float]) -> int:
-    return told[0].index
 
 
 def _decisions(reading: Reading, carried: Carried) -> Iterator[Candidate]:

@@ -151,7 +151,8 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
     """
     runs: dict[str, Run] = {}
     open_runs: deque[str] = deque(maxlen=_LOOK_BACK)
-    said = deque(_all_typed(reading))
+    beside = reading.beside.typed if reading.beside else []
+    said = deque(sorted((*reading.typed, *beside), key=lambda said: said.index))
     for action in reading.all_actions():
         while said and said[0].index < action.index:
             _take_in_fix(runs, said.popleft())
@@ -173,12 +174,6 @@ def latest_runs(reading: Reading) -> dict[str, Run]:
     for words_after in said:
         _take_in_fix(runs, words_after)
     return runs
-
-
-def _all_typed(reading: Reading) -> list[Said]:
-    """What the user typed, in sight too, in order of time."""
-    beside = reading.beside.typed if reading.beside else []
-    return sorted((*reading.typed, *beside), key=lambda said: said.index)
 
 
 def _take_in_fix(runs: dict[str, Run], said: Said) -> None:
@@ -270,13 +265,10 @@ def only_looks(command: str) -> bool:
 
 def still_open(run: Run) -> bool:
     """Whether a run failed and has left something to mend."""
-    return not (run.ok or run.fixed) and not _was_only_looking(run.action)
-
-
-def _was_only_looking(action: Action) -> bool:
-    """A look-up that failed has left nothing to mend."""
-    command = command_of(action)
-    return only_looks(command) if command else verb_of(action) == "read"
+    command = command_of(run.action)
+    # A look-up that failed has left nothing to mend.
+    looked = only_looks(command) if command else verb_of(run.action) == "read"
+    return not (run.ok or run.fixed or looked)
 
 
 def _what(action: Action) -> str:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from tui_app.context.facts.files import Trail, ending_of, file_trails, target_of
 from tui_app.context.facts.observations import Action, Reading, argument_texts, command_of, make_fact
@@ -93,7 +94,7 @@ class Names:
 
     def note(self, text: str, key: int, index: int, voice: float, place: str = "") -> None:
         """Take in the names of one text."""
-        text = _DIFF_HEAD.sub(_without_sides, text[:LONGEST])
+        text = _DIFF_HEAD.sub(lambda head: _DIFF_SIDE.sub(" ", head[0]), text[:LONGEST])
         if _MAY_HOLD_SECRETS.search(text):
             text = mask_secrets(text)
         defined = set(_DEFINED.findall(text)) if voice == PRINTED else ()
@@ -102,10 +103,6 @@ class Names:
             _note(self.code, name, key, index, points, place, defined=name in defined)
         for name in dict.fromkeys(_file_names(text)):
             _note(self.files, name, key, index, voice, place)
-
-
-def _without_sides(match: re.Match[str]) -> str:
-    return _DIFF_SIDE.sub(" ", match[0])
 
 
 def _note(
@@ -230,7 +227,7 @@ def detail_facts(reading: Reading, limit: int = MAX_DETAILS) -> list[Fact]:
     """
     facts = [*_named_values(reading), *_names(reading)]
     facts = [fact for fact in facts if fact.weight >= LEAST_WEIGHT]
-    facts.sort(key=_weight, reverse=True)
+    facts.sort(key=attrgetter("weight"), reverse=True)
     return list(_few_of_each(facts[:limit]))
 
 
@@ -320,10 +317,6 @@ def _shown(name: str, place: str) -> str:
     """A name as it stands in a line: in code marks only where nobody could tell it from a word."""
     bare = name.replace("`", "")
     return bare if place or _IDENTIFIER.fullmatch(bare) else name
-
-
-def _weight(fact: Fact) -> float:
-    return fact.weight
 
 
 def _named_values(reading: Reading) -> Iterator[Fact]:

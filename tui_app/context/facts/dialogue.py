@@ -47,7 +47,7 @@ def decision_facts(reading: Reading, limit: int = MAX_DECISIONS) -> list[Fact]:
     facts = list(_answers(reading))
     seen: set[str] = set()
     for said in reversed(reading.spoken):
-        for sentence in _prose(said.text):
+        for sentence in (unmarked(each) for each in sentences(said.text) if not looks_pasted(each)):
             if _decides(sentence) and sentence not in seen:
                 seen.add(sentence)
                 factor = _DIAGNOSIS if diagnoses(sentence) else 1.0
@@ -115,12 +115,6 @@ def _answers(reading: Reading) -> Iterator[Fact]:
 def _decides(sentence: str) -> bool:
     whole = 24 <= len(sentence) <= _DECISION_LIMIT and not sentence.endswith((":", "："))
     return whole and (sounds_decided(sentence) or diagnoses(sentence)) and not asks(sentence)
-
-
-def _prose(text: str) -> Iterator[str]:
-    for sentence in sentences(text):
-        if not looks_pasted(sentence):
-            yield unmarked(sentence)
 
 
 # The task list as it stands: what is done, what is being worked on, what waits.

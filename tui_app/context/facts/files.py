@@ -73,7 +73,7 @@ class Trail:
     def deeds(self) -> str:
         """The deeds as a person reads them, without reading when there was more: ``created, edited 3×``."""
         done = [
-            _times(verb, self.counts[verb])
+            verb if self.counts[verb] < 2 else f"{verb} {self.counts[verb]}×"
             for verb in ("created", "written", "edited")
             if self.counts.get(verb)
         ]
@@ -135,10 +135,6 @@ def concerns(target: str, path: str) -> bool:
 
 def _changes(counts: Mapping[str, int]) -> dict[str, int]:
     return {verb: count for verb, count in counts.items() if verb != "read"}
-
-
-def _times(verb: str, count: int) -> str:
-    return verb if count < 2 else f"{verb} {count}×"
 
 
 _CREATED = re.compile(r"(?i)\b(?:created|new file|creating)\b")

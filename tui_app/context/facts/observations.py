@@ -445,11 +445,7 @@ def unmarked(text: str) -> str:
     Where one has no counterpart it may be anything, and all stay.
     """
     marks = sum(match[1] is None for match in _EMPHASIS.finditer(text))
-    return text if marks % 2 else _EMPHASIS.sub(_code_of, text)
-
-
-def _code_of(match: re.Match[str]) -> str:
-    return match[1] or ""
+    return text if marks % 2 else _EMPHASIS.sub(lambda match: match[1] or "", text)
 
 
 def one_line(text: str) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 
 from tui_app.context.facts.observations import (
     Reading,
@@ -461,12 +462,8 @@ def _meant(rule: Rule, before: Sequence[Rule]) -> Rule | None:
     """The standing rule that a sentence which takes something back has most words of."""
     subject = subject_of(rule.text)
     standing = [(shared_words(subject, subject_of(old.text)), old) for old in before if not old.replaced]
-    shared, meant = max(standing, key=_first, default=(0, rule))
+    shared, meant = max(standing, key=itemgetter(0), default=(0, rule))
     return meant if shared else None
-
-
-def _first(pair: tuple[int, Rule]) -> int:
-    return pair[0]
 
 
 # Which of the user's sentences no longer hold because they gave another value later.

@@ -242,7 +242,8 @@ def file_effects(command: str) -> Iterator[Effect]:
         if words and words[0] in {"cd", "pushd"} and len(words) == 2:
             folder = posixpath.join(folder, words[1])
             continue
-        for effect in (*_effects(words), *targets):
+        program = _git_effects if words and posixpath.basename(words[0]) == "git" else _program_effects
+        for effect in (*program(words), *targets):
             if effect.verb in ON_TRAILS and _is_tree(effect.path):
                 yield Effect(WHOLE_TREE, effect.verb)
             elif _is_file(effect.path) or effect.verb in ON_TRAILS:
@@ -281,10 +282,6 @@ def _unwrapped(words: list[str]) -> list[str]:
     while start < len(words) and (words[start] in _WRAPPERS or _ENV.match(words[start])):
         start += 1
     return words[start:]
-
-
-def _effects(words: list[str]) -> list[Effect]:
-    return _git_effects(words) if words and posixpath.basename(words[0]) == "git" else _program_effects(words)
 
 
 def _git_effects(words: list[str]) -> list[Effect]:

@@ -187,7 +187,9 @@ def deeds(text: str, *, narrowly: bool = False, answered: str = "") -> dict[str,
     """
     text = text[:_LONGEST].lower()
     found: dict[str, list[str]] = {}
-    for sentence in _SENTENCE.split(_ASIDE.sub(_code, text) if narrowly else text):
+    for sentence in _SENTENCE.split(
+        _ASIDE.sub(lambda aside: aside[0] if aside[0].startswith("`") else " ", text) if narrowly else text
+    ):
         for clause in CLAUSE.split(sentence) if speaks_of_deeds(sentence) else ():
             for name, end in _deeds_in(clause):
                 around = clause if narrowly else sentence
@@ -204,11 +206,6 @@ def _deeds_in(clause: str) -> Iterator[tuple[str, int]]:
             continue
         if not NEGATED_BEHIND.match(clause, match.end()):
             yield name, match.end()
-
-
-def _code(aside: re.Match[str]) -> str:
-    """What stays of a name in code marks, or of a remark in brackets."""
-    return aside[0] if aside[0].startswith("`") else " "
 
 
 def _without_deeds(text: str) -> str:
