@@ -25,7 +25,6 @@ from tui_app.events import (
     SessionRewind,
     TurnEnd,
 )
-from tui_app.session.event_heads import compaction_title
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 ASKS = "Write the notes for this transcript"
@@ -190,7 +189,7 @@ async def test_a_summary_of_somebody_who_stands_in_says_why(desk: Desk, fake_ope
         assert isinstance(applied, CompactionComplete)
         assert (applied.outcome, applied.performed_by) == ("success", "heuristic")
         assert "internal error" in applied.reason
-        assert compaction_title(applied).endswith(" · by extraction")
+        assert applied.headline().endswith(" · by extraction")
 
 
 async def test_nothing_to_compact_asks_no_model(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tui_app.events import CompactionComplete, FilesRestored, RestoredFile
-from tui_app.session.event_heads import compaction_title, files_title, thousands
+from tui_app.text import thousands
 
 BACK = RestoredFile(path="a", before="1" * 64, after="2" * 64)
 GONE = RestoredFile(path="b", before="1" * 64)
@@ -23,7 +23,7 @@ GONE = RestoredFile(path="b", before="1" * 64)
     ],
 )
 def test_files_that_went_back(event: FilesRestored, title: str) -> None:
-    assert files_title(event) == title
+    assert event.headline() == title
 
 
 @pytest.mark.parametrize(
@@ -54,5 +54,5 @@ def test_a_compaction_counts_messages_in_a_row_that_fits_80_columns(
         messages_after=after,
         retention=0.98,
     )
-    assert compaction_title(done) == title
+    assert done.headline() == title
     assert len(f"  ⊖ Conversation compacted · {title}") <= 79

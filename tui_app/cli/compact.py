@@ -40,7 +40,6 @@ from tui_app.events import (
     Record,
 )
 from tui_app.references import log_number
-from tui_app.session.event_heads import hook_title
 from tui_app.ui import text as numbers
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
 
     def tell_hook(record: Record) -> None:
         if isinstance(record.data, HookRan) and record.data.outcome != "ok":
-            tell(hook_title(record.data))
+            tell(record.data.headline())
 
     opened = open_session(opening)
     opened.bus.listen(tell_hook)

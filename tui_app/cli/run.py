@@ -47,7 +47,6 @@ from tui_app.events import (
     TurnRetry,
 )
 from tui_app.references import mentions
-from tui_app.session.event_heads import approval_title, compaction_title, hook_title, pressure_text
 from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
@@ -223,21 +222,21 @@ def _aside(payload: Payload) -> str:
     """What stderr says of an event that is no part of the answer; empty for most."""
     match payload:
         case CompactionComplete():
-            return f"Compaction {payload.outcome}: {compaction_title(payload)}"
+            return f"Compaction {payload.outcome}: {payload.headline()}"
         case Error():
             return f"{payload.message} {payload.hint}".strip()
         case ApprovalDecided(decision="denied"):
             how = "; --allow or --yes lets it" if payload.by == "unattended" else ""
-            return f"  {approval_title(payload)}{how}"
+            return f"  {payload.headline()}{how}"
         case HookRan(outcome=outcome) if outcome != "ok":
-            return f"  {hook_title(payload)}"
+            return f"  {payload.headline()}"
         case TurnRetry(attempt=attempt, attempts=attempts):
             pause = f"{math.ceil(payload.wait_s)} s"
             return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
         case Notice():
             return payload.text
         case MemoryPressure():
-            return pressure_text(payload)
+            return payload.headline()
         case _:
             return ""
 

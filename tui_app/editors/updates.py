@@ -57,11 +57,11 @@ from tui_app.events import (
     TurnRetry,
     UserMessage,
 )
-from tui_app.session.event_heads import compaction_title, output_text, thousands, truncation_title
+from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
 from tui_app.session.port import SessionNotFound
 from tui_app.settings import SettingsError
-from tui_app.text import count, visible
+from tui_app.text import count, thousands, visible
 from tui_app.tool_specs import tool_spec
 
 # What a session has used and cost, as an editor wants to know it.
@@ -397,7 +397,7 @@ class Updates:
             case CompactionComplete(summary=summary, outcome=outcome, job=job):
                 done = outcome == "success"
                 head = "Conversation compacted" if done else f"Compaction {outcome}"
-                title = f"{head}: {compaction_title(payload)}"
+                title = f"{head}: {payload.headline()}"
                 content = [helpers.tool_content(helpers.text_block(summary))] if summary else None
                 start = helpers.start_tool_call(id, title, kind="think", status="in_progress")
                 begun = [] if job in self._jobs else [start]
@@ -421,7 +421,7 @@ class Updates:
                 what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
                 return [_message(f"The {what} was taken back.")]
             case Truncation():
-                return [_thought(truncation_title(payload))]
+                return [_thought(payload.headline())]
             case TurnRetry():
                 return [_thought(f"{payload.reason} Trying again, {payload.attempt} of {payload.attempts}.")]
             case PolicyChange(new=new) if not self.replaying:

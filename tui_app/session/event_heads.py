@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, command_failed, result_note
@@ -28,7 +28,6 @@ from tui_app.events import (
     MemoryAdded,
     MemoryConsolidated,
     MemoryInbox,
-    MemoryPressure,
     MemoryPruned,
     MessagePinned,
     ModelChange,
@@ -44,18 +43,14 @@ from tui_app.events import (
     SystemMessage,
     ToolArchived,
     ToolCall,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
     ToolResult,
-    ToolTrimmed,
     Truncation,
     UserMessage,
     ViewRewrite,
     payload_from_json,
     payload_to_json,
 )
-from tui_app.text import count, words_of
+from tui_app.text import words_of
 
 TITLE_LIMIT = 160
 """Characters of a title."""
@@ -139,22 +134,6 @@ def _cut(line: str) -> str:
     return line if len(line) <= TITLE_LIMIT else f"{line[: TITLE_LIMIT - 1]}…"
 
 
-# What the rows of the context window's own events say: compactions, rewrites, requests that were cut.
-
-_DONE = {
-    ToolNormalised.TYPE: ("long result cut to size", "long results cut to size"),
-    ToolOffloaded.TYPE: ("large result put in a file", "large results put in files"),
-    ToolArchived.TYPE: ("old result archived", "old results archived"),
-    ToolTrimmed.TYPE: ("old result trimmed", "old results trimmed"),
-    ToolPointers.TYPE: ("written text replaced by a pointer", "written texts replaced by pointers"),
-}
-
-
-def thousands(tokens: int) -> str:
-    """Tokens in thousands or millions with one digit, for example ``91.5k``."""
-    return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"
-
-
 def output_text(payload: AgentOutput) -> str:
     """What an agent returned, as Markdown: JSON one value to a line."""
     if not payload.structured:
@@ -166,300 +145,111 @@ def output_text(payload: AgentOutput) -> str:
     return f"```json\n{text}\n```"
 
 
-def rewrite_title(payload: ViewRewrite) -> str:
-    """What a reversible stage did, in one line."""
-    changed, (one, many) = len(payload.changes), _DONE[payload.TYPE]
-    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    return f"{changed} {one if changed == 1 else many} · {sizes}"
+# What the head of each event takes from it besides its headline and tokens.
 
-
-def compaction_title(payload: CompactionComplete) -> str:
-    """The numbers of a compaction in one line; the reason when it did not succeed."""
-    if payload.outcome != "success":
-        return payload.reason or payload.outcome
-    kept = "" if payload.retention is None else f" · facts kept {payload.retention:.0%}"
-    by = _writer(payload)
-    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    part = _span(payload)
-    return (
-        f"{sizes} · {count(payload.messages_before, 'message')} → {payload.messages_after:,}{part}{kept}{by}"
-    )
-
-
-def _writer(payload: CompactionComplete) -> str:
-    """Who wrote a summary, where it was not the model that was meant to."""
-    if payload.performed_by == "provider":
-        return " · by the provider"
-    stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(payload.performed_by, payload.model)
-    return f" · by {stands_in}" if payload.reason else ""
-
-
-def _span(payload: CompactionComplete) -> str:
-    first = f" from #{payload.from_message}" if payload.from_message else ""
-    last = f" up to #{payload.up_to_message}" if payload.up_to_message else ""
-    return f" ·{first}{last}" if first or last else ""
-
-
-def edit_title(payload: CompactionEdited) -> str:
-    """What was changed in a summary, in one line."""
-    sizes = f"{thousands(payload.tokens_before)} → {thousands(payload.tokens_after)}"
-    what = f"brought back: {payload.fact}" if payload.fact else "summary edited"
-    return f"{what} · {sizes}"
-
-
-def pressure_text(payload: MemoryPressure) -> str:
-    """What is done about too little memory, as a sentence."""
-    done = "caches were dropped" if payload.action == "drop" else "the history is compacted"
-    return f"Memory is short ({payload.rss_mb:,} of {payload.limit_mb:,} MB): {done}."
-
-
-def sub_agent_title(payload: SubAgentEnd) -> str:
-    """What a sub-agent has done, in one line; the reason too where it did not get to its end."""
-    calls = count(payload.calls, "call")
-    size = thousands(payload.input_tokens + payload.output_tokens)
-    price = "" if payload.cost_usd is None else f" · ${payload.cost_usd:.4f}"
-    ended = "" if payload.outcome == "done" else f" · {payload.outcome}"
-    why = f": {payload.reason}" if payload.reason else ""
-    return f"{calls} · {size} tokens{price} · {payload.duration_s:.0f} s{ended}{why}"
-
-
-def truncation_title(payload: Truncation) -> str:
-    """What one request went without, in one line; the conversation itself is as it was."""
-    removed = payload.messages_removed
-    what = count(removed, "message") if removed > 0 else "long results cut"
-    tokens = payload.tokens_removed
-    size = thousands(tokens) if tokens >= 1_000 else str(tokens)
-    # What is counted again when a request is cut can outweigh what little left.
-    sizes = f", ~{size} tokens" if tokens > 0 else ""
-    return f"Request truncated: {what}{sizes} left out of this request only"
-
-
-def hook_title(payload: HookRan) -> str:
-    """Which hook ran and what came of it; without anything to tell, the beginning of what it printed."""
-    name = f"{payload.hook} hook {payload.command}"
-    if payload.reason:
-        return f"{name} {payload.reason}"
-    printed = " ".join(payload.output.split())
-    return f"{name} · {printed}" if printed else name
-
-
-def inbox_title(payload: MemoryInbox) -> str:
-    """What a session was given from earlier ones."""
-    given = payload.entries
-    more = f", {payload.left_out} more had no room" if payload.left_out else ""
-    return f"context board: {given} {'entry' if given == 1 else 'entries'} from earlier sessions{more}"
-
-
-def pruned_title(payload: MemoryPruned) -> str:
-    """What was taken off the board, and why."""
-    why = f"replaced by {payload.replaced_by}" if payload.replaced_by else payload.reason
-    return f"no longer remembered{f' ({why})' if why else ''}: {payload.text}"
-
-
-def consolidated_title(payload: MemoryConsolidated) -> str:
-    """What came of reading a session for the board."""
-    if payload.outcome != "success":
-        return f"memory: the session could not be read: {payload.reason}"
-    by = payload.model or "extraction"
-    return f"memory: {payload.added} remembered, {payload.pruned} taken off, by {by}"
-
-
-def approval_title(payload: ApprovalDecided) -> str:
-    """What was decided about a call, by whom, and why, in one line."""
-    subject = " ".join(payload.subject.split())
-    said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[payload.decision]
-    if payload.scope == "always":
-        said = f'allowed from now on by "{payload.rule}"'
-    elif payload.scope == "rule" and payload.rule:
-        said = f'{said} by the rule "{payload.rule}"'
-    elif payload.by == "person" and payload.decision == "allowed":
-        said = "allowed once"
-    why = f" · {' '.join(payload.reason.split())}" if payload.reason else ""
-    return f"{said}: {payload.tool} {subject[:60]}{why}"
-
-
-def files_title(payload: FilesRestored) -> str:
-    """How many files hold again what they held, are gone again, or were left alone."""
-    removed = sum(not file.after for file in payload.files)
-    fates = (
-        (len(payload.files) - removed, "restored"),
-        (removed, "removed"),
-        (len(payload.skipped), "left alone"),
-    )
-    (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
-    first = f"{count(number, 'file')} {fate}"
-    said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
-    return f"taken back: {said}" if payload.undo else said
-
-
-# What the head of each event takes from it: a title, sizes, ids, what it points to.
+_UNCUT = (
+    CheckpointCreated, CompactionComplete, FilesRestored, ModelChange, PolicyChange, SessionRewind, ToolCall,
+    ToolResult, Truncation, ViewRewrite,
+)  # fmt: skip
+"""Events whose headline is never longer than a row, or is cut where it is painted."""
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
-    """Take the light fields out of a payload."""
-    base = Head(seq=seq, type=payload.TYPE, time=time)
-    return (
-        _conversation(base, payload)
-        or _compactions(base, payload)
-        or _memory(base, payload)
-        or _tools(base, payload)
-        or _sub_agents(base, payload)
-        or _others(base, payload)
-        or base
+    """Take the light fields out of a payload: its headline and tokens, and what some events have besides."""
+    fields = _of_message(payload) or _of_view_change(payload) or _of_others(payload)
+    title = str(fields.pop("title", "") or payload.headline())
+    return Head(
+        seq=seq,
+        type=payload.TYPE,
+        time=time,
+        title=title if isinstance(payload, _UNCUT) else first_line(title),
+        tokens=getattr(payload, "tokens", {}),
+        **fields,
     )
 
 
-def _conversation(base: Head, payload: Payload) -> Head | None:
+def _of_message(payload: Payload) -> dict[str, Any]:
     match payload:
-        case UserMessage() | SystemMessage():
-            return _with(
-                base, title=spoken_line(payload.text), chars=len(payload.text), tokens=payload.tokens
-            )
+        case UserMessage() | SystemMessage() | AgentOutput() | MemoryInbox():
+            return {"chars": len(payload.text)}
         case AssistantMessage():
-            return _with(
-                base,
-                title=spoken_line(payload.text or payload.thinking),
-                chars=len(payload.text),
-                tokens=payload.tokens,
-                ids=payload.call_ids,
-                state="interrupted" if payload.interrupted else "",
-                reported=payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
-                model=payload.model,
-            )
-        case AgentOutput(text=text):
-            return _with(base, title=spoken_line(text), chars=len(text))
+            return {
+                "chars": len(payload.text),
+                "ids": payload.call_ids,
+                "state": "interrupted" if payload.interrupted else "",
+                "reported": payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
+                "model": payload.model,
+            }
         case ToolCall():
-            return _with(base, title=call_title(payload.name, payload.args), ids=(payload.tool_call_id,))
+            return {"title": call_title(payload.name, payload.args), "ids": (payload.tool_call_id,)}
         case ToolResult():
             ended_badly = payload.outcome == "success" and command_failed(payload.name, payload.text)
-            return _with(
-                base,
-                title=result_note(payload.name, payload.text, payload.outcome),
-                chars=len(payload.text),
-                tokens=payload.tokens,
-                ids=(payload.tool_call_id,),
-                state=COMMAND_FAILED if ended_badly else payload.outcome,
-            )
-        case MessagePinned():
-            return _with(base, ref=payload.seq, state="pinned" if payload.pinned else "unpinned")
+            return {
+                "title": result_note(payload.name, payload.text, payload.outcome),
+                "chars": len(payload.text),
+                "ids": (payload.tool_call_id,),
+                "state": COMMAND_FAILED if ended_badly else payload.outcome,
+            }
+        case SubAgentStart():
+            return {"ids": (payload.tool_call_id,), "model": payload.model}
+        case SubAgentStep():
+            made = (str(number) for number in range(len(payload.calls)))
+            reported = payload.input_tokens + payload.output_tokens
+            return {"ids": (payload.tool_call_id, *made), "reported": reported, "model": payload.model}
+        case SubAgentEnd():
+            return {"ids": (payload.tool_call_id,), "state": payload.outcome}
         case _:
-            return None
+            return {}
 
 
-def _compactions(base: Head, payload: Payload) -> Head | None:
+def _of_view_change(payload: Payload) -> dict[str, Any]:
     match payload:
         case CompactionComplete():
-            return _with(
-                base,
-                title=compaction_title(payload),
-                chars=len(payload.summary),
-                tokens=payload.tokens,
-                state=payload.outcome,
-                removed=payload.removed,
-                ref=payload.behind,
-            )
-        case CompactionAcknowledged():
-            return _with(base, title=first_line(payload.text), tokens=payload.tokens)
+            return {
+                "chars": len(payload.summary),
+                "state": payload.outcome,
+                "removed": payload.removed,
+                "ref": payload.behind,
+            }
         case CompactionUndone() | CompactionRedone():
-            return _with(base, ref=payload.compaction)
+            return {"ref": payload.compaction}
         case CompactionEdited():
-            return _with(
-                base,
-                title=first_line(edit_title(payload)),
-                chars=len(payload.summary),
-                tokens=payload.tokens,
-                ref=payload.compaction,
-            )
+            return {"chars": len(payload.summary), "ref": payload.compaction}
         case ViewRewrite():
-            changes = tuple((change.seq, change.tokens) for change in payload.changes)
-            return _with(base, title=rewrite_title(payload), tokens=payload.tokens, changes=changes)
+            return {"changes": tuple((change.seq, change.tokens) for change in payload.changes)}
         case RewriteUndone():
-            return _with(base, ref=payload.rewrite)
+            return {"ref": payload.rewrite}
+        case SessionRewind():
+            return {"ref": payload.to, "state": "failed" if payload.failed else ""}
         case SessionRestored():
-            return _with(base, ref=payload.cut)
+            return {"ref": payload.cut}
+        case MessagePinned():
+            return {"ref": payload.seq, "state": "pinned" if payload.pinned else "unpinned"}
         case _:
-            return None
+            return {}
 
 
-def _memory(base: Head, payload: Payload) -> Head | None:
-    match payload:
-        case MemoryInbox():
-            return _with(base, title=inbox_title(payload), chars=len(payload.text), tokens=payload.tokens)
-        case MemoryAdded():
-            return _with(base, title=first_line(f"remembered: {payload.text}"), ref=payload.entry)
-        case MemoryPruned():
-            return _with(base, title=first_line(pruned_title(payload)), ref=payload.entry)
-        case MemoryConsolidated():
-            state = "" if payload.outcome == "success" else "failed"
-            return _with(base, title=first_line(consolidated_title(payload)), state=state)
-        case _:
-            return None
-
-
-def _tools(base: Head, payload: Payload) -> Head | None:
+def _of_others(payload: Payload) -> dict[str, Any]:
     match payload:
         case ApprovalDecided():
             quiet = payload.by == "rule" and payload.decision == "allowed"
-            title = first_line(approval_title(payload))
-            ids = (payload.tool_call_id,)
-            return _with(base, title=title, ids=ids, state="quiet" if quiet else payload.decision)
+            return {"ids": (payload.tool_call_id,), "state": "quiet" if quiet else payload.decision}
         case FilesRestored():
-            return _with(
-                base, title=files_title(payload), ref=payload.to, state="undo" if payload.undo else ""
-            )
-        case _:
-            return None
-
-
-def _sub_agents(base: Head, payload: Payload) -> Head | None:
-    match payload:
-        case SubAgentStart():
-            return _with(
-                base, title=spoken_line(payload.task), ids=(payload.tool_call_id,), model=payload.model
-            )
-        case SubAgentStep():
-            tokens = payload.input_tokens + payload.output_tokens
-            made = (f"{number}" for number in range(len(payload.calls)))
-            return _with(base, ids=(payload.tool_call_id, *made), reported=tokens, model=payload.model)
-        case SubAgentEnd():
-            title = first_line(sub_agent_title(payload))
-            return _with(base, title=title, ids=(payload.tool_call_id,), state=payload.outcome)
-        case _:
-            return None
-
-
-def _others(base: Head, payload: Payload) -> Head | None:
-    match payload:
-        case SessionRewind():
-            title = "" if payload.failed else f"rewound to before #{payload.to}"
-            return _with(base, title=title, ref=payload.to, state="failed" if payload.failed else "")
+            return {"ref": payload.to, "state": "undo" if payload.undo else ""}
+        case MemoryAdded() | MemoryPruned():
+            return {"ref": payload.entry}
+        case MemoryConsolidated():
+            return {"state": "" if payload.outcome == "success" else "failed"}
         case ModelChange():
-            return _with(base, title=f"{payload.old} → {payload.new}", model=payload.new)
-        case PolicyChange():
-            return _with(base, title=f"policy {payload.old} → {payload.new}")
+            return {"model": payload.new}
         case CheckpointCreated():
-            title = f"checkpoint {payload.number:03d}  {payload.title}"
-            return _with(base, title=title, model=PurePath(payload.path).name, ref=payload.number)
+            return {"model": PurePath(payload.path).name, "ref": payload.number}
         case Error():
-            return _with(
-                base, title=first_line(f"{payload.message} {payload.hint}"), chars=len(payload.detail)
-            )
-        case Truncation():
-            return _with(base, title=truncation_title(payload))
+            return {"chars": len(payload.detail)}
         case HookRan():
-            return _with(
-                base,
-                title=first_line(hook_title(payload)),
-                chars=len(payload.output),
-                state=payload.outcome,
-            )
+            return {"chars": len(payload.output), "state": payload.outcome}
         case _:
-            return None
-
-
-def _with(base: Head, **values: object) -> Head:
-    fields = {"seq": base.seq, "type": base.type, "time": base.time, **values}
-    return Head(**fields)  # type: ignore[arg-type]
+            return {}
 
 
 # An event as a row of the log, and back: the same text in every store.

@@ -21,7 +21,6 @@ from tui_app.events import (
     Truncation,
     ViewRewrite,
 )
-from tui_app.session.event_heads import edit_title, rewrite_title, sub_agent_title
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 
@@ -85,7 +84,7 @@ def _of_session(data: Payload) -> str:
         case PolicyChange():
             return f"Policy changed: {code(data.old)} → {code(data.new)}"
         case SubAgentEnd():
-            return f"Sub-agent: {inline(sub_agent_title(data))}"
+            return f"Sub-agent: {inline(data.headline())}"
         case SessionRestored():
             return f"Taken back: #{data.cut}"
         case SessionClear() | SessionRewind():
@@ -100,11 +99,11 @@ def _of_context(data: Payload) -> str:
             done = "undone" if isinstance(data, CompactionUndone) else "redone"
             return f"Compaction #{data.compaction} {done}"
         case CompactionEdited():
-            return f"Compaction #{data.compaction}: {inline(edit_title(data))}"
+            return f"Compaction #{data.compaction}: {inline(data.headline())}"
         case MessagePinned():
             return f"{'Pinned' if data.pinned else 'Unpinned'}: #{data.seq}"
         case ViewRewrite():
-            return f"In the model's context: {rewrite_title(data)}"
+            return f"In the model's context: {data.headline()}"
         case RewriteUndone():
             return f"Taken back: #{data.rewrite}"
         case Truncation():

@@ -40,7 +40,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.event_heads import hook_title, pressure_text, spoken_line
+from tui_app.session.event_heads import spoken_line
 from tui_app.session.stats import Costs
 from tui_app.ui.keys import Locked
 from tui_app.ui.status import Status
@@ -486,10 +486,10 @@ def _told(state: ChatState, payload: Payload) -> ChatState | None:
         case Notice(text=text):
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
-            text = f"The {one_line(hook_title(payload), 400).rstrip('.')}. It changed nothing."
+            text = f"The {one_line(payload.headline(), 400).rstrip('.')}. It changed nothing."
             return noting(saying(state, text), text)
         case MemoryPressure():
-            text = pressure_text(payload)
+            text = payload.headline()
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())

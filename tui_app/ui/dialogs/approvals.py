@@ -11,7 +11,6 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 
 from tui_app.events import ApprovalDecided
-from tui_app.session.event_heads import approval_title
 from tui_app.settings import SettingsError
 from tui_app.settings.approvals import (
     RULINGS,
@@ -214,7 +213,7 @@ def default_row(width: int) -> _Row:
 
 def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
     """One decision of this session."""
-    title = visible(approval_title(decided.event))
+    title = visible(decided.event.headline())
     line = Content.assemble(
         (f"{clock(decided.time, tz):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
     )

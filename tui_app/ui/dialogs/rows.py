@@ -26,7 +26,6 @@ from tui_app.events import (
     ToolCall,
 )
 from tui_app.session.entries import Entry
-from tui_app.session.event_heads import sub_agent_title
 from tui_app.session.location import Database
 from tui_app.session.stores import open_store
 from tui_app.session.view_diff import Difference, compaction_diff
@@ -65,7 +64,7 @@ def _lines(events: Sequence[Payload]) -> Iterator[str]:
                 yield from _step(number, event)
             case SubAgentEnd():
                 ended = True
-                yield f"\n{sub_agent_title(event)}"
+                yield f"\n{event.headline()}"
     if events and not ended:
         yield "\n(still under way, or cut off with the program)"
 
