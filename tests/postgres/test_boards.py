@@ -13,7 +13,6 @@ import pytest
 
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.storage_errors import StorageError
-from tui_app.events import SessionStart
 from tui_app.memory.entries import PERSON, Draft, Due
 from tui_app.memory.store import PostgresBoardStore
 from tui_app.session.location import Server
@@ -55,15 +54,17 @@ def test_a_session_is_read_by_the_machine_it_was_used_on_last(server: Server) ->
 def test_an_older_schema_gets_boards_and_keeps_its_sessions(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as older:
+    with monkeypatch.context() as older, psycopg.connect(server.url) as db:
         older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        store = PostgresStore(server)
-        session = store.create(SessionStart(cwd="/tmp", model="a:b"), time=1.0)
-        store.close()
+        schema.migrate(db, server)
+        db.execute(
+            "INSERT INTO plimsoll.sessions (id, title, cwd, model, created, updated)"
+            " VALUES ('5e55', 'ferries', '/tmp', 'a:b', 1.0, 1.0)"
+        )
     boards = boards_of(server, "desk")
     boards.add(RULE, "r", "", [], 1.0)
     store = PostgresStore(server, read_only=True)
-    assert [info.id for info in store.sessions()] == [session]
+    assert [info.id for info in store.sessions()] == ["5e55"]
     store.close()
 
 

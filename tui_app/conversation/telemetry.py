@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.context.history import ignore
@@ -21,7 +18,8 @@ from tui_app.extras import install_command
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
     from tui_app.conversation.conversation import Conversation
 
@@ -147,6 +145,7 @@ def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
 
 
 def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -156,32 +155,35 @@ def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
     resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     told = UNREACHABLE.format(address=address)
-    provider.add_span_processor(BatchSpanProcessor(ToldOnce(address, lambda: failed(told))))
+    # Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
+    exporter = FailureReporter(OTLPSpanExporter(endpoint=address), lambda: failed(told))
+    provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", exporter)))
     return provider
 
 
-# OpenTelemetry's exporter, which is reported where it fails; needs the extra ``otel``.
+@dataclass(slots=True)
+class FailureReporter:
+    """A span exporter that reports the first batch that could not be sent.
 
-
-class ToldOnce(SpanExporter):
-    """Sends spans over OTLP/HTTP and says the first time that it could not.
-
-    Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
+    It has the form of OpenTelemetry's ``SpanExporter`` without being one: that class comes with the extra.
     """
 
-    def __init__(self, address: str, failed: Callable[[], None]) -> None:
-        self._exporter = OTLPSpanExporter(endpoint=address)
-        self._failed = failed
-        self._told = False
+    exporter: "SpanExporter"
+    failed: Callable[[], None]
+    _reported: bool = False
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+    def export(self, spans: Sequence["ReadableSpan"]) -> "SpanExportResult":
         """Send a batch; called on the processor's thread."""
-        result = self._exporter.export(spans)
-        if result is not SpanExportResult.SUCCESS and not self._told:
-            self._told = True
-            self._failed()
+        result = self.exporter.export(spans)
+        if result.name != "SUCCESS" and not self._reported:
+            self._reported = True
+            self.failed()
         return result
 
     def shutdown(self) -> None:
         """Send nothing more."""
-        self._exporter.shutdown()  # type: ignore[no-untyped-call]
+        self.exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Wait for what is being sent."""
+        return self.exporter.force_flush(timeout_millis)

@@ -45,12 +45,12 @@ async def test_a_second_window_follows_live_and_takes_over(
     shared: Desk, fake_openai: FakeOpenAI, session: str
 ) -> None:
     fake_openai.add(Text("Low at nine."), Text("High at four."), Text("As I said."))
-    first = Window(shared, session)
+    first = await Window(shared, session).open()
     async with shown(shared.app(session)) as deck:
         await deck.says("shown read-only")
-        first.say("and low tide?")
+        await first.say("and low tide?")
         await deck.says("Low at nine.")
-        first.say("and high tide?")
+        await first.say("and high tide?")
         await deck.says("High at four.")
         assert deck.kinds == ["user", "assistant"] * 3
         await deck.send("sure?")
