@@ -1,7 +1,10 @@
 """What a person is told to type for a part that is missing works where they are."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import get_args
@@ -37,3 +40,40 @@ def test_every_extra_exists_and_the_readme_names_it() -> None:
 def test_no_hint_is_worded_elsewhere() -> None:
     sources = [path for path in (_ROOT / "tui_app").rglob("*.py") if path.name != "extras.py"]
     assert [path.name for path in sources if "plimsoll-tui[" in path.read_text()] == []
+
+
+_WITHOUT_EXTRAS = """
+import sys
+from importlib.abc import MetaPathFinder
+
+MISSING = ("xllamacpp", "textual_serve", "aiohttp", "acp", "psycopg", "mcp", "opentelemetry.sdk",
+           "opentelemetry.exporter")
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if any(name == each or name.startswith(each + ".") for each in MISSING):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from tui_app.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_turn_needs_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "tides.txt").write_text("Low water on Sunday is at 09:40.\n")
+    command = [
+        sys.executable,
+        "-c",
+        _WITHOUT_EXTRAS,
+        "run",
+        "when is low water?",
+        "--model",
+        "offline:extractive",
+    ]
+    env = {**os.environ, "PYTHONPATH": str(_ROOT), "PLIMSOLL_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "09:40" in done.stdout
