@@ -16,7 +16,7 @@ from acp.schema import (
 )
 
 from tests.cli.conftest import Plimsoll, plimsoll, project
-from tui_app.cli.acp import MISSING
+from tui_app.cli.servers import NO_EDITOR_SUPPORT
 from tui_app.conversation.work import Compact, Prompt, Restate
 from tui_app.editors.session import ShowContext, asked
 from tui_app.editors.updates import Updates, told
@@ -144,4 +144,4 @@ def test_what_to_install_is_said(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(builtins, "__import__", without)
     done = plimsoll("acp")
     assert (done.code, done.out) == (1, "")
-    assert MISSING in done.err
+    assert NO_EDITOR_SUPPORT in done.err

@@ -389,10 +389,12 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     return OK
 
 
-COMMAND = Command(
-    name="compact",
-    usage="ID",
-    summary="Compact a session, or take a compaction back.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="compact",
+        usage="ID",
+        summary="Compact a session, or take a compaction back.",
+        configure=configure,
+        execute=execute,
+    ),
 )

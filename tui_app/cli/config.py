@@ -137,10 +137,12 @@ def settings_json(settings: Settings) -> dict[str, object]:
     return plain
 
 
-COMMAND = Command(
-    name="config",
-    usage="[ACTION]",
-    summary="Show where the settings are and what is in force, or change it.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="config",
+        usage="[ACTION]",
+        summary="Show where the settings are and what is in force, or change it.",
+        configure=configure,
+        execute=execute,
+    ),
 )

@@ -196,10 +196,12 @@ def show_shares(shares: Sequence["Share"]) -> None:
         say_table(rows, right=(2,))
 
 
-COMMAND = Command(
-    name="context",
-    usage="ID",
-    summary="Show how full a session's context is, and with what.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="context",
+        usage="ID",
+        summary="Show how full a session's context is, and with what.",
+        configure=configure,
+        execute=execute,
+    ),
 )

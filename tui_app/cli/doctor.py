@@ -385,10 +385,12 @@ def check_servers(servers: "Sequence[LocalServer]") -> Check:
     return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
 
 
-COMMAND = Command(
-    name="doctor",
-    usage="",
-    summary="Check that everything is here that Plimsoll needs, or mend the sessions file.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="doctor",
+        usage="",
+        summary="Check that everything is here that Plimsoll needs, or mend the sessions file.",
+        configure=configure,
+        execute=execute,
+    ),
 )

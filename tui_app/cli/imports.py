@@ -204,10 +204,12 @@ def _show(report: "ImportReport", *, as_json: bool) -> None:
     say_left_out(report.notes, report.skipped)
 
 
-COMMAND = Command(
-    name="import",
-    usage="[FILE…]",
-    summary="Make sessions of other programs' transcripts.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="import",
+        usage="[FILE…]",
+        summary="Make sessions of other programs' transcripts.",
+        configure=configure,
+        execute=execute,
+    ),
 )

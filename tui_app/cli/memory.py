@@ -244,10 +244,12 @@ async def read_for_boards(
     return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
 
 
-COMMAND = Command(
-    name="memory",
-    usage="[ACTION]",
-    summary="See and change what is remembered of a repository.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="memory",
+        usage="[ACTION]",
+        summary="See and change what is remembered of a repository.",
+        configure=configure,
+        execute=execute,
+    ),
 )

@@ -31,21 +31,23 @@ from tui_app.version import __version__
 if TYPE_CHECKING:
     from tui_app.session.port import SessionInfo
 
-COMMANDS = (
-    "run", "sessions", "import", "export", "context", "stats", "memory", "compact", "simulate", "models",
-    "keys", "doctor", "schema", "serve", "acp", "config",
-)  # fmt: skip
-"""Names of the commands, in the order of the help. A folder of the same name is opened as ``./name``."""
+COMMANDS: Mapping[str, str] = {
+    "run": "run", "sessions": "sessions", "import": "imports", "export": "export", "context": "context",
+    "stats": "sessions", "memory": "memory", "compact": "compact", "simulate": "simulate", "models": "models",
+    "keys": "models", "doctor": "doctor", "schema": "export", "serve": "servers", "acp": "servers",
+    "config": "config",
+}  # fmt: skip
+"""The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
 NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
 
 
 def load_command(name: str) -> Command:
-    """Load a command from the file of its name; the screen starts without any of them."""
-    module = import_module(f"tui_app.cli.{'imports' if name == 'import' else name}")
-    command: Command = module.COMMAND
-    return command
+    """Load a command; the screen starts without any of them."""
+    module = import_module(f"tui_app.cli.{COMMANDS[name]}")
+    commands: tuple[Command, ...] = module.COMMANDS
+    return next(command for command in commands if command.name == name)
 
 
 class ScreenParser(Parser):

@@ -354,10 +354,12 @@ async def _follow(
         raise
 
 
-COMMAND = Command(
-    name="run",
-    usage="PROMPT",
-    summary="Run one turn and print the answer.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="run",
+        usage="PROMPT",
+        summary="Run one turn and print the answer.",
+        configure=configure,
+        execute=execute,
+    ),
 )

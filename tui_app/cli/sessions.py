@@ -1,4 +1,4 @@
-"""``plimsoll sessions``: list, show, search, rename, fork, delete, back up and prune."""
+"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune) and ``plimsoll stats``."""
 
 import argparse
 import shlex
@@ -19,10 +19,12 @@ from tui_app.session.management import Due, Limits, delete_session, due, rename_
 from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
 from tui_app.session.search import as_json, search_sessions
+from tui_app.session.stats_reader import StatsReader
 from tui_app.session.stores import has_begun
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui import text as numbers
+from tui_app.ui.stats_text import sections
 from tui_app.ui.text import one_line
 
 _TITLE_CELLS, _LONG_TITLE_CELLS = 50, 60
@@ -393,10 +395,46 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
     return OK
 
 
-COMMAND = Command(
-    name="sessions",
-    usage="[ACTION]",
-    summary="List, search, rename, fork, copy or delete sessions.",
-    configure=configure,
-    execute=execute,
+def configure_stats(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "id", metavar="ID", nargs="?", help="id of the session, or the beginning of it; default: the last one"
+    )
+    add_json(parser)
+
+
+def print_stats(program: Program, args: argparse.Namespace) -> int:
+    """Fold the log of a session into figures and print them; the session is only read."""
+    with program.sessions() as store:
+        if args.id is None and not (sessions := store.sessions()):
+            raise CommandFailed("There are no sessions yet. Start one with: plimsoll")
+        session = (store.info(args.id) if args.id is not None else sessions[0]).id
+    stats = StatsReader(program.database, session).read()
+    if args.json:
+        print_json({"session": session, **stats.to_json()})
+        return OK
+    say(f"{session}")
+    for section in sections(stats):
+        say()
+        say(section.title)
+        for line in section.lines:
+            say(f"  {line}")
+    return OK
+
+
+COMMANDS = (
+    Command(
+        name="sessions",
+        usage="[ACTION]",
+        summary="List, search, rename, fork, copy or delete sessions.",
+        configure=configure,
+        execute=execute,
+    ),
+    Command(
+        name="stats",
+        usage="[ID]",
+        summary="Show what a session did and cost, and what was saved.",
+        configure=configure_stats,
+        execute=print_stats,
+    ),
 )

@@ -477,10 +477,12 @@ def _price(cost: float | None) -> str:
     return "unknown" if cost is None else numbers.cost(cost)
 
 
-COMMAND = Command(
-    name="simulate",
-    usage="FILE|ID…",
-    summary="Show what each policy would have done with a conversation.",
-    configure=configure,
-    execute=execute,
+COMMANDS = (
+    Command(
+        name="simulate",
+        usage="FILE|ID…",
+        summary="Show what each policy would have done with a conversation.",
+        configure=configure,
+        execute=execute,
+    ),
 )

@@ -1,4 +1,4 @@
-"""``plimsoll serve``: the screen in a browser, on this machine unless asked otherwise."""
+"""``plimsoll serve``: the screen in a browser; ``plimsoll acp``: sessions driven by an editor."""
 
 import argparse
 
@@ -7,19 +7,22 @@ from tui_app.cli.command import (
     CommandFailed,
     Program,
     WrongUsage,
+    add_agent,
     add_model,
     add_policy,
+    add_window,
     run_until_signal,
 )
 from tui_app.cli.output import flush, say, tell
+from tui_app.conversation.open_request import Opening
 from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
-MISSING = f"The web server is not installed. Install it with: {install_command('serve')}"
+NO_WEB_SERVER = f"The web server is not installed. Install it with: {install_command('serve')}"
 OPEN_TO_ALL = "Without a token, whoever can reach {} could use your files: --no-token is for loopback only."
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_serve(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
@@ -39,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(program: Program, args: argparse.Namespace) -> int:
+def serve_browser(program: Program, args: argparse.Namespace) -> int:
     """Serve until ctrl+c."""
     program.settings(policy=args.policy)
     folder = program.folder(args.path)
@@ -47,7 +50,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         from tui_app.web.access import Gate, is_loopback, new_token
         from tui_app.web.server import command_line, serve
     except ImportError as error:
-        raise CommandFailed(MISSING) from error
+        raise CommandFailed(NO_WEB_SERVER) from error
     if args.no_token and not is_loopback(args.host):
         raise WrongUsage(OPEN_TO_ALL.format(args.host))
     flags = [("--model", args.model), ("--policy", args.policy)]
@@ -79,10 +82,54 @@ def _port(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no port; allowed: 1 to 65535")
 
 
-COMMAND = Command(
-    name="serve",
-    usage="[PATH]",
-    summary="Show the screen in a browser on this machine.",
-    configure=configure,
-    execute=execute,
+NO_EDITOR_SUPPORT = f"Support for editors is not installed. Install it with: {install_command('acp')}"
+
+
+def configure_acp(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_model(parser)
+    add_window(parser)
+    add_policy(parser)
+    add_agent(parser)
+
+
+def serve_editor(program: Program, args: argparse.Namespace) -> int:
+    """Serve an editor on stdin and stdout until it closes them."""
+    settings = program.settings(window=args.window, policy=args.policy)
+    program.paths.ensure()
+    try:
+        import acp  # noqa: F401 -- is it there?
+    except ImportError as error:
+        raise CommandFailed(NO_EDITOR_SUPPORT) from error
+    from tui_app.editors.agent import serve
+
+    opening = Opening(
+        settings=settings,
+        paths=program.paths,
+        env=program.env,
+        keys=program.keys,
+        cwd=program.cwd,
+        model=args.model or "",
+        policy=args.policy or "",
+        agent=args.agent,
+        attended=True,
+    )
+    return run_until_signal(serve(opening))
+
+
+COMMANDS = (
+    Command(
+        name="serve",
+        usage="[PATH]",
+        summary="Show the screen in a browser on this machine.",
+        configure=configure_serve,
+        execute=serve_browser,
+    ),
+    Command(
+        name="acp",
+        usage="",
+        summary="Let an editor drive sessions over stdin and stdout (ACP).",
+        configure=configure_acp,
+        execute=serve_editor,
+    ),
 )
