@@ -13,7 +13,7 @@ from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft
 from tui_app.memory.scope import scope_of
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 OTHERS = ("Tide notes for March", "Fares of the night boats", "Harbour plan, first draft")
 """Titles of other sessions."""
@@ -86,7 +86,7 @@ def write_others(clock: Clock) -> None:
     for name in FILES:
         (PROJECT / name).parent.mkdir(exist_ok=True)
         (PROJECT / name).write_text("day,time\n", encoding="utf-8")
-    store = Store(PATHS.database)
+    store = SqliteStore(PATHS.database)
     for number, title in enumerate(OTHERS):
         clock.now -= DAY
         with mock.patch("secrets.token_hex", return_value=f"0b5e55{number:02x}"):

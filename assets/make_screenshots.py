@@ -49,7 +49,7 @@ from tui_app.conversation.assembly import OpenSession  # noqa: E402
 from tui_app.conversation.session_history import Archive, SessionHistory  # noqa: E402
 from tui_app.events import SessionStart, ToolCall, UsageInfo, UserMessage  # noqa: E402
 from tui_app.paths import Paths  # noqa: E402
-from tui_app.session.store import Store  # noqa: E402
+from tui_app.session.sqlite_store import SqliteStore  # noqa: E402
 from tui_app.session.workspace import SessionFolder  # noqa: E402
 from tui_app.settings import Endpoint, Settings  # noqa: E402
 from tui_app.ui.app import PlimsollApp  # noqa: E402
@@ -96,7 +96,7 @@ def write_session(clock: Clock, *, compacted: bool) -> str:
     PATHS.ensure()
     text = TextCounter(None)
     text.load()
-    store = Store(PATHS.database)
+    store = SqliteStore(PATHS.database)
     with mock.patch("secrets.token_hex", return_value="fe44195a"):
         session = store.create(SessionStart(cwd=str(PROJECT), model=MODEL), time=clock())
     folder = SessionFolder(PATHS.sessions_dir / session)

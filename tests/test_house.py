@@ -52,24 +52,17 @@ ALLOWED_TAILS: set[str] = {
     "ui.transcript.markdown",
 }
 """Modules that one neighbour alone imports."""
-ALLOWED_BUSY: set[str] = {
-    "conversation.assembly",
-    "conversation.manual_edits",
-    "conversation.memory_reader",
-    "conversation.replay",
-}
+ALLOWED_BUSY: set[str] = {"conversation.assembly"}
 """Files with more imports of our own than `MOST_IMPORTS`."""
 ALLOWED_METHODS: set[str] = {
     "add",
     "ask",
-    "cancel",
     "check",
     "close",
     "label",
     "lines",
     "note",
     "read",
-    "run",
     "show",
     "text",
     "to_json",
@@ -78,7 +71,7 @@ ALLOWED_METHODS: set[str] = {
 TEXTUAL_METHODS = {"compose", "on_mount", "on_resize", "render", "action_close"}
 """Names that Textual calls."""
 NO_NOUN = re.compile(r"(ing|ed|ly)$")
-ALLOWED_WORDS = {"assembly", "counting", "tally", "tooling", "wording"}
+ALLOWED_WORDS = {"assembly", "counting", "tally", "wording"}
 
 SCREEN_LIBRARIES = ("textual", "rich")
 AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.genai")
@@ -87,7 +80,7 @@ LIGHT_MODULES = (
     "tui_app.ui.app",
     *behind(),
     "tui_app.settings",
-    "tui_app.session.store",
+    "tui_app.session.sqlite_store",
     "tui_app.session.user_view",
     "tui_app.session.entries",
     "tui_app.context",

@@ -10,8 +10,9 @@ from pydantic_ai.models import known_model_names
 
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent import catalog as catalogue
-from tui_app.agent.catalog import SHORTLIST, ModelChoice, list_models
+from tui_app.agent.catalog import ModelChoice, list_models
 from tui_app.agent.models import LocalModel
+from tui_app.providers import SHORTLIST
 from tui_app.settings import Endpoint
 
 

@@ -10,7 +10,7 @@ from tui_app.agent.mcp import servers as module
 from tui_app.agent.mcp.server import Offer, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 
 
 class Alone:

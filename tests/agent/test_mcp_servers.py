@@ -19,7 +19,7 @@ from tui_app.agent.mcp.server import CallFailed, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 
 pytest.importorskip("fastmcp")
 ENV = {

@@ -12,8 +12,7 @@ from tui_app.agent.instructions import (
     read_instructions,
     use_skill,
 )
-from tui_app.files import Refused
-from tui_app.front_matter import read_document
+from tui_app.files import Refused, read_document
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.paths import Paths
-from tui_app.session.port import Event
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import Event
 
 LAST_WORD = "harbourmaster"
 """Stands in the last answer only, and in one piece whatever the formatting."""
@@ -94,7 +94,7 @@ def write_session(paths: Paths, messages: int, *, length: int = 20, model: str =
         model: What the session was begun with.
     """
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     try:
         session = store.create(SessionStart(cwd="project", model=model), time=1_000_000_000.0)
         turns = messages // 2
@@ -193,7 +193,7 @@ def write_long_session(paths: Paths, events: int) -> tuple[str, LongLife]:
     """Write a session of at least so many events, turn by turn; returns its id, and how it goes on."""
     paths.ensure()
     life = LongLife()
-    with closing(Store(paths.database)) as store:
+    with closing(SqliteStore(paths.database)) as store:
         session = store.create(SessionStart(cwd="project", model="offline:extractive"), time=1_000_000_000.0)
         written = 1
         while written < events:

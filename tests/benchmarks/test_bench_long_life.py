@@ -19,9 +19,8 @@ from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.conversation.work import Prompt
 from tui_app.events import UserMessage
 from tui_app.paths import Paths
-from tui_app.session.preview import load_preview
-from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import Store
+from tui_app.session.preview import StatsReader, load_preview
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings
 
@@ -51,7 +50,7 @@ class Life:
     def __init__(self, folder: Path, events: int) -> None:
         self.paths = Paths.from_env({"PLIMSOLL_HOME": str(folder)})
         self.session, self._life = write_long_session(self.paths, events)
-        self.store = Store(self.paths.database)
+        self.store = SqliteStore(self.paths.database)
         self.store._db.execute("PRAGMA synchronous=OFF")
 
     def history(self) -> SessionHistory:

@@ -14,7 +14,7 @@ from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.preview import load_preview
 from tui_app.session.search import search_sessions
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 ROUNDS = 25
@@ -29,7 +29,7 @@ def home(folder: Path) -> Paths:
 def many(paths: Paths, sessions: int, messages: int = 10) -> None:
     """Write sessions of a few messages each, straight into the file."""
     words = ["tide", "hull", "mark", "cargo", "quay", "keel", "rope", "anchor", "chart", "wind"]
-    with closing(Store(paths.database)) as store:
+    with closing(SqliteStore(paths.database)) as store:
         db = store._db
         db.execute("PRAGMA synchronous=OFF")
         for number in range(sessions):
@@ -63,7 +63,7 @@ def compare(name: str, ours: Callable[[], object], baseline: Callable[[], object
 
 
 def appending(paths: Paths, session: str) -> Callable[[], object]:
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     return lambda: store.append(session, UserMessage(text="and now?", tokens={"user": 3}), None, time=2.0)
 
 

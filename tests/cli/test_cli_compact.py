@@ -10,7 +10,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.events import ModelChange
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.ui.text import tokens
 from tui_app.usage import CATEGORIES
 
@@ -27,7 +27,7 @@ def paths(plimsoll_home: Path) -> Paths:
 
 
 def log_length(paths: Paths, session: str) -> int:
-    store = Store(paths.database, read_only=True)
+    store = SqliteStore(paths.database, read_only=True)
     events = store.info(session).events
     store.close()
     return events
@@ -156,7 +156,7 @@ def test_model_of_a_compaction_is_not_that_of_the_session(
     plimsoll: Plimsoll, imported: str, server: FakeOpenAI, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def recorded() -> tuple[str, list[ModelChange]]:
-        store = Store(paths.database, read_only=True)
+        store = SqliteStore(paths.database, read_only=True)
         model = store.info(imported).model
         events = [record.data for record, _ in store.records(imported)]
         store.close()

@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tui_app.paths import Paths
-from tui_app.settings.policies import OwnPolicy
 from tui_app.settings.rules import Choice, FileOnly, Flag, Group, Number, Rule, Table
 from tui_app.settings.spec import OLD_NAMES, SETTINGS
+from tui_app.settings.tables import OwnPolicy
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE_ONLY = ("hooks", "mcp")

@@ -15,7 +15,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.events import AssistantMessage, SessionEnd
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 Start = Callable[..., "subprocess.Popen[str]"]
 QUESTION = "what does this project do?"
@@ -109,7 +109,7 @@ def test_signal_ends_the_turn_and_closes_the_session(
         server.request_in_thread(1).closed.wait_in_thread()
     assert (got, err) == (code, "")
     paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
-    store = Store(paths.database, read_only=True)
+    store = SqliteStore(paths.database, read_only=True)
     (info,) = store.sessions()
     events = [record.data for record, _ in store.records(info.id)]
     store.close()

@@ -12,7 +12,7 @@ from tests.session.importing import foreign
 from tui_app.conversation.exports import FORMATS
 from tui_app.paths import Paths
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 
@@ -59,7 +59,7 @@ def test_events_are_the_session_again(
     assert plimsoll("compact", imported, "--undo").code == 0
     assert plimsoll("compact", imported, "--redo").code == 0
     copy = again(plimsoll, imported, "jsonl", tmp_path)
-    store = Store(Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).database, read_only=True)
+    store = SqliteStore(Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).database, read_only=True)
     views = [[head.seq for head in fold_agent_view(store.heads(each)).visible()] for each in (imported, copy)]
     old, new = (
         [(record.data, message) for record, message in store.records(each)][1:] for each in (imported, copy)

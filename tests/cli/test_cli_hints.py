@@ -17,7 +17,7 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.session.lock import Overtaken
-from tui_app.session.port import SessionDeleted
+from tui_app.session.store import SessionDeleted
 from tui_app.usage import ContextWindow
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")

@@ -19,7 +19,7 @@ from tui_app.conversation import imports as importing
 from tui_app.conversation.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def database(plimsoll_home: Path) -> Path:
 
 
 def events_of(database: Path, session: str) -> list[object]:
-    store = Store(database, read_only=True)
+    store = SqliteStore(database, read_only=True)
     events = [record.data for record, _ in store.records(session)]
     store.close()
     return list(events)
@@ -136,7 +136,7 @@ def test_import_counts_as_the_last_use_of_a_session(
     listed = plimsoll("sessions", "--json").json["sessions"]
     assert [info["id"] for info in listed] == [second, first]
     assert started <= listed[0]["created"] <= listed[0]["updated"] <= time.time()
-    store = Store(database, read_only=True)
+    store = SqliteStore(database, read_only=True)
     said = [record.time for record, text in store.records(second) if text]
     assert latest_session(store.sessions(), project) == second, "plimsoll --continue goes on with it"
     store.close()
@@ -163,17 +163,17 @@ def test_wrong_format_is_wrong_use(plimsoll: Plimsoll, chat: Path) -> None:
 def test_failed_write_leaves_no_half_session(
     chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "sessions.db")
-    real = Store._change
+    store = SqliteStore(tmp_path / "sessions.db")
+    real = SqliteStore._change
 
-    def full_disk(self: Store, work: Callable[[Any], Any], session: str = "") -> Any:
+    def full_disk(self: SqliteStore, work: Callable[[Any], Any], session: str = "") -> Any:
         def written(db: Any) -> Any:
             work(db)
             raise OSError(28, "No space left on device")
 
         return real(self, written, session)
 
-    monkeypatch.setattr(Store, "_change", full_disk)
+    monkeypatch.setattr(SqliteStore, "_change", full_disk)
     with pytest.raises(OSError, match="No space"):
         import_session(chat, store=store, cwd=tmp_path, now=1.0)
     assert store.sessions() == []

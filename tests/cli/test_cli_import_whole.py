@@ -13,7 +13,7 @@ from tui_app.conversation.import_watch import (
     imported_as,
 )
 from tui_app.conversation.imports import import_session
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
@@ -24,11 +24,11 @@ def rollout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "sessions.db")
+def store(tmp_path: Path) -> SqliteStore:
+    return SqliteStore(tmp_path / "sessions.db")
 
 
-def test_progress_is_told_from_reading_to_writing(rollout: Path, store: Store, tmp_path: Path) -> None:
+def test_progress_is_told_from_reading_to_writing(rollout: Path, store: SqliteStore, tmp_path: Path) -> None:
     told: list[ImportProgress] = []
     import_session(rollout, store=store, cwd=tmp_path, now=1.0, watch=told.append)
     assert [each.doing for each in told[:2]] == ["reading", "counting"]
@@ -40,7 +40,7 @@ def test_progress_is_told_from_reading_to_writing(rollout: Path, store: Store, t
 
 
 @pytest.mark.parametrize("step", ["reading", "counting"])
-def test_what_is_stopped_leaves_nothing(rollout: Path, store: Store, tmp_path: Path, step: str) -> None:
+def test_what_is_stopped_leaves_nothing(rollout: Path, store: SqliteStore, tmp_path: Path, step: str) -> None:
     def told(progress: ImportProgress) -> None:
         if progress.doing == step:
             assert job.stop()
@@ -52,7 +52,9 @@ def test_what_is_stopped_leaves_nothing(rollout: Path, store: Store, tmp_path: P
     store.close()
 
 
-def test_what_is_being_written_is_written_to_its_end(rollout: Path, store: Store, tmp_path: Path) -> None:
+def test_what_is_being_written_is_written_to_its_end(
+    rollout: Path, store: SqliteStore, tmp_path: Path
+) -> None:
     def told(progress: ImportProgress) -> None:
         if progress.doing == "writing":
             assert not job.stop()
@@ -63,7 +65,7 @@ def test_what_is_being_written_is_written_to_its_end(rollout: Path, store: Store
     store.close()
 
 
-def test_the_newest_import_of_a_file_is_known(rollout: Path, store: Store, tmp_path: Path) -> None:
+def test_the_newest_import_of_a_file_is_known(rollout: Path, store: SqliteStore, tmp_path: Path) -> None:
     import_session(rollout, store=store, cwd=tmp_path, now=1.0)
     newest = import_session(rollout, store=store, cwd=tmp_path, now=2.0)
     known = imported_as(rollout, earlier_imports(store))

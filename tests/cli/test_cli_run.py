@@ -13,8 +13,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import Payload, Record, SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.port import Event
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import Event
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
 
@@ -22,7 +22,7 @@ QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
 def begin(home: Path, cwd: str) -> str:
     paths = Paths.from_env({"PLIMSOLL_HOME": str(home)})
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     session = store.create(SessionStart(cwd=cwd, model=""), time=1.0)
     store.close()
     return session
@@ -95,9 +95,9 @@ def test_a_prompt_above_the_budget_is_refused(
 
 def full_from(monkeypatch: pytest.MonkeyPatch, kind: type[Payload]) -> None:
     """Let the disk be full from the first event of a kind on."""
-    write, full = Store.append_many, False
+    write, full = SqliteStore.append_many, False
 
-    def append_many(store: Store, session: str, events: Sequence[Event]) -> list[Record]:
+    def append_many(store: SqliteStore, session: str, events: Sequence[Event]) -> list[Record]:
         nonlocal full
         full = full or any(isinstance(payload, kind) for payload, _, _ in events)
         if full:
@@ -106,7 +106,7 @@ def full_from(monkeypatch: pytest.MonkeyPatch, kind: type[Payload]) -> None:
             raise error
         return write(store, session, events)
 
-    monkeypatch.setattr(Store, "append_many", append_many)
+    monkeypatch.setattr(SqliteStore, "append_many", append_many)
 
 
 def test_a_disk_that_fills_up_is_said_once(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from tests.servers.behaviours import error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 OFFLINE = ("--model", "offline:extractive", "--json")
 
@@ -27,7 +27,7 @@ def printed(plimsoll: Plimsoll) -> Any:
 
 def logged(home: Path, session: str) -> list[Any]:
     """Every record of a session's log as JSON."""
-    store = Store(Paths.from_env({"PLIMSOLL_HOME": str(home)}).database, read_only=True)
+    store = SqliteStore(Paths.from_env({"PLIMSOLL_HOME": str(home)}).database, read_only=True)
     records = [json.loads(json.dumps(record.to_json())) for record, _ in store.records(session)]
     store.close()
     return records

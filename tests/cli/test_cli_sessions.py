@@ -11,7 +11,7 @@ from tests.cli.conftest import Plimsoll
 from tui_app.events import FilesRestored, RestoredFile, SessionStart, ToolCall, ToolResult, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def paths(plimsoll_home: Path) -> Paths:
 
 
 def begin(paths: Paths, *, title: str = "", said: str = "Hello there", time: float = 1_000.0) -> str:
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     session = store.create(SessionStart(cwd="/tmp", model="", title=title), time=time)
     call = ToolCall(tool_call_id="c1", name="ls", args="{}")
     result = ToolResult(tool_call_id="c1", name="ls", text="a\nb", tokens={"tool_results": 9})
@@ -59,7 +59,7 @@ def test_what_was_said_drives_no_terminal(plimsoll: Plimsoll, paths: Paths) -> N
 
 
 def test_show_says_how_many_messages_there_are(plimsoll: Plimsoll, paths: Paths) -> None:
-    with closing(Store(paths.database)) as store:
+    with closing(SqliteStore(paths.database)) as store:
         session = store.create(SessionStart(cwd="/tmp", model=""), time=1_000.0)
         store.append(session, UserMessage(text="Hello there"), None, time=1_000.0)
     assert ", 1 message, in /tmp" in plimsoll("sessions", "show", session).out
@@ -90,7 +90,7 @@ def test_unknown_and_ambiguous_ids(plimsoll: Plimsoll, paths: Paths) -> None:
 
 def test_show_says_what_became_of_files(plimsoll: Plimsoll, paths: Paths) -> None:
     session = begin(paths)
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     gone = FilesRestored(to=2, files=(RestoredFile(path="new.txt", before="a" * 64),))
     store.append_many(session, [(gone, None, 1_000.0)])
     store.close()

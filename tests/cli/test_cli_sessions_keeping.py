@@ -9,7 +9,7 @@ from tests.cli.conftest import Plimsoll
 from tests.cli.test_cli_sessions import begin, paths
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 __all__ = ["paths"]
@@ -17,7 +17,7 @@ DAY_S = 86_400.0
 
 
 def ids(paths: Paths) -> set[str]:
-    store = Store(paths.database, read_only=True)
+    store = SqliteStore(paths.database, read_only=True)
     try:
         return {info.id for info in store.sessions()}
     finally:
@@ -68,7 +68,7 @@ def test_backup(plimsoll: Plimsoll, paths: Paths, project: Path) -> None:
     session = begin(paths)
     made = plimsoll("sessions", "backup", "copy.db", "--json").json
     assert (made["path"], made["sessions"]) == (str(project / "copy.db"), 1)
-    store = Store(project / "copy.db")
+    store = SqliteStore(project / "copy.db")
     assert store.info(session).messages == 2
     store.close()
     again = plimsoll("sessions", "backup", "copy.db")

@@ -12,26 +12,28 @@ from tests.cli.conftest import Plimsoll
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.conversation.exports import agent_messages
 from tui_app.events import Notice, SessionStart, UserMessage
-from tui_app.session.location import Server
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def server(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> Server:
+def server(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> SessionServer:
     url = postgres.database()
     monkeypatch.setenv("PLIMSOLL_STORE", url)
-    return Server(url)
+    return SessionServer(url)
 
 
 @pytest.fixture
-def imported(server: Server, imported: str) -> str:
+def imported(server: SessionServer, imported: str) -> str:
     """The imported conversation, on the server: the address was set before it was imported."""
     return imported
 
 
-def test_a_turn_a_compaction_and_its_undoing(plimsoll: Plimsoll, server: Server, plimsoll_home: Path) -> None:
+def test_a_turn_a_compaction_and_its_undoing(
+    plimsoll: Plimsoll, server: SessionServer, plimsoll_home: Path
+) -> None:
     assert plimsoll("sessions").err.startswith("There are no sessions yet.")
     assert plimsoll("sessions", "show", "x").code == 1
     lines = plimsoll("run", "when is low water?", "--model", "offline:extractive", "--json").lines
@@ -54,7 +56,7 @@ def test_a_turn_a_compaction_and_its_undoing(plimsoll: Plimsoll, server: Server,
 
 
 def test_an_imported_session_is_compacted_undone_exported_and_forked(
-    plimsoll: Plimsoll, server: Server, imported: str
+    plimsoll: Plimsoll, server: SessionServer, imported: str
 ) -> None:
     store = PostgresStore(server, read_only=True)
     before = agent_messages(store, imported)
@@ -83,7 +85,7 @@ def test_an_imported_session_is_compacted_undone_exported_and_forked(
 
 
 def test_what_is_written_elsewhere_is_neither_compacted_nor_deleted(
-    plimsoll: Plimsoll, server: Server, imported: str
+    plimsoll: Plimsoll, server: SessionServer, imported: str
 ) -> None:
     store = PostgresStore(server)
     lock = store.lock(imported, Path())
@@ -102,7 +104,7 @@ def test_what_is_written_elsewhere_is_neither_compacted_nor_deleted(
 
 
 def test_the_password_is_nowhere(
-    plimsoll: Plimsoll, server: Server, postgres: Cluster, plimsoll_home: Path, project: Path
+    plimsoll: Plimsoll, server: SessionServer, postgres: Cluster, plimsoll_home: Path, project: Path
 ) -> None:
     config = plimsoll_home / "config" / "config.toml"
     config.parent.mkdir(parents=True)
@@ -153,7 +155,7 @@ def test_a_wrong_address_is_refused_unseen(
 
 
 def test_the_address_may_stand_in_the_file(
-    plimsoll: Plimsoll, server: Server, monkeypatch: pytest.MonkeyPatch
+    plimsoll: Plimsoll, server: SessionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PLIMSOLL_STORE")
     assert plimsoll("config", "set", "store", server.url).code == 0
@@ -166,7 +168,7 @@ def test_the_address_may_stand_in_the_file(
 
 
 def test_killed_in_the_middle_of_a_turn(
-    plimsoll: Plimsoll, server: Server, start: Callable[..., "subprocess.Popen[str]"]
+    plimsoll: Plimsoll, server: SessionServer, start: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     process = start("run", "when is low water?", "--model", "offline:extractive", "--json")
     assert process.stdout is not None
@@ -183,7 +185,11 @@ def test_killed_in_the_middle_of_a_turn(
 
 
 def test_the_context_board_is_on_the_server(
-    plimsoll: Plimsoll, server: Server, project: Path, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch
+    plimsoll: Plimsoll,
+    server: SessionServer,
+    project: Path,
+    plimsoll_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rule = "Never touch the legacy importer."
     (project / ".git").mkdir()
@@ -215,7 +221,7 @@ def test_the_context_board_is_on_the_server(
 
 
 def test_a_session_of_a_folder_elsewhere_is_read_where_its_board_is_known(
-    plimsoll: Plimsoll, server: Server
+    plimsoll: Plimsoll, server: SessionServer
 ) -> None:
     store = PostgresStore(server)
     session = store.create(SessionStart(cwd="/nowhere/on/this/machine", model="offline:extractive"), time=1.0)
@@ -225,7 +231,9 @@ def test_a_session_of_a_folder_elsewhere_is_read_where_its_board_is_known(
     assert "its folder /nowhere/on/this/machine is on another machine; read it there" in done.err
 
 
-def test_a_board_on_a_server_that_is_away(plimsoll: Plimsoll, server: Server, postgres: Cluster) -> None:
+def test_a_board_on_a_server_that_is_away(
+    plimsoll: Plimsoll, server: SessionServer, postgres: Cluster
+) -> None:
     assert plimsoll("memory", "add", "Ada reviews every change.").code == 0
     postgres.stop()
     try:

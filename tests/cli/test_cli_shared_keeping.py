@@ -12,9 +12,9 @@ from tests.cli.test_cli_shared import server
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.events import MemoryConsolidated, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.location import Server
-from tui_app.session.postgres.store import PostgresStore
-from tui_app.session.store import Store
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.settings.spec import SessionServer
 
 __all__ = ["server"]
 pytestmark = pytest.mark.postgres
@@ -22,12 +22,14 @@ DAY_S = 86_400.0
 
 
 @pytest.fixture
-def store(server: Server) -> Iterator[PostgresStore]:
+def store(server: SessionServer) -> Iterator[PostgresStore]:
     with closing(PostgresStore(server)) as store:
         yield store
 
 
-def begin(store: PostgresStore | Store, title: str, days_ago: float, *, said: str = "Hello there") -> str:
+def begin(
+    store: PostgresStore | SqliteStore, title: str, days_ago: float, *, said: str = "Hello there"
+) -> str:
     moment = time.time() - days_ago * DAY_S
     session = store.create(SessionStart(cwd="/tmp", model="", title=title), time=moment)
     store.append(session, UserMessage(text=said), None, time=moment)
@@ -39,7 +41,7 @@ def ids(store: PostgresStore) -> set[str]:
 
 
 def test_prune_deletes_what_is_over_the_limits_and_keeps_what_is_open(
-    plimsoll: Plimsoll, store: PostgresStore, server: Server, plimsoll_home: Path
+    plimsoll: Plimsoll, store: PostgresStore, server: SessionServer, plimsoll_home: Path
 ) -> None:
     old, older, fresh = (begin(store, *each) for each in (("Forty", 40), ("Ninety", 90), ("Fresh", 1)))
     folder = plimsoll_home / "data" / "sessions" / old
@@ -105,7 +107,7 @@ def test_the_budget_counts_what_the_server_knows(plimsoll: Plimsoll, store: Post
 
 
 def test_a_copy_is_made_by_the_servers_own_tools(
-    plimsoll: Plimsoll, server: Server, project: Path, plimsoll_home: Path
+    plimsoll: Plimsoll, server: SessionServer, project: Path, plimsoll_home: Path
 ) -> None:
     database = server.url.rpartition("/")[2]
     result = plimsoll("sessions", "backup", "copy of all.db")
@@ -117,14 +119,14 @@ def test_a_copy_is_made_by_the_servers_own_tools(
     assert list(project.glob("*.db")) == []
     paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
     paths.ensure()
-    with closing(Store(paths.database)) as local:
+    with closing(SqliteStore(paths.database)) as local:
         session = begin(local, "Of this machine", 0)
     made = plimsoll("sessions", "backup", "local.db")
     assert made.code == 0
     assert "Copied 1 session, " in made.out
     assert "are not in it" in made.err
     assert "pg_dump " in made.err
-    with closing(Store(project / "local.db")) as copy:
+    with closing(SqliteStore(project / "local.db")) as copy:
         assert [info.id for info in copy.sessions()] == [session]
     row = plimsoll("sessions", "backup", "again.db", "--json").json
     assert (row["sessions"], row["server"]) == (1, server.shown)

@@ -14,7 +14,7 @@ from tests.cli.conftest import Plimsoll
 from tui_app.cli import simulate as simulating
 from tui_app.conversation.replay import STAGES
 from tui_app.paths import Paths
-from tui_app.settings.policies import POLICIES
+from tui_app.settings.tables import POLICIES
 
 WINDOW = 3_000
 POLICY_NAMES = {

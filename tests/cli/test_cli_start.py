@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.ui import run as launch
 from tui_app.ui.launch import Launch
 
@@ -29,7 +29,7 @@ def launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
 def begin(home: Path, *, cwd: Path, time: float, said: bool = True) -> str:
     paths = Paths.from_env({"PLIMSOLL_HOME": str(home)})
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     session = store.create(SessionStart(cwd=str(cwd), model=""), time=time)
     if said:
         store.append(session, UserMessage(text="Hello"), None, time=time)

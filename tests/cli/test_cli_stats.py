@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolTrimmed, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def paths(plimsoll_home: Path) -> Paths:
 
 
 def begin(paths: Paths, time: float = 1_000.0, model: str = "harbour:scripted") -> str:
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     session = store.create(SessionStart(cwd="/tmp", model=""), time=time)
     done = CompactionComplete(
         job="1",
@@ -70,7 +70,7 @@ def test_no_session(plimsoll: Plimsoll, paths: Paths) -> None:
         assert gone.code == 1
         assert gone.err.startswith("There ")
         assert gone.out == ""
-    Store(paths.database).close()
+    SqliteStore(paths.database).close()
     assert plimsoll("stats").err.startswith("There are no sessions yet.")
 
 

@@ -8,7 +8,7 @@ from tests.cli.conftest import Plimsoll
 from tests.ui.app.story import NOON, Story
 from tui_app.paths import Paths
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 TEXT = "".join(f"{number}: the tide comes in twice a day\n" for number in range(800))
 CALL, RESULT = 4, 5
@@ -25,7 +25,7 @@ def session(paths: Paths) -> str:
     story = Story("tide", model="offline:extractive").user("When?")
     story.tool("read_file", '{"path": "tide.txt"}', TEXT, tokens=9_000).answer("Twice.").user("Thanks.")
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     try:
         session = store.create(story.start, time=NOON)
         store.append_many(session, story.events)
@@ -35,7 +35,7 @@ def session(paths: Paths) -> str:
 
 
 def view(paths: Paths, session: str) -> AgentView:
-    store = Store(paths.database, read_only=True)
+    store = SqliteStore(paths.database, read_only=True)
     try:
         return fold_agent_view(store.heads(session))
     finally:

@@ -25,7 +25,7 @@ from tui_app.context.summaries.heuristic import ExtractiveSummariser
 from tui_app.context.summaries.writer import ModelSummariser
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.usage import Breakdown
 
 WINDOW = 16_000
@@ -208,7 +208,7 @@ def list_arena(provider: Provider) -> Arena:
     return arena(history, provider, heard)
 
 
-def session_arena(provider: Provider, store: Store, path: Path) -> Arena:
+def session_arena(provider: Provider, store: SqliteStore, path: Path) -> Arena:
     """On the log of a session."""
     heard = Heard()
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)

@@ -13,7 +13,7 @@ from tests.context.validity import as_bytes
 from tui_app.context.compaction.compactor import State
 from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.events import CompactionComplete
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 class Grounds:
     """Makes arenas of one kind."""
 
-    def __init__(self, kind: str, store: Store, path: Path) -> None:
+    def __init__(self, kind: str, store: SqliteStore, path: Path) -> None:
         self.kind, self.store, self.path = kind, store, path
 
     def __call__(self, provider: object) -> Arena:
@@ -32,7 +32,7 @@ class Grounds:
 
 @pytest.fixture(params=["list", "session"])
 def grounds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Grounds]:
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     yield Grounds(request.param, store, tmp_path)
     store.close()
 

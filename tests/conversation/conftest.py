@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk
 from tests.conversation.logged import opened
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Record, SessionStart
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
@@ -22,9 +22,9 @@ def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
     """A log of its own."""
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     yield store
     store.close()
 
@@ -36,7 +36,7 @@ def records() -> list[Record]:
 
 
 @pytest.fixture
-def history(store: Store, records: list[Record], tmp_path: Path) -> SessionHistory:
+def history(store: SqliteStore, records: list[Record], tmp_path: Path) -> SessionHistory:
     """The history of a new session."""
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     return opened(store, session, records, tmp_path)

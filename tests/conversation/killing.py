@@ -22,7 +22,7 @@ from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import TurnEnd
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
@@ -55,7 +55,7 @@ def arm(step: str, countdown: int) -> None:
         left[0] -= 1
         return left[0] < 0
 
-    fsync, replace, append_many = os.fsync, Path.replace, Store.append_many
+    fsync, replace, append_many = os.fsync, Path.replace, SqliteStore.append_many
 
     def dying_fsync(file: Any) -> None:
         if step == "fsync" and due():
@@ -67,7 +67,7 @@ def arm(step: str, countdown: int) -> None:
             die()
         return replace(self, target)
 
-    def dying_append(self: Store, session: str, events: Any) -> Any:
+    def dying_append(self: SqliteStore, session: str, events: Any) -> Any:
         commit = len(events) > 1
         if (step == "commit" and commit and due()) or (step == "append" and due()):
             die()
@@ -76,7 +76,7 @@ def arm(step: str, countdown: int) -> None:
             die()
         return records
 
-    os.fsync, Path.replace, Store.append_many = dying_fsync, dying_replace, dying_append  # type: ignore[assignment, method-assign]
+    os.fsync, Path.replace, SqliteStore.append_many = dying_fsync, dying_replace, dying_append  # type: ignore[assignment, method-assign]
 
 
 async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:

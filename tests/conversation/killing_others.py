@@ -24,12 +24,11 @@ from tui_app.conversation.imports import import_session
 from tui_app.events import SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session import migrations
-from tui_app.session import store as database
+from tui_app.session import sqlite_store as database
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.backup import back_up
-from tui_app.session.management import delete_session
+from tui_app.session.management import back_up, delete_session
 from tui_app.session.repair import Health, examine, mend
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 
@@ -69,17 +68,17 @@ def transcript(folder: Path) -> Path:
 
 def imports(paths: Paths, chat: Path) -> None:
     while True:
-        with closing(Store(paths.database)) as store:
+        with closing(SqliteStore(paths.database)) as store:
             import_session(chat, store=store, cwd=paths.data, now=1.0)
 
 
 def migrates(paths: Paths, _: Path) -> None:
-    Store(paths.database).close()
+    SqliteStore(paths.database).close()
 
 
 def deletes(paths: Paths, _: Path) -> None:
     while True:
-        with closing(Store(paths.database)) as store:
+        with closing(SqliteStore(paths.database)) as store:
             session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
             store.append_many(session, [(UserMessage(text=f"tide {n}"), None, 1.0) for n in range(40)])
             SessionFolder(paths.sessions_dir / session).write_tool_output("tool_outputs/a.txt", "x" * 100)
@@ -113,7 +112,7 @@ def killed(work: Callable[[], None], countdown: int) -> bool:
 
 def check(paths: Paths, before: dict[str, list[str]]) -> None:
     """Every session opens and is whole; what was there before is there still."""
-    with closing(Store(paths.database)) as store:
+    with closing(SqliteStore(paths.database)) as store:
         db = store._db
         assert [row[0] for row in db.execute("PRAGMA integrity_check")] == ["ok"]
         assert db.execute("PRAGMA user_version").fetchone()[0] == len(migrations.MIGRATIONS)
@@ -133,7 +132,7 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
         ).fetchone()
         assert db.execute("SELECT COUNT(*) FROM said_docsize").fetchone() == speaking
     for copy in paths.data.glob("copy*.db"):
-        Store(copy).close()
+        SqliteStore(copy).close()
         copy.unlink()
     # A deletion takes the log first: what is left of the folder belongs to nobody, and is set aside.
     health = examine(paths.database, paths.sessions_dir)
@@ -147,7 +146,7 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
 
 def everything(paths: Paths) -> dict[str, list[str]]:
     """What each session holds; in a child, which may bring the file up to date."""
-    with closing(Store(paths.database)) as store:
+    with closing(SqliteStore(paths.database)) as store:
         return {
             info.id: [str(record.to_json()) for record, _ in store.records(info.id)]
             for info in store.sessions()

@@ -18,7 +18,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import AssistantMessage, Record, ToolResult, UserMessage
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import Breakdown, ContextWindow
 
@@ -26,7 +26,7 @@ WINDOW = ContextWindow(limit=8_000, source="setting", reserve=500)
 FIXED = Breakdown(system=100, tools=200)
 
 
-def opened(store: Store, session: str, records: list[Record], path: Path) -> SessionHistory:
+def opened(store: SqliteStore, session: str, records: list[Record], path: Path) -> SessionHistory:
     history = SessionHistory(
         store=store,
         session=session,

@@ -7,13 +7,13 @@ import pytest
 
 from tui_app.conversation.turns import Budget, budget_of
 from tui_app.events import AssistantMessage, Error, Notice, SessionStart
+from tui_app.session.preview import StatsReader
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import Costs, is_over
-from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import Store
 
 
 def spent(tmp_path: Path, *costs: float | None) -> Budget:
-    store = Store(tmp_path / "log.db")
+    store = SqliteStore(tmp_path / "log.db")
     session = store.create(SessionStart(cwd="/", model="a:b", policy="off"), time=time.time())
     for cost in costs:
         store.append(

@@ -20,7 +20,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
 from tui_app.events import AssistantMessage, MessagePinned, Notice, Record, ToolArchived, ToolOffloaded
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart  # isort: skip
@@ -115,7 +115,7 @@ def test_of_some_messages_one_sentence_says_which_stay_and_why(
 
 
 def test_what_is_pinned_is_left_alone_by_stages_and_hands(
-    history: SessionHistory, records: list[Record], store: Store
+    history: SessionHistory, records: list[Record], store: SqliteStore
 ) -> None:
     hand, (first, second) = by_hand(history), talk(history)
     hand.compactions.compactor.policy = PLIMSOLL
@@ -231,7 +231,7 @@ async def test_work_that_was_asked_for_is_one_event_each(desk: Desk, fake_openai
         assert view(session) == before
 
 
-def test_a_pin_is_read_from_the_log(history: SessionHistory, store: Store, tmp_path: object) -> None:
+def test_a_pin_is_read_from_the_log(history: SessionHistory, store: SqliteStore, tmp_path: object) -> None:
     hand, (first, _) = by_hand(history), talk(history)
     hand.pin(first, pinned=True)
     again = opened(store, history.session, [], tmp_path)  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, Record, SessionEnd, TurnEnd, UserMessage
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.port import SessionNotFound
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import SessionNotFound
 
 LIMIT_S = 30.0
 
@@ -160,7 +160,7 @@ async def test_stop_closes_the_session_and_ends_the_thread(desk: Desk, fake_open
     await exchange.closed.wait()
     assert "plimsoll-engine" not in {thread.name for thread in threading.enumerate()}
     WriterLock(opened.folder.lock_file).release()
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     assert store.last_of(opened.conversation.session, SessionEnd.TYPE) is not None
     store.close()
 

@@ -11,7 +11,7 @@ from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import GaugeChanged, Record, SessionStart, UsageInfo, UserMessage
 from tui_app.session.preview import Preview, load_preview
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.usage import ContextUsage
 
 NOTES = "Title: Sea\nThe sea is salty."
@@ -81,7 +81,7 @@ async def test_the_window_of_a_session_that_was_never_measured_is_not_made_up(
 ) -> None:
     paths = desk.opening().paths
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     session = store.create(SessionStart(cwd="/", model="local:scripted"), time=1.0)
     store.append(session, UserMessage(text="hi", tokens={"user": 40}), None, time=2.0)
     store.close()

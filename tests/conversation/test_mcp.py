@@ -10,7 +10,7 @@ from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 
 pytest.importorskip("fastmcp")
 

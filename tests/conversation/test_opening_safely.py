@@ -19,7 +19,7 @@ from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.engine import Engine
 from tui_app.events import AssistantMessage, Error, ModelChange, Record, ToolResult, TurnEnd, UserMessage
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 OFFLINE = "offline:extractive"
@@ -36,7 +36,7 @@ async def spoken(desk: Desk, server: FakeOpenAI) -> str:
 
 
 def sessions(desk: Desk) -> list[str]:
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     try:
         return [info.id for info in store.sessions()]
     finally:
@@ -49,9 +49,9 @@ async def test_failed_opening_holds_nothing(
 ) -> None:
     session = await spoken(desk, fake_openai)
     closed: list[Path] = []
-    close = Store.close
+    close = SqliteStore.close
 
-    def noting(store: Store) -> None:
+    def noting(store: SqliteStore) -> None:
         closed.append(store.path)
         close(store)
 
@@ -60,7 +60,7 @@ async def test_failed_opening_holds_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(agents, "build_toolset", broken)
-        patched.setattr(Store, "close", noting)
+        patched.setattr(SqliteStore, "close", noting)
         with pytest.raises(RuntimeError, match="a defect"):
             open_session(desk.opening(session="" if fresh else session))
     assert len(closed) == 1
@@ -110,7 +110,7 @@ async def test_full_disk_at_the_start_is_called_that(desk: Desk, monkeypatch: py
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    monkeypatch.setattr(Store, "create", full)
+    monkeypatch.setattr(SqliteStore, "create", full)
     with pytest.raises(StorageError, match=r"The disk is full.*Make room"):
         open_session(desk.opening(model=OFFLINE))
 
@@ -120,7 +120,7 @@ async def test_session_deleted_from_elsewhere_is_left_in_peace(desk: Desk, fake_
     opened = open_session(desk.opening(session=session))
     await opened.prepare()
     watching = opened.conversation.watch()
-    elsewhere = Store(desk.opening().paths.database)
+    elsewhere = SqliteStore(desk.opening().paths.database)
     elsewhere.delete(session)
     said = of(await turn(opened.conversation, "Are you there?"), Error, TurnEnd)
     assert isinstance(error := said[0], Error)
@@ -145,7 +145,7 @@ async def test_whoever_watches_is_let_go_when_the_end_cannot_be_written(
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Store, "append", full)
+    monkeypatch.setattr(SqliteStore, "append", full)
     with pytest.raises(sqlite3.OperationalError):
         await opened.close()
     async with asyncio.timeout(10):
@@ -159,7 +159,7 @@ async def killed(desk: Desk, server: FakeOpenAI) -> str:
     message = ModelMessagesTypeAdapter.dump_json(
         [ModelResponse(parts=[ToolCallPart("ls", {}, tool_call_id="c1")])]
     ).decode()[1:-1]
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     store.append(session, UserMessage(text="Look"), json.dumps(USER), time=1.0)
     store.append(session, AssistantMessage(text="", call_ids=("c1",)), message, time=1.0)
     store.close()
@@ -206,6 +206,6 @@ async def test_model_a_session_is_opened_with_is_written_down(desk: Desk, fake_o
     assert (last.old, last.new, last.limit) == (OFFLINE, "local:scripted", 32_000)
     assert isinstance(first := of(said, ModelChange)[0], ModelChange)
     assert (first.old, first.new) == ("local:scripted", OFFLINE)
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     assert store.info(session).model == "local:scripted"
     store.close()

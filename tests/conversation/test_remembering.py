@@ -34,7 +34,7 @@ from tui_app.memory.entries import Draft, Entry, NotRemembered
 from tui_app.memory.scope import scope_of
 from tui_app.session.management import delete_session
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 OFFLINE = "offline:extractive"
 RULE = "Never touch the legacy importer."
@@ -74,8 +74,8 @@ def every(desk: Desk) -> list[Entry]:
     return boards_in(desk.opening().paths.database).entries(None)
 
 
-def logged(opened: OpenSession | Store, session: str, *kinds: type[Payload]) -> list[Payload]:
-    store = opened if isinstance(opened, Store) else opened.store
+def logged(opened: OpenSession | SqliteStore, session: str, *kinds: type[Payload]) -> list[Payload]:
+    store = opened if isinstance(opened, SqliteStore) else opened.store
     return of([record for record, _ in store.records(session)], *kinds)
 
 
@@ -162,7 +162,7 @@ async def test_resuming_and_forking_give_it_no_second_time(desk: Desk, server: F
         await turn(opened.conversation, "Again")
         assert inboxes(opened) == 1
     for at in (None, first):
-        store = Store(paths.database)
+        store = SqliteStore(paths.database)
         fork = fork_session(store, paths.sessions_dir, session, at=at, now=2.0e9)
         store.close()
         async with desk.session(session=fork.session) as opened:
@@ -230,7 +230,7 @@ async def test_a_session_without_a_word_still_leaves_no_trace(desk: Desk, server
     remember(desk, RULE)
     async with desk.session() as opened:
         session = opened.conversation.session
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     assert [info.id for info in store.sessions()] == []
     store.close()
     assert session
@@ -244,7 +244,7 @@ async def test_offline_a_session_is_read_in_the_moment_it_ends(desk: Desk) -> No
         session = await talked(opened)
         assert standing(desk) == []
     assert standing(desk) == [RULE]
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     (added,) = logged(store, session, MemoryAdded)
     (ended,) = logged(store, session, MemoryConsolidated)
     assert isinstance(added, MemoryAdded)
@@ -297,7 +297,7 @@ async def test_what_is_shown_and_told_is_the_board_that_is_filled(desk: Desk, tm
 
 
 async def test_where_its_own_folder_is_not_here_the_board_is_that_of_the_present_one(desk: Desk) -> None:
-    with closing(Store(desk.opening().paths.database)) as store:
+    with closing(SqliteStore(desk.opening().paths.database)) as store:
         session = store.create(SessionStart(cwd="/home/nobody/elsewhere", model=OFFLINE), time=1.0)
         store.append(session, UserMessage(text="Hello."), None, time=1.0)
     async with desk.session(session=session, model=OFFLINE) as opened:
@@ -491,7 +491,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
         session = await talked(opened, server)
         server.add(Text("ok"))
         await turn(opened.conversation, "Always sign your commits.")
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     store.set_model(session, OFFLINE)
     store.close()
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -15,7 +15,7 @@ from tui_app.conversation.imports import import_session
 from tui_app.conversation.session_history import storable
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
@@ -40,7 +40,7 @@ def asks(*ids: str) -> dict[str, Any]:
 def imported(desk: Desk, path: Path) -> str:
     paths = desk.opening().paths
     paths.ensure()
-    store = Store(paths.database)
+    store = SqliteStore(paths.database)
     try:
         return import_session(path, store=store, cwd=desk.cwd, now=1_000.0).session
     finally:
@@ -89,7 +89,7 @@ async def test_imported_view_is_what_the_transcript_says(
     desk: Desk, tmp_path: Path, ending: tuple[dict[str, Any], ...]
 ) -> None:
     session = imported(desk, transcript(tmp_path, *ending))
-    store = Store(desk.opening().paths.database, read_only=True)
+    store = SqliteStore(desk.opening().paths.database, read_only=True)
     before = [text for _, text in store.records(session) if text]
     rows = fold_user_view(store.heads(session)).entries
     store.close()
@@ -101,7 +101,7 @@ def left_in_mid_call(desk: Desk, session: str) -> None:
     """What a killed process leaves: two calls, one of them begun, and no result."""
     calls = [ToolCallPart("ls", {}, tool_call_id="c1"), ToolCallPart("grep", {}, tool_call_id="c2")]
     prompt, answer = ModelRequest(parts=[UserPromptPart("Look")]), ModelResponse(parts=calls)
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     store.append(session, UserMessage(text="Look"), storable(prompt)[0], time=1.0)
     store.append(session, AssistantMessage(text="", call_ids=("c1", "c2")), storable(answer)[0], time=1.0)
     store.append(session, ToolCall(tool_call_id="c1", name="ls", args="{}"), None, time=1.0)

@@ -23,8 +23,8 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact
 from tui_app.events import AgentOutput, AssistantMessage, Error, SessionEnd, ToolCall, ToolResult, UserMessage
 from tui_app.session.lock import SessionLocked
-from tui_app.session.port import SessionNotFound
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import SessionNotFound
 from tui_app.session.user_view import fold_user_view
 from tui_app.settings import SettingsError
 
@@ -84,7 +84,7 @@ async def test_session_in_which_nothing_was_said_leaves_no_trace(desk: Desk) -> 
         assert folder.lock_file.exists()
         assert opened.store.info(session).messages == 0
     assert not folder.path.exists()
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     assert store.sessions() == []
     store.close()
 
@@ -134,7 +134,7 @@ async def test_calls_a_killed_process_left_open_are_closed(desk: Desk, server: F
         session = opened.conversation.session
     calls = [ToolCallPart("ls", {}, tool_call_id="c1"), ToolCallPart("grep", {}, tool_call_id="c2")]
     message = ModelMessagesTypeAdapter.dump_json([ModelResponse(parts=calls)]).decode()[1:-1]
-    store = Store(desk.opening().paths.database)
+    store = SqliteStore(desk.opening().paths.database)
     store.append(session, UserMessage(text="Look"), json.dumps(USER), time=1.0)
     store.append(session, AssistantMessage(text="", call_ids=("c1", "c2")), message, time=1.0)
     store.append(session, ToolCall(tool_call_id="c1", name="ls", args="{}"), None, time=1.0)

@@ -30,7 +30,7 @@ from tui_app.events import (
     UsageInfo,
     ViewRewrite,
 )
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(3_000))
@@ -82,7 +82,7 @@ def test_a_large_result_is_in_a_file_before_the_model_sees_it(
 
 
 def test_a_long_result_is_cut_once_and_is_the_same_when_read_again(
-    history: SessionHistory, records: list[Record], store: Store, tmp_path: Path
+    history: SessionHistory, records: list[Record], store: SqliteStore, tmp_path: Path
 ) -> None:
     arrived(history, LINES[:60_000])
     (record,) = [record for record in records if isinstance(record.data, ToolNormalised)]

@@ -12,7 +12,7 @@ from tests.conversation.test_session_history import filled, proposal
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 STEM = "{:03d}-before-compaction"
 
@@ -168,7 +168,9 @@ def test_a_disk_that_refuses_stops_nobody(history: SessionHistory, monkeypatch: 
     assert (files.folder.checkpoints / "002-x.md").exists()
 
 
-def test_opened_read_only_nothing_changes(history: SessionHistory, store: Store, tmp_path: Path) -> None:
+def test_opened_read_only_nothing_changes(
+    history: SessionHistory, store: SqliteStore, tmp_path: Path
+) -> None:
     files = compacted(history)
     (files.folder.checkpoints / "002-x.md").write_text("half")
     opened(store, history.session, [], tmp_path)

@@ -20,7 +20,7 @@ from tui_app.context.tool_results.normalise import trim
 from tui_app.context.view import Item
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CheckpointCreated, CompactionComplete, GaugeChanged, Record
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 def counted(history: SessionHistory) -> int:
@@ -135,7 +135,7 @@ def test_commit_and_undo(history: SessionHistory, records: list[Record], factor:
 
 
 def test_reopened_it_is_the_same(
-    history: SessionHistory, store: Store, records: list[Record], tmp_path: Path
+    history: SessionHistory, store: SqliteStore, records: list[Record], tmp_path: Path
 ) -> None:
     filled(history)
     history.commit(proposal(history, keep=3))
@@ -151,7 +151,7 @@ def test_reopened_it_is_the_same(
 
 
 def test_files_are_written_before_the_event(
-    history: SessionHistory, store: Store, monkeypatch: pytest.MonkeyPatch
+    history: SessionHistory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(history)
     folder = history.archive.folder
@@ -174,7 +174,7 @@ def test_files_are_written_before_the_event(
 
 
 def test_refused_files_change_nothing(
-    history: SessionHistory, store: Store, monkeypatch: pytest.MonkeyPatch
+    history: SessionHistory, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(history)
     before, usage, last = as_json(history), history.usage(), list(store.heads(history.session))[-1].seq
@@ -205,7 +205,7 @@ def test_nested_compactions_come_back_one_by_one(history: SessionHistory) -> Non
     assert history.archive.folder.listed() == 0
 
 
-def test_newest_loads_only_the_end(history: SessionHistory, store: Store, tmp_path: Path) -> None:
+def test_newest_loads_only_the_end(history: SessionHistory, store: SqliteStore, tmp_path: Path) -> None:
     filled(history)
     answer(history, "Look.", call="open")
     again = opened(store, history.session, [], tmp_path)
@@ -234,7 +234,7 @@ def test_hidden_messages_are_not_kept_in_memory(history: SessionHistory) -> None
 
 
 def test_what_a_stage_has_hidden_is_read_from_the_log(
-    history: SessionHistory, store: Store, records: list[Record], tmp_path: Path
+    history: SessionHistory, store: SqliteStore, records: list[Record], tmp_path: Path
 ) -> None:
     filled(history)
     say(history, "Go on.")

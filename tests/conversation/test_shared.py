@@ -15,24 +15,24 @@ from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import AssistantMessage, CompactionComplete, CompactionUndone, Error, TurnEnd, UserMessage
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.location import Server
+from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
-from tui_app.session.postgres.store import PostgresStore
-from tui_app.session.stores import follow
+from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def server(postgres: Cluster) -> Server:
-    return Server(postgres.database())
+def server(postgres: Cluster) -> SessionServer:
+    return SessionServer(postgres.database())
 
 
 class Reader:
     """Somebody who follows a session from elsewhere, as a read-only window does."""
 
-    def __init__(self, server: Server, session: str) -> None:
+    def __init__(self, server: SessionServer, session: str) -> None:
         self._follower = follow(server, session, Path())
         self._store = PostgresStore(server, read_only=True)
         self._session, self.last, self.view = session, 0, UserView()
@@ -52,7 +52,7 @@ class Reader:
 
 
 async def test_two_readers_follow_a_conversation_that_is_compacted_and_undone(
-    desk: Desk, fake_openai: FakeOpenAI, server: Server
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer
 ) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(*[Text(f"Answer {number}. {'word ' * 300}") for number in range(4)])
@@ -90,7 +90,7 @@ async def test_two_readers_follow_a_conversation_that_is_compacted_and_undone(
 
 
 async def test_another_machine_goes_on_without_the_files_of_the_first(
-    desk: Desk, fake_openai: FakeOpenAI, server: Server, tmp_path: Path
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer, tmp_path: Path
 ) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(*[Text(f"Answer {number}. {'word ' * 300}") for number in range(4)])
@@ -110,9 +110,13 @@ async def test_another_machine_goes_on_without_the_files_of_the_first(
 
 
 async def test_a_prompt_that_the_server_did_not_take_comes_back(
-    desk: Desk, fake_openai: FakeOpenAI, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    desk: Desk,
+    fake_openai: FakeOpenAI,
+    server: SessionServer,
+    postgres: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres.store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("First."), Text("Third."))
     async with desk.session(store=server.url) as opened:
@@ -139,7 +143,7 @@ async def test_a_prompt_that_the_server_did_not_take_comes_back(
 
 
 async def test_a_writer_that_was_overtaken_gives_its_prompt_back(
-    desk: Desk, fake_openai: FakeOpenAI, server: Server, postgres: Cluster
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer, postgres: Cluster
 ) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("First."), Text("Theirs."))
@@ -163,7 +167,7 @@ async def test_a_writer_that_was_overtaken_gives_its_prompt_back(
 
 
 async def test_a_budget_counts_what_the_server_holds(
-    desk: Desk, fake_openai: FakeOpenAI, server: Server
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer
 ) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("It is cheap."))

@@ -21,7 +21,7 @@ from tui_app.conversation.session_history import storable, storable_list
 from tui_app.conversation.simulate import CannotSimulate, simulate
 from tui_app.conversation.transcripts import read_session, read_transcript
 from tui_app.events import SessionRewind, SessionStart, UserMessage
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 SIZES = [(300, 200, 400), (250, 150), (), (500, 300), (60,)]
 LONG = session([*SIZES, (350, 350, 350)] * 4)
@@ -270,7 +270,7 @@ def write_file(path: Path) -> Path:
 
 async def test_a_file_and_the_session_made_of_it_replay_alike(tmp_path: Path) -> None:
     path = write_file(tmp_path / "berths.json")
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     try:
         report = import_session(path, store=store, cwd=tmp_path, now=1.0)
         from_file, from_log = read_transcript(path), read_session(store, report.session[:6])
@@ -281,7 +281,7 @@ async def test_a_file_and_the_session_made_of_it_replay_alike(tmp_path: Path) ->
 
 
 async def test_what_was_compacted_is_replayed_and_what_was_taken_back_is_not(tmp_path: Path) -> None:
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     try:
         session_id = store.create(SessionStart(cwd="/", model="openai:gpt-5"), time=1.0)
         for text in ("first", "second", "third"):

@@ -44,7 +44,7 @@ from tui_app.events import (
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.event_heads import MESSAGES, head_of
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import UserView, fold_user_view
 
 SMALL = replace(
@@ -92,7 +92,7 @@ class Session(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.Runner()
-        self.store = Store(Path(self.folder.name) / "sessions.db")
+        self.store = SqliteStore(Path(self.folder.name) / "sessions.db")
         self.store._db.execute("PRAGMA synchronous=OFF")
         self.session = self.store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
         self.records: list[Record] = []
@@ -354,7 +354,7 @@ class Session(RuleBasedStateMachine):
         self.follow()
         path = self.store.path
         self.store.close()
-        self.store = Store(path)
+        self.store = SqliteStore(path)
         self.store._db.execute("PRAGMA synchronous=OFF")
         self.begin()
 

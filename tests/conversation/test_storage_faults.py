@@ -15,7 +15,7 @@ from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact
 from tui_app.events import CompactionComplete, Error, TurnEnd, UserMessage
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
@@ -153,7 +153,7 @@ def test_two_processes_and_one_log(tmp_path: Path) -> None:
     """Two that write the same session, where the lock's folder was deleted: no number is given out twice."""
     from tui_app.events import SessionStart
 
-    first, second = Store(tmp_path / "sessions.db"), Store(tmp_path / "sessions.db")
+    first, second = SqliteStore(tmp_path / "sessions.db"), SqliteStore(tmp_path / "sessions.db")
     session = first.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     for number in range(20):
         (first, second)[number % 2].append(session, UserMessage(text=f"said {number}"), None, time=2.0)

@@ -24,7 +24,7 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import export_markdown
-from tui_app.session.stats_reader import StatsReader
+from tui_app.session.preview import StatsReader
 from tui_app.session.user_view import fold_user_view
 
 TASK = "Find out where the sky is."

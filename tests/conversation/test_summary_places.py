@@ -28,7 +28,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import CompactionAcknowledged, CompactionComplete, Record, SessionStart, Trigger
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 POLICY = replace(SLIDING_WINDOW, limit=MessageLimit(messages=10), minimum_gain=0.0)
 LONG = "why? " * 60
@@ -101,7 +101,7 @@ async def test_a_second_one_updates_the_summary_in_its_place(history: SessionHis
 
 
 async def test_by_hand_two_messages_stand_for_all(
-    history: SessionHistory, records: list[Record], store: Store, tmp_path: Path
+    history: SessionHistory, records: list[Record], store: SqliteStore, tmp_path: Path
 ) -> None:
     for number in range(3):
         one_turn(history, number)
@@ -168,7 +168,7 @@ async def test_a_list_of_messages_has_the_same_view(history: SessionHistory, tri
 @given(STEPS)
 def test_whatever_happens_the_log_tells_the_view(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "sessions.db")
+        store = SqliteStore(Path(folder) / "sessions.db")
         try:
             session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
             history = opened(store, session, [], Path(folder))

@@ -35,7 +35,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.session.event_heads import MessageKind
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 
 SYSTEM, HIDDEN, PROMPT, ANSWER = "Be kind to fish.", "the hidden prompt", "look for fish", "there are fish"
@@ -134,7 +134,7 @@ async def test_taking_an_archive_back_makes_it_a_result_again(mixed: SessionHist
 
 
 def test_the_agent_view_in_markdown_points_where_the_model_is_shown_a_pointer(
-    history: SessionHistory, store: Store, tmp_path: Path
+    history: SessionHistory, store: SqliteStore, tmp_path: Path
 ) -> None:
     say(history, "Write it.")
     args = {"path": "a.py", "content": "print('all of it')\n" * 40}

@@ -32,9 +32,9 @@ from tui_app.cli.program import COMMANDS, screen_parser
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
-from tui_app.providers import LOCAL_PORTS
+from tui_app.providers import LOCAL_PORTS, PROTOCOLS
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
-from tui_app.settings.spec import PROTOCOLS, SETTINGS
+from tui_app.settings.spec import SETTINGS
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
 from tui_app.usage import CATEGORIES, ContextWindow

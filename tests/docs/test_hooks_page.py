@@ -12,7 +12,7 @@ from tui_app.events import HookOutcome
 from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
 from tui_app.settings import load_settings
-from tui_app.settings.hooks import HOOK_EVENTS, Hook
+from tui_app.settings.tables import HOOK_EVENTS, Hook
 
 TEXT = page("docs/hooks.md")
 

@@ -3,7 +3,7 @@
 import re
 
 from tests.docs.pages import DOCS, load_script, page, section
-from tui_app.settings.policies import POLICIES, policy_keys
+from tui_app.settings.tables import POLICIES, policy_keys
 
 
 def first_cells() -> list[str]:

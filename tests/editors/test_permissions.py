@@ -15,7 +15,7 @@ from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.events import ApprovalDecided
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 README = "# Ferries\n\nLow water on Sunday is at 09:40.\n"
 
@@ -47,7 +47,7 @@ class Slow(Editor):
 def decisions(home: Path, session: str) -> list[tuple[str, str, str, str]]:
     """What the log says about approvals."""
     path = Paths.from_env({"PLIMSOLL_HOME": str(home)}).database
-    with contextlib.closing(Store(path, read_only=True)) as store:
+    with contextlib.closing(SqliteStore(path, read_only=True)) as store:
         found = [record.data for record, _ in store.records(session)]
     return [
         (each.decision, each.by, each.scope, each.rule) for each in found if isinstance(each, ApprovalDecided)

@@ -23,7 +23,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.conversation.imports import import_session
 from tui_app.session.importers import ImportFormatError
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 Lines = dict[str, str]
 """Checksums by name."""
@@ -83,7 +83,7 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
         copy = Path(folder) / "transcript"
         shutil.copyfile(path, copy)
         os.utime(copy, (START_S, START_S))
-        store = Store(Path(folder) / "sessions.db")
+        store = SqliteStore(Path(folder) / "sessions.db")
         try:
             report = import_session(copy, store=store, cwd=world.project, now=world.now)
             stored = [(record.to_json(), message) for record, message in store.records(report.session)]

@@ -20,7 +20,7 @@ from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import SqliteBoardStore
-from tui_app.session.store import connect
+from tui_app.session.sqlite_store import connect
 
 MAIN = Scope(repository="/home/ada/ferry", branch="main")
 

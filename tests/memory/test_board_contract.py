@@ -12,7 +12,7 @@ from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import PERSON, Change, Draft, Due, NotRemembered
 from tui_app.memory.scope import DETACHED, Scope
 from tui_app.memory.store import BoardStore
-from tui_app.session.location import Server
+from tui_app.settings.spec import SessionServer
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
@@ -26,7 +26,7 @@ def boards(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     if request.param == "file":
         return boards_in(tmp_path / "data" / "sessions.db")
     cluster: Cluster = request.getfixturevalue("postgres")
-    return boards_in(Server(cluster.database()))
+    return boards_in(SessionServer(cluster.database()))
 
 
 def texts(boards: BoardStore, scope: Scope | None) -> list[str]:

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Cluster
-from tui_app.session.location import Server
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 
 ROOT = Path(__file__).parents[2]
 Writer = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def server(postgres: Cluster) -> Server:
-    return Server(postgres.database())
+def server(postgres: Cluster) -> SessionServer:
+    return SessionServer(postgres.database())
 
 
 @pytest.fixture
-def opened(server: Server) -> Iterator[Callable[..., PostgresStore]]:
+def opened(server: SessionServer) -> Iterator[Callable[..., PostgresStore]]:
     """Opens as many stores as are wanted."""
     stores: list[PostgresStore] = []
 

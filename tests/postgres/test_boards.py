@@ -15,20 +15,22 @@ from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.memory.entries import PERSON, Draft, Due
 from tui_app.memory.store import PostgresBoardStore
-from tui_app.session.location import Server
-from tui_app.session.postgres import schema
-from tui_app.session.postgres.schema import SideLine
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session import postgres_server as schema
+from tui_app.session.postgres_server import SideLine
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
 RULE = Draft(text="Never touch the legacy importer.", kind="rule", session="s1", seq=2)
 
 
-def boards_of(server: Server, machine: str, patience_s: float = 30.0) -> PostgresBoardStore:
+def boards_of(server: SessionServer, machine: str, patience_s: float = 30.0) -> PostgresBoardStore:
     return PostgresBoardStore(SideLine(server, patience_s), machine)
 
 
-def test_what_one_machine_remembers_the_other_one_knows_and_only_the_first_tells(server: Server) -> None:
+def test_what_one_machine_remembers_the_other_one_knows_and_only_the_first_tells(
+    server: SessionServer,
+) -> None:
     desk, laptop = boards_of(server, "desk"), boards_of(server, "laptop")
     made = desk.add(RULE, "forge.example/ada/ferry", "main", [], 1.0)
     assert laptop.entries(None) == [made]
@@ -41,7 +43,7 @@ def test_what_one_machine_remembers_the_other_one_knows_and_only_the_first_tells
     assert [change.kind for change in laptop.untold()] == ["pruned", "pruned", "added"]
 
 
-def test_a_session_is_read_by_the_machine_it_was_used_on_last(server: Server) -> None:
+def test_a_session_is_read_by_the_machine_it_was_used_on_last(server: SessionServer) -> None:
     desk, laptop = boards_of(server, "desk"), boards_of(server, "laptop")
     desk.want(Due(session="s1", repository="r", branch="main", asked=1.0))
     assert ([due.session for due in desk.due()], laptop.due()) == (["s1"], [])
@@ -52,7 +54,7 @@ def test_a_session_is_read_by_the_machine_it_was_used_on_last(server: Server) ->
 
 
 def test_an_older_schema_gets_boards_and_keeps_its_sessions(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: SessionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older, psycopg.connect(server.url) as db:
         older.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
@@ -68,7 +70,7 @@ def test_an_older_schema_gets_boards_and_keeps_its_sessions(
     store.close()
 
 
-def test_a_connection_that_was_cut_is_made_again(server: Server, postgres: Cluster) -> None:
+def test_a_connection_that_was_cut_is_made_again(server: SessionServer, postgres: Cluster) -> None:
     boards = boards_of(server, "desk")
     boards.add(RULE, "r", "", [], 1.0)
     assert postgres.cut(server.url) == 1
@@ -94,14 +96,16 @@ class _Losing:
         return self.line.ask(twice)
 
 
-def test_an_entry_whose_answer_was_lost_is_not_put_there_twice(server: Server) -> None:
+def test_an_entry_whose_answer_was_lost_is_not_put_there_twice(server: SessionServer) -> None:
     losing = _Losing(SideLine(server, 30.0))
     made = PostgresBoardStore(losing, "desk").add(RULE, "r", "", [], 1.0)
     assert losing.times == 2
     assert boards_of(server, "desk").entries(None) == [made]
 
 
-def test_a_server_that_is_away_is_named_without_its_password(server: Server, postgres: Cluster) -> None:
+def test_a_server_that_is_away_is_named_without_its_password(
+    server: SessionServer, postgres: Cluster
+) -> None:
     boards = boards_of(server, "desk")
     assert boards.entries(None) == []
     postgres.stop()
@@ -115,7 +119,7 @@ def test_a_server_that_is_away_is_named_without_its_password(server: Server, pos
 
 
 @contextmanager
-def frozen(server: Server) -> Iterator[None]:
+def frozen(server: SessionServer) -> Iterator[None]:
     """Every process that serves the database takes no more steps."""
     query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with psycopg.connect(server.url) as db:
@@ -129,7 +133,7 @@ def frozen(server: Server) -> Iterator[None]:
             os.kill(process, signal.SIGCONT)
 
 
-def test_a_server_that_says_nothing_is_waited_for_only_so_long(server: Server) -> None:
+def test_a_server_that_says_nothing_is_waited_for_only_so_long(server: SessionServer) -> None:
     boards = boards_of(server, "desk", patience_s=0.3)
     boards_of(server, "desk").entries(None)
     while True:  # the first connection takes as long as it takes
@@ -145,12 +149,14 @@ def test_a_server_that_says_nothing_is_waited_for_only_so_long(server: Server) -
     assert len(boards_of(server, "desk").entries(None)) <= 1
 
 
-def test_rights_that_are_missing_are_named(server: Server, postgres: Cluster) -> None:
+def test_rights_that_are_missing_are_named(server: SessionServer, postgres: Cluster) -> None:
     PostgresStore(server).close()
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute("CREATE ROLE stoker LOGIN PASSWORD 'x'")
         db.execute("GRANT USAGE ON SCHEMA plimsoll TO stoker")
         db.execute("GRANT SELECT ON plimsoll.version TO stoker")
-    boards = boards_of(Server(postgres.url(Path(server.url).name, user="stoker", password="x")), "desk")
+    boards = boards_of(
+        SessionServer(postgres.url(Path(server.url).name, user="stoker", password="x")), "desk"
+    )
     with pytest.raises(StorageError, match="we may not do this"):
         boards.entries(None)

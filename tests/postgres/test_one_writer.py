@@ -12,10 +12,10 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, UserMessage
-from tui_app.session.location import Server
+from tui_app.session import postgres_store as writing
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.postgres import store as writing
-from tui_app.session.postgres.store import PostgresStore, ServerFollower
+from tui_app.session.postgres_store import PostgresFollower, PostgresStore
+from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
 
@@ -27,9 +27,9 @@ import sys
 from pathlib import Path
 from tui_app.events import UserMessage
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.location import Server
-from tui_app.session.stores import open_store
-store = open_store(Server(sys.argv[1]))
+from tui_app.session.database import SessionServer
+from tui_app.session.database import open_store
+store = open_store(SessionServer(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 try:
@@ -64,7 +64,7 @@ def tell(process: "subprocess.Popen[str]") -> None:
 
 
 def test_of_processes_that_race_for_a_session_one_gets_it(
-    store: PostgresStore, server: Server, run_python: Writer
+    store: PostgresStore, server: SessionServer, run_python: Writer
 ) -> None:
     session = store.create(START, time=1.0)
     racers = [run_python(RACER, server.url, session, "hold") for _ in range(4)]
@@ -75,7 +75,7 @@ def test_of_processes_that_race_for_a_session_one_gets_it(
 
 
 def test_a_killed_writer_frees_the_session_and_loses_nothing_it_was_told_is_kept(
-    store: PostgresStore, server: Server, run_python: Writer
+    store: PostgresStore, server: SessionServer, run_python: Writer
 ) -> None:
     session = store.create(START, time=1.0)
     writer = run_python(RACER, server.url, session, "write")
@@ -88,7 +88,7 @@ def test_a_killed_writer_frees_the_session_and_loses_nothing_it_was_told_is_kept
     writer.send_signal(signal.SIGKILL)
     assert writer.stdout is not None
     acknowledged += writer.stdout.read().split()
-    follower = ServerFollower(server, session)
+    follower = PostgresFollower(server, session)
     while follower.holder():
         follower.wait(0.05)
     follower.close()
@@ -102,7 +102,7 @@ def test_a_killed_writer_frees_the_session_and_loses_nothing_it_was_told_is_kept
 
 
 def test_writing_goes_on_by_itself_after_the_connection_was_cut(
-    store: PostgresStore, server: Server, postgres: Cluster, opened: Opened
+    store: PostgresStore, server: SessionServer, postgres: Cluster, opened: Opened
 ) -> None:
     session = store.create(START, time=1.0)
     lock = store.lock(session, NOWHERE)
@@ -117,7 +117,7 @@ def test_writing_goes_on_by_itself_after_the_connection_was_cut(
 
 
 def test_a_connection_cut_in_the_middle_of_a_transaction_leaves_all_or_nothing(
-    store: PostgresStore, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
@@ -136,7 +136,7 @@ def test_a_connection_cut_in_the_middle_of_a_transaction_leaves_all_or_nothing(
 
 
 def test_an_answer_lost_with_the_connection_is_not_written_twice(
-    store: PostgresStore, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
@@ -165,12 +165,12 @@ def test_an_answer_lost_with_the_connection_is_not_written_twice(
 
 
 def test_a_restarted_server_is_found_again(
-    store: PostgresStore, server: Server, postgres: Cluster, opened: Opened
+    store: PostgresStore, server: SessionServer, postgres: Cluster, opened: Opened
 ) -> None:
     reader = opened(read_only=True)
     session = store.create(START, time=1.0)
     lock = store.lock(session, NOWHERE)
-    follower = ServerFollower(server, session)
+    follower = PostgresFollower(server, session)
     store.append(session, UserMessage(text="before"), None, time=2.0)
     for how in (signal.SIGINT, signal.SIGQUIT):
         postgres.stop(how)
@@ -186,9 +186,9 @@ def test_a_restarted_server_is_found_again(
 
 
 def test_while_the_server_is_away_nothing_is_written_and_everybody_is_told(
-    store: PostgresStore, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres.store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
     postgres.stop()
@@ -209,7 +209,7 @@ def test_while_the_server_is_away_nothing_is_written_and_everybody_is_told(
 
 
 def test_whoever_was_overtaken_while_away_writes_no_more(
-    store: PostgresStore, server: Server, postgres: Cluster, opened: Opened
+    store: PostgresStore, server: SessionServer, postgres: Cluster, opened: Opened
 ) -> None:
     session = store.create(START, time=1.0)
     lock = store.lock(session, NOWHERE)
@@ -241,7 +241,7 @@ def test_a_lock_that_only_a_dead_connection_of_ours_holds_is_taken_back(
 
 
 def test_an_epoch_that_has_passed_fences_a_writer_whose_lock_nobody_saw_go(
-    store: PostgresStore, server: Server
+    store: PostgresStore, server: SessionServer
 ) -> None:
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)

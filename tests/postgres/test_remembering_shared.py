@@ -23,10 +23,10 @@ from tui_app.conversation.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due
-from tui_app.session.location import Server
-from tui_app.session.postgres import schema as side
-from tui_app.session.postgres import wire
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session import postgres_server as side
+from tui_app.session import postgres_server as wire
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 
 __all__ = ["desk"]
 pytestmark = pytest.mark.postgres
@@ -60,25 +60,25 @@ def at(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enter:
 
 @asynccontextmanager
 async def open_on(
-    desk: Desk, server: Server, session: str = "", **settings: object
+    desk: Desk, server: SessionServer, session: str = "", **settings: object
 ) -> AsyncIterator[OpenSession]:
     settings.setdefault("memory", {"min_turns": 1})
     async with desk.session(session=session, model=OFFLINE, store=server.url, **settings) as opened:
         yield opened
 
 
-def standing(desk: Desk, server: Server) -> list[str]:
+def standing(desk: Desk, server: SessionServer) -> list[str]:
     store = boards_in(server)
     return [entry.text for entry in ContextBoard(store, store.scope(desk.cwd)).entries()]
 
 
-def want(server: Server, session: str) -> None:
+def want(server: SessionServer, session: str) -> None:
     """Have a session wait to be read."""
     due = Due(session=session, repository="forge.example/ada/ferry", branch="main", asked=1.0)
     boards_in(server).want(due)
 
 
-def logged(server: Server, session: str, *kinds: type[Payload]) -> list[Payload]:
+def logged(server: SessionServer, session: str, *kinds: type[Payload]) -> list[Payload]:
     store = PostgresStore(server, read_only=True)
     try:
         return of([record for record, _ in store.records(session)], *kinds)
@@ -86,7 +86,7 @@ def logged(server: Server, session: str, *kinds: type[Payload]) -> list[Payload]
         store.close()
 
 
-async def test_what_one_machine_learns_the_next_one_is_given(at: Enter, server: Server) -> None:
+async def test_what_one_machine_learns_the_next_one_is_given(at: Enter, server: SessionServer) -> None:
     first = at("desk")
     async with open_on(first, server) as opened:
         session = opened.conversation.session
@@ -109,7 +109,7 @@ async def test_what_one_machine_learns_the_next_one_is_given(at: Enter, server: 
     assert not (first.home / "data" / "sessions.db").exists()
 
 
-async def test_resumed_elsewhere_it_goes_on_from_what_was_read(at: Enter, server: Server) -> None:
+async def test_resumed_elsewhere_it_goes_on_from_what_was_read(at: Enter, server: SessionServer) -> None:
     async with open_on(at("desk"), server) as opened:
         session = opened.conversation.session
         await turn(opened.conversation, RULE)
@@ -121,7 +121,7 @@ async def test_resumed_elsewhere_it_goes_on_from_what_was_read(at: Enter, server
 
 
 async def test_a_session_that_another_machine_writes_is_not_read_until_it_ends(
-    at: Enter, server: Server, monkeypatch: pytest.MonkeyPatch
+    at: Enter, server: SessionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remembering, "_LOOKS", 1)
     here = at("desk")
@@ -144,7 +144,7 @@ async def test_a_session_that_another_machine_writes_is_not_read_until_it_ends(
 
 
 async def test_what_belongs_into_a_log_that_is_written_elsewhere_is_told_later(
-    at: Enter, server: Server
+    at: Enter, server: SessionServer
 ) -> None:
     here = at("desk")
     async with open_on(here, server) as opened:
@@ -163,7 +163,7 @@ async def test_what_belongs_into_a_log_that_is_written_elsewhere_is_told_later(
     assert len(logged(server, session, MemoryPruned)) == 1
 
 
-async def test_by_hand_the_open_session_is_read(at: Enter, server: Server) -> None:
+async def test_by_hand_the_open_session_is_read(at: Enter, server: SessionServer) -> None:
     here = at("desk")
     async with open_on(here, server) as opened:
         await turn(opened.conversation, RULE)
@@ -175,7 +175,7 @@ async def test_by_hand_the_open_session_is_read(at: Enter, server: Server) -> No
     assert standing(here, server) == [RULE]
 
 
-async def _left_alone(here: Desk, server: Server, postgres: Cluster) -> None:
+async def _left_alone(here: Desk, server: SessionServer, postgres: Cluster) -> None:
     """A session whose server goes away before it ends."""
     async with open_on(here, server) as opened:
         await turn(opened.conversation, RULE)
@@ -187,9 +187,9 @@ async def _left_alone(here: Desk, server: Server, postgres: Cluster) -> None:
 
 
 async def test_without_the_server_a_session_ends_and_says_why(
-    at: Enter, server: Server, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+    at: Enter, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres.store._PATIENCE_S", 0.0)
+    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.0)
     here = at("desk")
     with pytest.raises(StorageError, match="cannot be reached"):
         await _left_alone(here, server, postgres)
@@ -202,7 +202,7 @@ async def test_without_the_server_a_session_ends_and_says_why(
 
 
 async def test_a_board_that_cannot_be_read_keeps_no_prompt_back(
-    at: Enter, server: Server, monkeypatch: pytest.MonkeyPatch
+    at: Enter, server: SessionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(*_: object) -> None:
         raise StorageError("The session server x has not answered in 3 seconds.", "Try again.")
@@ -216,7 +216,7 @@ async def test_a_board_that_cannot_be_read_keeps_no_prompt_back(
 
 @pytest.mark.parametrize("where", ["added", "telling"])
 async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing_is_told_twice(
-    at: Enter, server: Server, where: str
+    at: Enter, server: SessionServer, where: str
 ) -> None:
     here = at("desk")
     async with open_on(here, server, memory={"min_turns": 9}) as opened:

@@ -11,10 +11,10 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import SessionStart
-from tui_app.session.location import Server
-from tui_app.session.postgres import schema
-from tui_app.session.postgres.store import PostgresStore
-from tui_app.session.stores import has_begun
+from tui_app.session import postgres_server as schema
+from tui_app.session.database import has_begun
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
 
@@ -22,17 +22,17 @@ START = SessionStart(cwd="/tmp", model="a:b")
 BEGINNER = """
 import sys
 from tui_app.events import SessionStart
-from tui_app.session.location import Server
-from tui_app.session.stores import open_store
-import tui_app.session.postgres.store
+from tui_app.session.database import SessionServer
+from tui_app.session.database import open_store
+import tui_app.session.postgres_store
 print("ready", flush=True)
 sys.stdin.readline()
-store = open_store(Server(sys.argv[1]))
+store = open_store(SessionServer(sys.argv[1]))
 print(store.create(SessionStart(cwd="/", model="a:b"), time=1.0), flush=True)
 """
 
 
-def test_processes_that_start_at_once_make_it_once(server: Server, run_python: Writer) -> None:
+def test_processes_that_start_at_once_make_it_once(server: SessionServer, run_python: Writer) -> None:
     starting: list[subprocess.Popen[str]] = [run_python(BEGINNER, server.url) for _ in range(5)]
     for process in starting:
         assert process.stdout is not None
@@ -50,7 +50,7 @@ def test_processes_that_start_at_once_make_it_once(server: Server, run_python: W
     store.close()
 
 
-def test_a_migration_is_whole_or_not_at_all(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_is_whole_or_not_at_all(server: SessionServer, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (*schema.MIGRATIONS, ("CREATE TABLE plimsoll.more (x integer)", "SELECT 1 / 0"))
     monkeypatch.setattr(schema, "MIGRATIONS", steps)
     with pytest.raises(StorageError, match="division by zero"):
@@ -64,7 +64,7 @@ def test_a_migration_is_whole_or_not_at_all(server: Server, monkeypatch: pytest.
 
 
 def test_an_older_schema_is_brought_up_to_date_with_what_it_holds(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: SessionServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = PostgresStore(server)
     session = first.create(START, time=1.0)
@@ -77,7 +77,7 @@ def test_an_older_schema_is_brought_up_to_date_with_what_it_holds(
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_a_newer_schema_is_left_alone(server: Server, read_only: bool) -> None:
+def test_a_newer_schema_is_left_alone(server: SessionServer, read_only: bool) -> None:
     PostgresStore(server).close()
     with psycopg.connect(server.url) as db:
         db.execute("UPDATE plimsoll.version SET number = 99")
@@ -85,32 +85,32 @@ def test_a_newer_schema_is_left_alone(server: Server, read_only: bool) -> None:
         PostgresStore(server, read_only=read_only)
 
 
-def test_a_reader_makes_nothing(server: Server) -> None:
+def test_a_reader_makes_nothing(server: SessionServer) -> None:
     PostgresStore(server, read_only=True).close()
     assert not has_begun(server)
     with psycopg.connect(server.url) as db:
         assert db.execute("SELECT to_regnamespace('plimsoll')").fetchone() == (None,)
 
 
-def test_rights_that_are_missing_are_named(server: Server, postgres: Cluster) -> None:
+def test_rights_that_are_missing_are_named(server: SessionServer, postgres: Cluster) -> None:
     name = server.url.rpartition("/")[2]
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute("DROP ROLE IF EXISTS deckhand")
         db.execute("CREATE ROLE deckhand LOGIN PASSWORD 'hidden-word'")
-    guest = Server(postgres.url(name, user="deckhand", password="hidden-word"))
+    guest = SessionServer(postgres.url(name, user="deckhand", password="hidden-word"))
     with pytest.raises(StorageError, match=r"we may not do this: permission denied .*owner must grant"):
         PostgresStore(guest)
     with pytest.raises(StorageError, match=r"cannot be reached: .*password authentication failed") as told:
-        PostgresStore(Server(postgres.url(name, password="wrong-password")))
+        PostgresStore(SessionServer(postgres.url(name, password="wrong-password")))
     assert "wrong-password" not in str(told.value)
 
 
-def test_a_database_that_cannot_hold_every_character_is_refused(server: Server) -> None:
+def test_a_database_that_cannot_hold_every_character_is_refused(server: SessionServer) -> None:
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     url = server.url.rpartition("/")[0] + "/latin"
     with pytest.raises(StorageError, match="has the encoding LATIN1"):
-        PostgresStore(Server(url))
+        PostgresStore(SessionServer(url))
     with psycopg.connect(server.url, autocommit=True) as db:
         db.execute("DROP DATABASE latin WITH (FORCE)")
 
@@ -127,9 +127,9 @@ Bad = Callable[[str], str]
         lambda url: url.replace("127.0.0.1", "127.0.0.1:x"),
     ],
 )
-def test_an_address_that_is_wrong_shows_no_password(server: Server, spoil: Bad) -> None:
+def test_an_address_that_is_wrong_shows_no_password(server: SessionServer, spoil: Bad) -> None:
     with pytest.raises(StorageError) as told:
-        PostgresStore(Server(spoil(server.url)))
-    shown = f"{''.join(traceback.format_exception(told.value))} {Server(spoil(server.url))!r}"
+        PostgresStore(SessionServer(spoil(server.url)))
+    shown = f"{''.join(traceback.format_exception(told.value))} {SessionServer(spoil(server.url))!r}"
     assert "4711" not in shown
     assert "other-secret" not in shown

@@ -22,7 +22,7 @@ from tui_app.context.view import Item, to_messages
 from tui_app.conversation.session_history import SessionHistory, ViewMessages
 from tui_app.events import CompactionComplete, Record
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 
 
@@ -173,7 +173,7 @@ def _folds_agree(play: Play) -> bool:
 def failing_at(place: int, error: BaseException) -> Iterator[None]:
     """Raise at the so-manieth write: of a file, of its name, in front of, in and behind a transaction."""
     left = [place]
-    rename, append_many, change = Path.replace, Store.append_many, Store._change
+    rename, append_many, change = Path.replace, SqliteStore.append_many, SqliteStore._change
 
     def step() -> None:
         left[0] -= 1
@@ -187,13 +187,13 @@ def failing_at(place: int, error: BaseException) -> Iterator[None]:
         step()
         return rename(self, target)
 
-    def dying_append(self: Store, *events: Any) -> list[Record]:
+    def dying_append(self: SqliteStore, *events: Any) -> list[Record]:
         step()
         records = append_many(self, *events)
         step()
         return records
 
-    def dying_change(self: Store, work: Callable[[Any], Any], session: str = "") -> Any:
+    def dying_change(self: SqliteStore, work: Callable[[Any], Any], session: str = "") -> Any:
         def dying_work(db: Any) -> Any:
             result = work(db)
             step()
@@ -204,7 +204,7 @@ def failing_at(place: int, error: BaseException) -> Iterator[None]:
     with (
         patch.object(os, "fsync", dying_fsync),
         patch.object(Path, "replace", dying_rename),
-        patch.object(Store, "append_many", dying_append),
-        patch.object(Store, "_change", dying_change),
+        patch.object(SqliteStore, "append_many", dying_append),
+        patch.object(SqliteStore, "_change", dying_change),
     ):
         yield

@@ -48,7 +48,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import head_of
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import UserView
 from tui_app.session.workspace import SessionFolder
 
@@ -64,7 +64,7 @@ class Play:
     policy: Policy
     window: int
     text: TextCounter
-    store: Store = field(init=False)
+    store: SqliteStore = field(init=False)
     session: str = field(init=False)
     history: SessionHistory = field(init=False)
     compactor: Compactor = field(init=False)
@@ -87,7 +87,7 @@ class Play:
     _agent: Agent[None, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.store = Store(self.folder / "sessions.db")
+        self.store = SqliteStore(self.folder / "sessions.db")
         # What is played is a dying process, not a power cut: nothing has to be waited for.
         self.store._db.execute("PRAGMA synchronous=OFF")
         self.session = self.store.create(SessionStart(cwd="/", model="offline"), time=1.0)

@@ -20,7 +20,7 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.conversation.approvals import Approvals, Decision, ToolGate
 from tui_app.conversation.work import Prompt
 from tui_app.events import ApprovalDecided, ApprovalRequested, FileChanged, HookRan, ToolResult
-from tui_app.settings.hooks import Hook
+from tui_app.settings.tables import Hook
 
 KEY = "sk-proj-" + "Abc1Def2" * 4
 SAYS_YES = (

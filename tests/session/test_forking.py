@@ -14,21 +14,21 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.port import SessionNotFound
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import SessionNotFound
 
 NOW = 9_000.0
 
 
 @pytest.fixture
 def store(tmp_path: Path):
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     yield store
     store.close()
 
 
-def told(store: Store) -> str:
+def told(store: SqliteStore) -> str:
     """Two turns, a compaction, a third prompt that was taken back, another model."""
     session = store.create(SessionStart(cwd="/tmp", model="one", title="Tides"), time=1.0)
     done = CompactionComplete(job="j", outcome="success", trigger="manual", summary="s", removed=((2, 3),))
@@ -48,11 +48,11 @@ def told(store: Store) -> str:
     return session
 
 
-def rows(store: Store, session: str) -> list[tuple[object, ...]]:
+def rows(store: SqliteStore, session: str) -> list[tuple[object, ...]]:
     return [(record.seq, record.time, record.data, message) for record, message in store.records(session)]
 
 
-def test_what_was_before_the_prompt_is_copied_and_the_other_stays(store: Store, tmp_path: Path) -> None:
+def test_what_was_before_the_prompt_is_copied_and_the_other_stays(store: SqliteStore, tmp_path: Path) -> None:
     session = told(store)
     before, info = rows(store, session), store.info(session)
     fork = fork_session(store, tmp_path / "s", session[:6], at=9, now=NOW)
@@ -67,7 +67,7 @@ def test_what_was_before_the_prompt_is_copied_and_the_other_stays(store: Store, 
     assert store.sessions()[0].id == fork.session
 
 
-def test_the_view_and_the_model_are_those_of_that_moment(store: Store, tmp_path: Path) -> None:
+def test_the_view_and_the_model_are_those_of_that_moment(store: SqliteStore, tmp_path: Path) -> None:
     session = told(store)
     fork = fork_session(store, tmp_path / "s", session, at=5, now=NOW)
     assert fork.prompt == "second\nline"
@@ -75,7 +75,7 @@ def test_the_view_and_the_model_are_those_of_that_moment(store: Store, tmp_path:
     assert store.info(fork.session).model == "two"
 
 
-def test_without_a_prompt_everything_is_taken_over(store: Store, tmp_path: Path) -> None:
+def test_without_a_prompt_everything_is_taken_over(store: SqliteStore, tmp_path: Path) -> None:
     session = told(store)
     fork = fork_session(store, tmp_path / "s", session, now=NOW)
     views = [fold_agent_view(store.heads(each)).visible() for each in (session, fork.session)]
@@ -83,7 +83,7 @@ def test_without_a_prompt_everything_is_taken_over(store: Store, tmp_path: Path)
     assert (fork.prompt, store.info(fork.session).model) == ("", "three")
 
 
-def test_files_come_along_without_the_lock(store: Store, tmp_path: Path) -> None:
+def test_files_come_along_without_the_lock(store: SqliteStore, tmp_path: Path) -> None:
     session = told(store)
     source = tmp_path / "s" / session
     (source / "checkpoints").mkdir(parents=True)
@@ -96,7 +96,7 @@ def test_files_come_along_without_the_lock(store: Store, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("at", [0, -1, 1, 3, 99])
-def test_only_a_prompt_can_be_forked_at(store: Store, tmp_path: Path, at: int) -> None:
+def test_only_a_prompt_can_be_forked_at(store: SqliteStore, tmp_path: Path, at: int) -> None:
     session = told(store)
     with pytest.raises(NotAPrompt, match=f"#{at} is no prompt of session {session}"):
         fork_session(store, tmp_path / "s", session, at=at, now=NOW)
@@ -106,7 +106,7 @@ def test_only_a_prompt_can_be_forked_at(store: Store, tmp_path: Path, at: int) -
 
 
 def test_a_disk_that_refuses_leaves_nothing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = told(store)
     source = tmp_path / "s" / session

@@ -19,7 +19,7 @@ from tui_app.session.event_heads import row_of
 from tui_app.session.lock import WriterLock
 from tui_app.session.repair import Health, InUse, examine, mend
 from tui_app.session.search import search_sessions
-from tui_app.session.store import Store, connect
+from tui_app.session.sqlite_store import SqliteStore, connect
 from tui_app.session.workspace import SessionFolder
 
 PAGE = 4_096
@@ -29,7 +29,7 @@ STAMP = "20260101-120000"
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Twenty sessions, closed, everything in one file."""
-    store = Store(tmp_path / "sessions.db")
+    store = SqliteStore(tmp_path / "sessions.db")
     for number in range(20):
         session = store.create(SessionStart(cwd="/p", model="a:b", title=f"Session {number}"), time=1.0)
         events = [
@@ -44,7 +44,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def contents(path: Path) -> dict[tuple[str, int], str]:
-    with closing(Store(path)) as store:
+    with closing(SqliteStore(path)) as store:
         return {
             (info.id, record.seq): str(record.to_json())
             for info in store.sessions()
@@ -97,7 +97,7 @@ def test_damaged_pages(file: Path, seed: int) -> None:
     assert all(seq == 1 for _, seq in made), "only the beginning of a session is ever made up"
     assert len(same) > 0.8 * len(before), f"of {len(before)} only {len(same)}"
     assert search_sessions(file, "albatross")
-    with closing(Store(file)) as store:
+    with closing(SqliteStore(file)) as store:
         for info in store.sessions():
             heads = list(store.heads(info.id))
             assert heads[0].seq == 1
@@ -111,7 +111,7 @@ def test_damaged_pages(file: Path, seed: int) -> None:
 
 def test_the_log_that_was_written_last_is_saved_too(file: Path) -> None:
     """What a killed process left in the -wal is as good as the rest."""
-    with closing(Store(file)) as store:
+    with closing(SqliteStore(file)) as store:
         session = store.sessions()[0].id
         store.append(session, UserMessage(text="the very last"), None, time=99.0)
         saved = {side: file.with_name(file.name + side).read_bytes() for side in ("", "-wal")}
@@ -207,7 +207,7 @@ def test_sessions_that_are_not_listed(file: Path) -> None:
         db.commit()
     assert set(examine(file, file.parent / "sessions").unlisted) == {first, second}
     repaired(file)
-    with closing(Store(file)) as store:
+    with closing(SqliteStore(file)) as store:
         assert (store.info(first).title, store.info(first).cwd) == ("Session 0", "/p")
         assert store.info(first).messages == 20
         assert store.info(second).title == "Rescued session"

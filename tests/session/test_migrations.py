@@ -9,7 +9,7 @@ import pytest
 from tests.session.older import OLDER, build_older
 from tui_app.session import migrations
 from tui_app.session.search import search_sessions
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 VERSIONS = range(1, len(migrations.MIGRATIONS))
 
@@ -29,8 +29,8 @@ def test_there_is_a_fixture_for_every_version() -> None:
 def test_nothing_is_lost_on_the_way(tmp_path: Path, version: int) -> None:
     path = tmp_path / "sessions.db"
     written = build_older(path, version)
-    Store(tmp_path / "new.db").close()
-    store = Store(path)
+    SqliteStore(tmp_path / "new.db").close()
+    store = SqliteStore(path)
     assert {info.id for info in store.sessions()} == set(written)
     for session, events in written.items():
         rows = list(store.records(session))
@@ -52,7 +52,7 @@ def test_a_reader_does_not_need_the_newest_version(tmp_path: Path, version: int)
     """The screen's own connection changes nothing; the engine's does."""
     path = tmp_path / "sessions.db"
     written = build_older(path, version)
-    store = Store(path, read_only=True)
+    store = SqliteStore(path, read_only=True)
     for session, events in written.items():
         assert [str(record.to_json()) for record, _ in store.records(session)] == events
     store.close()
@@ -79,12 +79,12 @@ def test_a_disk_that_fills_up_keeps_the_older_version_whole(
 
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "MIGRATIONS", steps)
-        patched.setattr("tui_app.session.store.sqlite3.connect", small)
+        patched.setattr("tui_app.session.sqlite_store.sqlite3.connect", small)
         with pytest.raises(sqlite3.DatabaseError, match="The disk is full"):
-            Store(path)
+            SqliteStore(path)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone()[0] == version
-    store = Store(path)
+    store = SqliteStore(path)
     for session, events in written.items():
         assert [str(record.to_json()) for record, _ in store.records(session)] == events
     store.close()

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tui_app.events import Payload, SessionStart, UserMessage
-from tui_app.session import prompt_history as module
-from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
-from tui_app.session.store import Store
+from tui_app.session import prompts as module
+from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session.sqlite_store import SqliteStore
 
 HERE = Path("/home/ada/ferry")
 
@@ -18,7 +18,7 @@ def database(tmp_path: Path) -> Path:
 
 
 def say(database: Path, cwd: Path, *said: tuple[str, float]) -> str:
-    store = Store(database)
+    store = SqliteStore(database)
     try:
         session = store.create(SessionStart(cwd=str(cwd), model="m", policy="p"), time=1.0)
         events: list[tuple[Payload, str | None, float]] = [
@@ -44,14 +44,14 @@ def test_a_long_prompt_is_read_when_it_is_wanted(database: Path) -> None:
     (found,) = past_prompts(database, HERE)
     assert found == PastPrompt(text=long[:SEARCHED_CHARS], time=10.0, session=session, seq=2)
     assert whole_prompt(database, found) == long
-    store = Store(database)
+    store = SqliteStore(database)
     store.delete(session)
     store.close()
     assert whole_prompt(database, found) == long[:SEARCHED_CHARS]
 
 
 def test_no_more_than_the_newest(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr(module, "MOST_LISTED", 2)
     say(database, HERE, ("a", 1.0), ("b", 2.0), ("c", 3.0))
     assert [prompt.text for prompt in past_prompts(database, HERE)] == ["c", "b"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tui_app.session.management import DAY_S, Limits, due
-from tui_app.session.port import SessionInfo
+from tui_app.session.store import SessionInfo
 
 
 def info(id: str, days_ago: float, now: float = 1_000 * DAY_S) -> SessionInfo:

@@ -7,13 +7,13 @@ import pytest
 from tui_app.events import SessionStart
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.management import delete_session
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 
 def begun(path: Path) -> tuple[Path, str, SessionFolder]:
     database = path / "sessions.db"
-    store = Store(database)
+    store = SqliteStore(database)
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     store.close()
     folder = SessionFolder(path / session)
@@ -22,7 +22,7 @@ def begun(path: Path) -> tuple[Path, str, SessionFolder]:
 
 
 def left(database: Path) -> list[str]:
-    store = Store(database)
+    store = SqliteStore(database)
     try:
         return [info.id for info in store.sessions()]
     finally:

@@ -11,17 +11,17 @@ from tui_app.events import AssistantMessage, SessionStart, ToolResult, UserMessa
 from tui_app.session import search
 from tui_app.session import search as search_parts
 from tui_app.session.search import Found, Searched, read_query, search_sessions, searching, snippet_of
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "sessions.db")
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "sessions.db")
     yield store
     store.close()
 
 
-def say(store: Store, *texts: str, title: str = "") -> str:
+def say(store: SqliteStore, *texts: str, title: str = "") -> str:
     session = store.create(SessionStart(cwd="/tmp", model="a:b", title=title), time=1.0)
     for text in texts:
         store.append(session, UserMessage(text=text), None, time=2.0)
@@ -32,7 +32,7 @@ def places(found: list[Found]) -> list[tuple[str, int]]:
     return [(each.session, each.seq) for each in found]
 
 
-def test_all_words_must_be_there_in_any_order(store: Store) -> None:
+def test_all_words_must_be_there_in_any_order(store: SqliteStore) -> None:
     ferry = say(store, "The ferry leaves the harbour at nine.", "And the harbour tug?")
     tug = say(store, "When does the tug leave the harbour, and when the ferry?", title="Tugs")
     assert set(places(search_sessions(store.path, "harbour FERRY"))) == {(ferry, 2), (tug, 2)}
@@ -42,7 +42,7 @@ def test_all_words_must_be_there_in_any_order(store: Store) -> None:
     assert (found.title, found.cwd, found.type, found.time) == ("Tugs", "/tmp", "user.message", 2.0)
 
 
-def test_phrases_and_beginnings(store: Store) -> None:
+def test_phrases_and_beginnings(store: SqliteStore) -> None:
     session = say(store, "low water at nine", "water is low", "a harbourmaster", "harbour")
     assert places(search_sessions(store.path, '"low water"')) == [(session, 2)]
     assert places(search_sessions(store.path, '"low water')) == [(session, 2)], "an open quotation is one"
@@ -52,20 +52,20 @@ def test_phrases_and_beginnings(store: Store) -> None:
     assert search_sessions(store.path, "harb") == []
 
 
-def test_names_of_files_and_code_are_phrases(store: Store) -> None:
+def test_names_of_files_and_code_are_phrases(store: SqliteStore) -> None:
     session = say(store, "open src/tide_table.py", "the table of the tide", "call tide_table(x)")
     assert {seq for _, seq in places(search_sessions(store.path, "tide_table"))} == {2, 4}
     assert places(search_sessions(store.path, "src/tide_table.py")) == [(session, 2)]
 
 
-def test_what_fits_best_comes_first(store: Store) -> None:
+def test_what_fits_best_comes_first(store: SqliteStore) -> None:
     say(store, *(f"tide {number} and much else that is said about ships and the sea" for number in range(5)))
     best = say(store, "tide tide tide")
     assert places(search_sessions(store.path, "tide"))[0] == (best, 2)
     assert len(search_sessions(store.path, "tide", limit=3)) == 3
 
 
-def test_answers_results_and_only_what_is_still_there(store: Store) -> None:
+def test_answers_results_and_only_what_is_still_there(store: SqliteStore) -> None:
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     store.append(session, AssistantMessage(text="the albatross"), None, time=2.0)
     store.append(session, ToolResult(tool_call_id="c", name="ls", text="albatross.txt"), None, time=3.0)
@@ -130,7 +130,7 @@ QUERY = st.one_of(
 
 @given(query=QUERY, typing=st.booleans())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_is_a_query(store: Store, query: str, typing: bool) -> None:
+def test_any_text_is_a_query(store: SqliteStore, query: str, typing: bool) -> None:
     if not store.sessions():
         say(store, "tide harbour AND text", "ß é * \U0001f6a2")
     for found in search_sessions(store.path, query, typing=typing):
@@ -138,7 +138,7 @@ def test_any_text_is_a_query(store: Store, query: str, typing: bool) -> None:
         assert all(0 <= start < end <= len(found.snippet) for start, end in found.hits)
 
 
-def test_the_beginning_of_very_many_words(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_beginning_of_very_many_words(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the index cannot answer at once is asked for the commonest of these words."""
     session = say(store, "wordy words", *(f"word{number} is said" for number in range(300)), "words", "other")
     monkeypatch.setattr(search_parts, "_PATIENCE_S", -1.0)
@@ -149,7 +149,9 @@ def test_the_beginning_of_very_many_words(store: Store, monkeypatch: pytest.Monk
     assert places(search_sessions(store.path, "wordy wor*")) == [(session, 2)]
 
 
-def test_it_is_searched_in_parts_the_newest_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_searched_in_parts_the_newest_first(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sessions = [say(store, f"tide {number}", "else") for number in range(4)]
     monkeypatch.setattr(search_parts, "_PART", 3)
     monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
@@ -163,7 +165,7 @@ def test_it_is_searched_in_parts_the_newest_first(store: Store, monkeypatch: pyt
 
 
 def test_a_search_that_is_stopped_keeps_what_it_has_found(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(4):
         say(store, f"tide {number}")
@@ -176,7 +178,7 @@ def test_a_search_that_is_stopped_keeps_what_it_has_found(
 
 
 def test_of_a_word_that_stands_everywhere_only_the_newest_are_weighed(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(store, "tide tide tide")
     newer = say(store, *("tide and ebb" for _ in range(5)))

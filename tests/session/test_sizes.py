@@ -30,7 +30,7 @@ from tui_app.events import (
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import user_view_messages
 from tui_app.session.preview import load_preview
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 START = SessionStart(cwd="/tmp", model="a:b")
 
@@ -41,13 +41,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    store = Store(path)
+def store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
     yield store
     store.close()
 
 
-def test_messages_are_the_items_of_the_model_s_view(store: Store) -> None:
+def test_messages_are_the_items_of_the_model_s_view(store: SqliteStore) -> None:
     """One meaning everywhere: the list of sessions counts what the context screen and compactions count."""
     session = store.create(START, time=1.0)
 
@@ -70,7 +70,7 @@ def test_messages_are_the_items_of_the_model_s_view(store: Store) -> None:
     assert counts == [3, 4, 6, 11]
 
 
-def test_tokens_are_those_of_the_view(store: Store) -> None:
+def test_tokens_are_those_of_the_view(store: SqliteStore) -> None:
     session = store.create(START, time=1.0)
     tokens = []
 
@@ -93,7 +93,7 @@ def test_tokens_are_those_of_the_view(store: Store) -> None:
     assert tokens == [40, 61, 61, 5, 63, 100, 103, 5 + 2 + 3 + 37, 37]
 
 
-def test_system_prompt_of_the_history_is_not_counted_twice(store: Store, path: Path) -> None:
+def test_system_prompt_of_the_history_is_not_counted_twice(store: SqliteStore, path: Path) -> None:
     """A request's figures hold it together with the instructions."""
     window = {"limit": 8_000, "limit_source": "server", "reserve": 0}
     session = store.create(START, time=1.0)
@@ -115,13 +115,13 @@ def test_sizes_of_older_sessions_are_counted_again(path: Path) -> None:
         db.execute("UPDATE sessions SET messages = 99, tokens = 0")
         imported = "json_set(data, '$.imported_from', 'openai-chat')"
         db.execute(f"UPDATE events SET data = {imported} WHERE session = '00000001' AND seq = 1")
-    store = Store(path)
+    store = SqliteStore(path)
     sizes = [(store.info(each).messages, store.info(each).tokens) for each in ("00000000", "00000001")]
     assert sizes == [(5, 0), (5, 27)]
     store.close()
 
 
-def test_import_reports_what_the_list_says(store: Store, tmp_path: Path) -> None:
+def test_import_reports_what_the_list_says(store: SqliteStore, tmp_path: Path) -> None:
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": "ls", "arguments": "{}"}} for n in (1, 2)
     ]
@@ -142,6 +142,6 @@ def test_import_reports_what_the_list_says(store: Store, tmp_path: Path) -> None
     assert info.tokens > 0
 
 
-def messages_of(store: Store, session: str) -> list[dict[str, Any]]:
+def messages_of(store: SqliteStore, session: str) -> list[dict[str, Any]]:
     rows = list(store.records(session))
     return [json.loads(text) for text in user_view_messages(rows)]

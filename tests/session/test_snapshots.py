@@ -17,25 +17,25 @@ from tests.session.test_store_contract import OPEN, database, opened, store
 from tests.session.test_view_fold import EVERY, Long, said_by
 from tui_app.cli.doctor import check_database
 from tui_app.events import Payload, SessionClear, SessionStart, UsageInfo, UserMessage
-from tui_app.session import log
+from tui_app.session import sql_store as log
 from tui_app.session.event_heads import Head, row_of
-from tui_app.session.port import Event, SessionStore
 from tui_app.session.repair import examine, mend
 from tui_app.session.rewind_fork import fork_session
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
-from tui_app.session.store import Store
+from tui_app.session.store import Event, SessionStore
 
 __all__ = ["database", "opened", "store"]
 START = SessionStart(cwd="/tmp", model="a:b")
 
 
 @contextmanager
-def stored(every: int) -> Iterator[Store]:
+def stored(every: int) -> Iterator[SqliteStore]:
     """A store that keeps what it has folded that often."""
     with (
         mock.patch.object(log, "EVERY", every),
         TemporaryDirectory() as folder,
-        closing(Store(Path(folder) / "sessions.db")) as opened,
+        closing(SqliteStore(Path(folder) / "sessions.db")) as opened,
     ):
         opened._db.execute("PRAGMA synchronous=OFF")
         yield opened
@@ -45,7 +45,7 @@ def stored(every: int) -> Iterator[Store]:
 class Written(Long):
     """A log that is written to a store as it grows."""
 
-    store: Store = field(kw_only=True)
+    store: SqliteStore = field(kw_only=True)
     session: str = ""
     said: list[Payload] = field(default_factory=list)
 
@@ -108,7 +108,7 @@ def test_what_is_kept_is_what_the_log_says(steps: list[tuple[str, int]], every: 
                 check(store, session.session)
         if session.session:
             assert store.info(session.session).tokens == tokens_of(session.said)
-            with closing(Store(store.path, read_only=True)) as reader:
+            with closing(SqliteStore(store.path, read_only=True)) as reader:
                 check(reader, session.session)
 
 

@@ -36,9 +36,9 @@ from tui_app.events import (
     UserMessage,
     payload_to_json,
 )
+from tui_app.session.preview import StatsReader
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, StageRow, StatsFold
-from tui_app.session.stats_reader import StatsReader
-from tui_app.session.store import Store
 
 
 def folded(*events: Payload) -> SessionStats:
@@ -210,9 +210,9 @@ def test_hooks_by_name_and_outcome() -> None:
 
 
 @contextmanager
-def a_store() -> Iterator[Store]:
+def a_store() -> Iterator[SqliteStore]:
     with TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "sessions.db")
+        store = SqliteStore(Path(folder) / "sessions.db")
         yield store
         store.close()
 

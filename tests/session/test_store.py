@@ -15,16 +15,16 @@ from tests.session.older import build_older
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
 from tui_app.session import migrations
-from tui_app.session.port import SessionDeleted
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import SessionDeleted
 
 START = SessionStart(cwd="/tmp", model="a:b")
 WRITER = """
 import sys
 from pathlib import Path
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session.store import Store
-store = Store(Path(sys.argv[1]))
+from tui_app.session.sqlite_store import SqliteStore
+store = SqliteStore(Path(sys.argv[1]))
 session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
 for number in range(40):
     store.append(session, UserMessage(text=f"{sys.argv[2]} {number}"), None, time=2.0)
@@ -38,8 +38,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    store = Store(path)
+def store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
     yield store
     store.close()
 
@@ -51,13 +51,13 @@ def ask(path: Path, query: str) -> object:
     return row[0]
 
 
-def test_commits_survive_a_power_cut_and_readers_never_wait(store: Store, path: Path) -> None:
+def test_commits_survive_a_power_cut_and_readers_never_wait(store: SqliteStore, path: Path) -> None:
     assert ask(path, "PRAGMA journal_mode") == "wal"
     assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert ask(path, "PRAGMA user_version") == len(migrations.MIGRATIONS)
 
 
-def test_only_the_owner_may_look(store: Store, path: Path) -> None:
+def test_only_the_owner_may_look(store: SqliteStore, path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     store.create(START, time=1.0)
@@ -65,9 +65,9 @@ def test_only_the_owner_may_look(store: Store, path: Path) -> None:
         assert stat.S_IMODE(path.with_name(name).stat().st_mode) == 0o600
 
 
-def test_reader_sees_what_is_committed_while_another_writes(store: Store, path: Path) -> None:
+def test_reader_sees_what_is_committed_while_another_writes(store: SqliteStore, path: Path) -> None:
     session = store.create(START, time=1.0)
-    reader = Store(path, read_only=True)
+    reader = SqliteStore(path, read_only=True)
     with store._transaction():
         store._write(store._db, session, [(UserMessage(text="not yet"), None, 2.0)])
         assert [record.seq for record, _ in reader.records(session)] == [1]
@@ -77,7 +77,7 @@ def test_reader_sees_what_is_committed_while_another_writes(store: Store, path: 
     reader.close()
 
 
-def test_two_processes_write_different_sessions(store: Store, path: Path) -> None:
+def test_two_processes_write_different_sessions(store: SqliteStore, path: Path) -> None:
     command = [sys.executable, "-c", WRITER, str(path)]
     running = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"]
     sessions = [process.communicate(timeout=60)[0].strip() for process in running]
@@ -87,7 +87,7 @@ def test_two_processes_write_different_sessions(store: Store, path: Path) -> Non
         assert texts == [f"{name} {number}" for number in range(40)]
 
 
-def test_title_is_the_first_prompt_unless_there_is_one(store: Store) -> None:
+def test_title_is_the_first_prompt_unless_there_is_one(store: SqliteStore) -> None:
     session = store.create(START, time=1.0)
     store.append(session, SystemMessage(text="be brief"), None, time=2.0)
     store.append(session, UserMessage(text="\n  Why is the sea salty?\nTell me."), None, time=2.0)
@@ -100,7 +100,7 @@ def test_title_is_the_first_prompt_unless_there_is_one(store: Store) -> None:
     assert store.info(imported).title == "From elsewhere"
 
 
-def test_nothing_is_written_for_a_session_that_is_gone(store: Store) -> None:
+def test_nothing_is_written_for_a_session_that_is_gone(store: SqliteStore) -> None:
     """Otherwise nobody would ever see it again."""
     session = store.create(START, time=1.0)
     store.delete(session)
@@ -113,12 +113,12 @@ def test_nothing_is_written_for_a_session_that_is_gone(store: Store) -> None:
     assert ask(store.path, "SELECT COUNT(*) FROM events") == 0
 
 
-def test_file_with_events_of_a_missing_session_still_opens(store: Store, path: Path) -> None:
+def test_file_with_events_of_a_missing_session_still_opens(store: SqliteStore, path: Path) -> None:
     kept, gone = store.create(START, time=1.0), store.create(START, time=1.0)
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM sessions WHERE id = ?", (gone,))
     db.close()
-    again = Store(path)
+    again = SqliteStore(path)
     again.append(kept, UserMessage(text="x"), None, time=2.0)
     assert [info.id for info in again.sessions()] == [kept]
     assert len(list(again.records(gone))) == 1
@@ -131,7 +131,7 @@ def test_newer_file_is_refused_and_left_alone(path: Path) -> None:
         db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(sqlite3.DatabaseError, match="schema 99"):
-        Store(path)
+        SqliteStore(path)
     assert ask(path, "PRAGMA user_version") == 99
 
 
@@ -141,7 +141,7 @@ def test_file_that_is_no_database(path: Path, read_only: bool) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(letter)
     with pytest.raises(StorageError, match="file is not a database") as caught:
-        Store(path, read_only=read_only)
+        SqliteStore(path, read_only=read_only)
     assert str(path) in caught.value.message
     assert path.read_text() == letter
     assert sorted(path.parent.iterdir()) == [path]
@@ -156,7 +156,7 @@ def test_database_of_another_program(path: Path, read_only: bool, version: int) 
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
     with pytest.raises(StorageError, match="Not a readable Plimsoll database") as caught:
-        Store(path, read_only=read_only)
+        SqliteStore(path, read_only=read_only)
     assert str(path) in caught.value.message
     assert ask(path, "SELECT GROUP_CONCAT(name) FROM sqlite_master") == "recipes"
     assert ask(path, "PRAGMA journal_mode") == "delete"
@@ -164,19 +164,19 @@ def test_database_of_another_program(path: Path, read_only: bool, version: int) 
 
 def test_older_file_is_brought_up_to_date(path: Path) -> None:
     build_older(path, 1, sessions=1)
-    store = Store(path)
+    store = SqliteStore(path)
     assert [seq for seq, _ in store.matching("00000000", ["albatross"])] == [5]
     store.close()
 
 
 def test_failed_migration_leaves_the_old_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Store(path).close()
+    SqliteStore(path).close()
     before = len(migrations.MIGRATIONS)
     broken = (*migrations.MIGRATIONS, ("CREATE TABLE extra (x)", "NONSENSE"))
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "MIGRATIONS", broken)
         with pytest.raises(sqlite3.OperationalError):
-            Store(path)
+            SqliteStore(path)
     assert ask(path, "PRAGMA user_version") == before
     assert ask(path, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'extra'") == 0
 
@@ -193,7 +193,7 @@ def test_migration_that_fills_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) 
         assert not db.in_transaction
 
 
-def test_deleting_leaves_nothing_behind(store: Store) -> None:
+def test_deleting_leaves_nothing_behind(store: SqliteStore) -> None:
     kept, gone = store.create(START, time=1.0), store.create(START, time=1.0)
     for session in (kept, gone):
         store.append(session, UserMessage(text="the albatross"), None, time=2.0)
@@ -207,7 +207,7 @@ def test_live_events_are_none_of_the_logs_business() -> None:
     assert Notice.STORED is False
 
 
-def test_appending_does_not_slow_down(store: Store) -> None:
+def test_appending_does_not_slow_down(store: SqliteStore) -> None:
     """The next number comes from an index, not from a walk over the log."""
     session = store.create(START, time=1.0)
     plan = store._db.execute(

@@ -24,18 +24,17 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
+from tui_app.session.database import Database, follow, has_begun, open_store
 from tui_app.session.event_heads import head_of
-from tui_app.session.location import Database, Server
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
-from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore
-from tui_app.session.preview import load_preview
-from tui_app.session.prompt_history import past_prompts, whole_prompt
+from tui_app.session.preview import StatsReader, load_preview
+from tui_app.session.prompts import past_prompts, whole_prompt
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.search import search_sessions
-from tui_app.session.stats_reader import StatsReader
-from tui_app.session.stores import follow, has_begun, open_store
+from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore
 from tui_app.session.user_view import fold_user_view
+from tui_app.settings.spec import SessionServer
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
@@ -50,7 +49,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Database:
     if request.param == "file":
         return tmp_path / "data" / "sessions.db"
     cluster: Cluster = request.getfixturevalue("postgres")
-    return Server(cluster.database())
+    return SessionServer(cluster.database())
 
 
 @pytest.fixture

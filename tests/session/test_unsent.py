@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_app.session.drafts import MOST, forget_unsent, keep_unsent, unsent
+from tui_app.session.prompts import MOST_UNSENT, forget_unsent, keep_unsent, unsent
 
 HERE, THERE = Path("/home/ann/ferry"), Path("/home/ann/tides")
 
@@ -47,7 +47,7 @@ def test_a_torn_line_costs_no_other(tmp_path: Path) -> None:
 
 def test_the_newest_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "unsent.jsonl"
-    keep_unsent(file, HERE, [f"prompt {number}" for number in range(MOST + 10)])
+    keep_unsent(file, HERE, [f"prompt {number}" for number in range(MOST_UNSENT + 10)])
     assert unsent(file, HERE)[0] == "prompt 10"
     forget_unsent(file, HERE, "prompt 11")
-    assert len(file.read_text().splitlines()) == MOST
+    assert len(file.read_text().splitlines()) == MOST_UNSENT

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tui_app.session.drafts import UnsentJournal, take_over, unsent
+from tui_app.session.prompts import UnsentJournal, take_over, unsent
 
 HERE = Path("/ferry")
 
@@ -56,7 +56,7 @@ def test_a_lock_without_a_file_is_cleared_away_once_it_is_old(tmp_path: Path) ->
 def test_a_killed_process_leaves_what_it_had_written(tmp_path: Path) -> None:
     code = (
         "import os, signal\nfrom pathlib import Path\n"
-        "from tui_app.session.drafts import UnsentJournal\n"
+        "from tui_app.session.prompts import UnsentJournal\n"
         f"UnsentJournal(Path({str(tmp_path / 'unsent')!r}), Path({str(HERE)!r})).write(('queued',))\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

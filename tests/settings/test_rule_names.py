@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.settings.approvals import ApprovalRule, Ruling, misnamed, parse_rule
+from tui_app.settings.tables import ApprovalRule, Ruling, misnamed, parse_rule
 from tui_app.tool_specs import TOOLS
 
 

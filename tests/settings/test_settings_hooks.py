@@ -11,8 +11,8 @@ from tui_app.cli.config import settings_json
 from tui_app.events import HookName, Trigger
 from tui_app.paths import Paths
 from tui_app.settings import SettingsError, load_settings
-from tui_app.settings.hooks import HOOK_EVENTS, HOOKS, TRIGGERS, Hook
 from tui_app.settings.rules import Refused
+from tui_app.settings.tables import HOOK_EVENTS, HOOKS, TRIGGERS, Hook
 
 SAMPLE = """
 [[hooks.preCompact]]

@@ -6,7 +6,7 @@ import pytest
 
 from tui_app.paths import Paths
 from tui_app.settings import Settings, SettingsError, load_settings
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 
 
 def read(tmp_path: Path, text: str, env: dict[str, str] | None = None) -> Settings:

@@ -28,8 +28,8 @@ from tui_app.settings import (
     resolve_model,
 )
 from tui_app.settings.keys import ACTION_KEYS, COLOURS, THEMES
-from tui_app.settings.policies import POLICIES, POLICY_SHARES, policy_keys
 from tui_app.settings.spec import SETTINGS
+from tui_app.settings.tables import POLICIES, POLICY_SHARES, policy_keys
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 

@@ -16,7 +16,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
 from tui_app.paths import Paths
 from tui_app.session.agent_view import ALONE, AgentView
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.gauge import ContextGauge
@@ -71,8 +71,8 @@ class Desk:
         return app
 
     @contextmanager
-    def log(self) -> Iterator[Store]:
-        store = Store(self.paths.database)
+    def log(self) -> Iterator[SqliteStore]:
+        store = SqliteStore(self.paths.database)
         try:
             yield store
         finally:

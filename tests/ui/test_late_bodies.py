@@ -9,11 +9,11 @@ import pytest
 
 from tests.ui.kit import LIMIT_S
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session import stores as places
+from tui_app.session import database as places
 from tui_app.session.entries import Entry
-from tui_app.session.location import Server
 from tui_app.session.preview import StoreBodies, load_preview
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.settings.spec import SessionServer
 from tui_app.ui import log_texts
 from tui_app.ui.row_bodies import LateBodies
 
@@ -21,14 +21,14 @@ from tui_app.ui.row_bodies import LateBodies
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Entry]:
     path = tmp_path / "log.db"
-    store = Store(path)
+    store = SqliteStore(path)
     session = store.create(SessionStart(cwd="/", model="a:b", policy="off"), time=1.0)
     store.append(session, UserMessage(text="how late is it?"), None, time=2.0)
     store.close()
     [entry] = load_preview(path, session).view.entries
 
-    def opened(_database: Server, *, read_only: bool) -> Store:
-        return Store(path, read_only=read_only)
+    def opened(_database: SessionServer, *, read_only: bool) -> SqliteStore:
+        return SqliteStore(path, read_only=read_only)
 
     for opener in (places, log_texts):
         monkeypatch.setattr(opener, "open_store", opened)
@@ -47,7 +47,7 @@ async def test_what_could_not_be_read_is_said_and_read_again(
     session, entry = log
     bodies, told, read = LateBodies(), asyncio.Event(), StoreBodies.body
     bodies.announce(lambda _entry: told.set())
-    await bodies.attach(Server("postgresql://nobody@127.0.0.1/none"), session)
+    await bodies.attach(SessionServer("postgresql://nobody@127.0.0.1/none"), session)
 
     def fail(_source: StoreBodies, _entry: Entry) -> None:
         raise error
@@ -70,14 +70,14 @@ async def test_events_are_read_in_a_thread_and_their_absence_is_no_error(
 ) -> None:
     session, entry = log
     threads: list[bool] = []
-    record = Store.record
+    record = SqliteStore.record
 
-    def noting(store: Store, session: str, seq: int) -> object:
+    def noting(store: SqliteStore, session: str, seq: int) -> object:
         threads.append(threading.current_thread() is threading.main_thread())
         return record(store, session, seq)
 
-    monkeypatch.setattr(Store, "record", noting)
-    for database in (Server("postgresql://nobody@127.0.0.1/none"), Path("here")):
+    monkeypatch.setattr(SqliteStore, "record", noting)
+    for database in (SessionServer("postgresql://nobody@127.0.0.1/none"), Path("here")):
         bodies = LateBodies()
         await bodies.attach(database, session)
         found = await bodies.record(entry.seq)

@@ -12,7 +12,7 @@ from tests.web import xterm
 from tests.web.kit import serving
 from tui_app.events import AssistantMessage
 from tui_app.paths import Paths
-from tui_app.session.store import Store
+from tui_app.session.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.chromium, pytest.mark.timeout(180)]
 SHOWN = "document.body.classList.contains('-first-byte')"
@@ -67,7 +67,7 @@ async def read_from_log(home: Path) -> str:
 
 
 def first_answer(database: Path) -> str:
-    store = Store(database, read_only=True)
+    store = SqliteStore(database, read_only=True)
     try:
         records = [record for info in store.sessions() for record, _ in store.records(info.id)]
     finally:

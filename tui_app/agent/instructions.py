@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tui_app.files import Refused, entries, folders_of, read_inside
-from tui_app.front_matter import read_document
+from tui_app.files import Refused, entries, folders_of, read_document, read_inside
 from tui_app.tool_specs import (
     EDIT_FILE,
     GLOB,

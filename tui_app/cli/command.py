@@ -17,16 +17,15 @@ from tui_app.api_keys import ApiKeys
 from tui_app.cli.output import tell
 from tui_app.paths import Paths, from_home
 from tui_app.providers import OFFLINE_MODEL
-from tui_app.session.location import Database, database_of
-from tui_app.session.stores import has_begun, open_store
+from tui_app.session.database import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
-from tui_app.settings.policies import POLICIES
 from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
 from tui_app.settings.spec import SETTINGS
+from tui_app.settings.tables import POLICIES
 
 if TYPE_CHECKING:
-    from tui_app.session.port import SessionStore
+    from tui_app.session.store import SessionStore
 
 # How a command ends: exit codes, and the two refusals it may raise. Imports nothing, for a quick start.
 
@@ -107,7 +106,7 @@ class Program:
             sqlite3.DatabaseError: if it cannot be used.
         """
         # The screen of a new session starts without the log.
-        from tui_app.session.port import SessionNotFound
+        from tui_app.session.store import SessionNotFound
 
         if writing:
             self.paths.ensure()

@@ -10,10 +10,10 @@ from tui_app.api_keys import held_names
 from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
 from tui_app.cli.output import print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
-from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
 from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
 from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -24,12 +24,12 @@ from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
-from tui_app.session.location import Server
+from tui_app.session.database import has_begun, open_store
 from tui_app.session.migrations import MIGRATIONS, WITH_SNAPSHOTS
 from tui_app.session.repair import index_trouble, stale_sessions
-from tui_app.session.stores import has_begun, open_store
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
-from tui_app.settings.approvals import UNLESS_YOURS, misnamed, rules_of
+from tui_app.settings.spec import SessionServer
+from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 from tui_app.ui.text import count
 from tui_app.version import __version__
 
@@ -189,7 +189,7 @@ def check_log(path: Path) -> Check:
 # A check of the server that keeps the sessions.
 
 
-def check_server(server: Server) -> Check:
+def check_server(server: SessionServer) -> Check:
     """Whether the server can be used, and what is there; nothing is changed."""
     name = "sessions"
     try:
@@ -286,7 +286,7 @@ def check_sessions(program: Program) -> Check:
         database = program.database
     except SettingsError as error:
         return fail("sessions", str(error), "Correct it; until then nobody knows where the sessions are.")
-    return check_server(database) if isinstance(database, Server) else check_database(database)
+    return check_server(database) if isinstance(database, SessionServer) else check_database(database)
 
 
 def check_python() -> Check:

@@ -13,7 +13,7 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import Error, Notice, Payload, TurnRetry
 from tui_app.paths import Paths
-from tui_app.session.errors import explained
+from tui_app.session.store import explained
 from tui_app.settings import SettingsError, WrongFile
 
 _LOG_LIMIT = 1_000_000

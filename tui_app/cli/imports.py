@@ -20,7 +20,7 @@ from tui_app.conversation.import_watch import (
 )
 from tui_app.session.importers import FORMATS, ImportFormatError
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line
 

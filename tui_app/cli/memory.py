@@ -26,7 +26,7 @@ from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.references import log_number
 from tui_app.session.lock import SessionLocked
-from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.text import one_line
 

@@ -29,7 +29,7 @@ from tui_app.ui.text import one_line
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
-    from tui_app.session.port import SessionInfo
+    from tui_app.session.store import SessionInfo
 
 COMMANDS: Mapping[str, str] = {
     "run": "run", "sessions": "sessions", "import": "imports", "export": "export", "context": "context",

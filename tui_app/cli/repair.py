@@ -11,11 +11,10 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import CompactionComplete
-from tui_app.session.errors import explained
 from tui_app.session.event_heads import STAGES
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.port import SessionStore
 from tui_app.session.repair import InUse, examine, mend
+from tui_app.session.store import SessionStore, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
 from tui_app.text import count

@@ -47,8 +47,8 @@ from tui_app.events import (
     TurnRetry,
 )
 from tui_app.references import mentions
-from tui_app.settings.approvals import parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.settings.tables import parse_rule
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.prompt.paste import is_large
 from tui_app.ui.text import one_line

@@ -12,17 +12,25 @@ from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
 from tui_app.paths import from_home
 from tui_app.session import management as removal
-from tui_app.session.backup import BackupRefused, back_up
-from tui_app.session.location import Server
+from tui_app.session.database import has_begun
 from tui_app.session.lock import SessionLocked
-from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
-from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
+from tui_app.session.management import (
+    BackupRefused,
+    Due,
+    Limits,
+    back_up,
+    delete_session,
+    due,
+    rename_session,
+    sizes_of,
+)
+from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
 from tui_app.session.search import as_json, search_sessions
-from tui_app.session.stats_reader import StatsReader
-from tui_app.session.stores import has_begun
+from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import SessionServer
 from tui_app.ui import text as numbers
 from tui_app.ui.stats_text import sections
 from tui_app.ui.text import one_line
@@ -51,7 +59,7 @@ def backup(program: Program, target: str, *, json: bool) -> int:
         CommandFailed: if there is nothing to copy, or the copy cannot be made.
     """
     database, file = program.database, program.paths.database
-    server = database if isinstance(database, Server) else None
+    server = database if isinstance(database, SessionServer) else None
     if not has_begun(file):
         if server is None:
             raise CommandFailed("There are no sessions yet: nothing to copy.")
@@ -81,7 +89,7 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     return OK
 
 
-def _dump(server: Server, target: str) -> str:
+def _dump(server: SessionServer, target: str) -> str:
     """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
     path = Path(target)
     file = path.with_suffix(".dump") if path.name else path / "plimsoll.dump"
@@ -118,7 +126,7 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
     if not sure:
         _report(found, done=False, json=False)
         database = program.database
-        whose = f" of everybody who uses {database.shown}" if isinstance(database, Server) else ""
+        whose = f" of everybody who uses {database.shown}" if isinstance(database, SessionServer) else ""
         what = f"Delete {numbers.count(len(found.gone), 'session')}{whose}?"
         if not confirmed(f"{what} It cannot be undone. Type y to delete:", _UNASKED):
             if json:
@@ -163,7 +171,7 @@ def _delete(program: Program, found: Pruned) -> Pruned:
             gone.append(each)  # deleted by another process
         except (OSError, sqlite3.Error) as error:
             tell(f"{info.id} could not be deleted: {error}")
-            if isinstance(program.database, Server):
+            if isinstance(program.database, SessionServer):
                 break  # each of the others would wait for the same server
     return Pruned(tuple(gone), tuple(kept))
 

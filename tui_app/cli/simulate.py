@@ -27,8 +27,8 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.files import write_atomic
 from tui_app.paths import from_home
 from tui_app.session.importers import ImportFormatError
-from tui_app.session.port import SessionNotFound
-from tui_app.settings.policies import POLICIES
+from tui_app.session.store import SessionNotFound
+from tui_app.settings.tables import POLICIES
 from tui_app.ui import text as numbers
 from tui_app.ui.gauge_text import window_text
 

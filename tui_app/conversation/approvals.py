@@ -32,8 +32,8 @@ from tui_app.events import (
     DecidedBy,
     Payload,
 )
-from tui_app.settings.approvals import ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS
 
 # Calls of one answer that nobody has allowed yet, and which of them is asked about next.

@@ -42,9 +42,9 @@ from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.events import CompactionStart, SessionStart, Trigger
+from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
-from tui_app.session.port import SessionDeleted, SessionNotFound, SessionStore, WriteLock
-from tui_app.session.stores import open_store
+from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 

@@ -7,9 +7,10 @@ from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore, PostgresBoardStore, SqliteBoardStore
 from tui_app.paths import Paths
-from tui_app.session.location import Database, Server
-from tui_app.session.port import SessionInfo
-from tui_app.session.store import connect
+from tui_app.session.database import Database
+from tui_app.session.sqlite_store import connect
+from tui_app.session.store import SessionInfo
+from tui_app.settings.spec import SessionServer
 
 PATIENCE_S = 3.0
 """Seconds that anything about boards may take on a server."""
@@ -21,9 +22,8 @@ def boards_in(database: Database) -> BoardStore:
     Raises:
         StorageError: if the driver of a server is not installed.
     """
-    if isinstance(database, Server):
-        from tui_app.session.postgres.schema import SideLine
-        from tui_app.session.postgres.wire import this_machine
+    if isinstance(database, SessionServer):
+        from tui_app.session.postgres_server import SideLine, this_machine
 
         return PostgresBoardStore(SideLine(database, PATIENCE_S), this_machine())
     return SqliteBoardStore(partial(connect, database, read_only=False))
@@ -61,7 +61,7 @@ def own_scope(
         return boards.scope(folder)
     if due is not None:
         return Scope(repository=due.repository, branch=due.branch)
-    return None if isinstance(database, Server) else boards.scope(here)
+    return None if isinstance(database, SessionServer) else boards.scope(here)
 
 
 def session_scope(boards: BoardStore, database: Database, info: SessionInfo, here: Path) -> Scope:

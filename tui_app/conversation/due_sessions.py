@@ -15,7 +15,7 @@ from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import memory_settings
 

@@ -19,7 +19,7 @@ from tui_app.session.exports.export import (
     user_view_messages,
 )
 from tui_app.session.exports.html import export_html
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 
 Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
 View = Literal["agent", "user"]

@@ -37,8 +37,8 @@ from tui_app.events import (
 )
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.providers import key_variables
-from tui_app.settings.hooks import Hook
 from tui_app.settings.spec import STORE_VARIABLE, store_secrets
+from tui_app.settings.tables import Hook
 from tui_app.text import plain_text
 
 # What the end of a hook means: pure functions from how its process ended to the event and its effect.

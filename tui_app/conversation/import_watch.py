@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.events import SessionStart
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 
 _START = 1
 """Log number of a session's first event."""

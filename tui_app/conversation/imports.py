@@ -25,8 +25,8 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers import ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.event_builder import FIRST_SEQ
-from tui_app.session.log import count_messages
-from tui_app.session.port import SessionStore
+from tui_app.session.sql_store import count_messages
+from tui_app.session.store import SessionStore
 
 StoredEvent = tuple[Payload, str | None, float]
 _TOLD_EVERY = 25

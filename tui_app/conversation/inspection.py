@@ -18,8 +18,8 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
-from tui_app.session.port import SessionStore
-from tui_app.session.stores import open_store
+from tui_app.session.database import open_store
+from tui_app.session.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 from tui_app.usage import Breakdown, ContextUsage

@@ -22,10 +22,10 @@ from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
+from tui_app.session.database import Database
 from tui_app.session.event_heads import CARRYING
-from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.port import SessionDeleted, SessionInfo, SessionNotFound
+from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import MemorySettings, memory_settings
 

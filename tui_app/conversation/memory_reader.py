@@ -29,11 +29,10 @@ from tui_app.memory.entries import Change
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
+from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import MESSAGES
-from tui_app.session.location import Database
 from tui_app.session.lock import SessionLocked
-from tui_app.session.port import SessionDeleted, SessionInfo, SessionStore
-from tui_app.session.stores import open_store
+from tui_app.session.store import SessionDeleted, SessionInfo, SessionStore
 from tui_app.settings.spec import MemorySettings
 
 _log = logging.getLogger(__name__)

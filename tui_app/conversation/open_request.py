@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_app.api_keys import ApiKeys
 from tui_app.paths import Paths
-from tui_app.session.location import Database, database_of
+from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_app.context.policy import PRESETS, Policy, derive
 from tui_app.events import Notice, PolicyChange
 from tui_app.session.model_state import chosen_policy
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.settings import Settings, SettingsError
 
 if TYPE_CHECKING:

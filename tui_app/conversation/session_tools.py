@@ -28,9 +28,9 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.paths import Paths
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, SessionFolder
-from tui_app.settings.approvals import rules_of
+from tui_app.settings.tables import rules_of
 from tui_app.tool_specs import FILE_LOOKERS, SEARCH_HISTORY
 
 MOST_DECISIONS = 500

@@ -11,7 +11,7 @@ from tui_app.events import CompactionComplete, SessionClear, SessionRestored, Se
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.importers import SkippedLine, import_file
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
 """Events that say what was said; what was taken back or cleared is not replayed."""

@@ -48,8 +48,8 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.location import Database
-from tui_app.session.stats_reader import StatsReader
+from tui_app.session.database import Database
+from tui_app.session.preview import StatsReader
 from tui_app.usage import ContextWindow
 
 # What a session may cost: a word at four fifths of it, and no prompt above it without the user's yes.

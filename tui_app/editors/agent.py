@@ -57,8 +57,8 @@ from tui_app.editors.session import (
 )
 from tui_app.editors.updates import NOT_FOUND, Updates, refused, trouble
 from tui_app.program_log import logging_to
-from tui_app.session.port import SessionNotFound
-from tui_app.session.stores import has_begun, open_store
+from tui_app.session.database import has_begun, open_store
+from tui_app.session.store import SessionNotFound
 from tui_app.version import __version__
 
 _log = logging.getLogger(__name__)

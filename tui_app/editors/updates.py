@@ -59,7 +59,7 @@ from tui_app.events import (
 )
 from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
-from tui_app.session.port import SessionNotFound
+from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.text import count, thousands, visible
 from tui_app.tool_specs import tool_spec

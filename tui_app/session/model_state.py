@@ -8,7 +8,7 @@ from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
 from tui_app.events import ModelChange, PolicyChange, UsageInfo
 from tui_app.session.agent_view import AgentView
-from tui_app.session.port import SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")

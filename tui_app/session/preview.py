@@ -1,4 +1,4 @@
-"""A session as it can be shown at once: rows and gauge from the light half of the log."""
+"""Reads a session for the screen without the agent side: its rows and gauge, full texts, figures."""
 
 import sqlite3
 from collections.abc import Collection
@@ -26,12 +26,12 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView
+from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Body, Entry
 from tui_app.session.event_heads import Head, output_text
-from tui_app.session.location import Database
 from tui_app.session.model_state import Known, known_of
-from tui_app.session.port import SessionInfo, SessionStore
-from tui_app.session.stores import open_store
+from tui_app.session.stats import SessionStats, StatsFold
+from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.user_view import UserView, entry_of, fold_user_view, is_interruption
 
 _PROMPTS = 50
@@ -199,3 +199,41 @@ def body_of(record: Record, entry: Entry) -> Body:
             return Body(text=f"{message} {hint}".strip())
         case _:
             return Body(text=entry.title)
+
+
+class StatsReader:
+    """The figures of one session, brought up to date by every reading.
+
+    Args:
+        database: Where the session is.
+        session: Whole id of the session.
+    """
+
+    def __init__(self, database: Database, session: str) -> None:
+        self._database, self._session = database, session
+        self._fold: StatsFold | None = None
+
+    def read(self) -> SessionStats:
+        """Fold what has been added since the last reading. Blocks while the file is read.
+
+        Raises:
+            StorageError: if the file is no database, or none of ours.
+            sqlite3.Error: if it cannot be read.
+        """
+        # A connection for each reading: it may be done in another thread.
+        with closing(open_store(self._database, read_only=True)) as store:
+            fold = self._fold or store.kept_stats(self._session)
+            for seq, kind, figures in store.figures(self._session, fold.last):
+                fold.apply(seq, kind, figures)
+        self._fold = fold
+        return fold.stats()
+
+    @property
+    def last(self) -> int:
+        """Log number of the newest event that was read; 0 before any was."""
+        return self._fold.last if self._fold is not None else 0
+
+    @property
+    def known(self) -> SessionStats:
+        """The figures as of the last reading."""
+        return (self._fold or StatsFold()).stats()

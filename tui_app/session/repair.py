@@ -14,10 +14,10 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Record, SessionStart
 from tui_app.session.event_heads import CARRYING, Head, row_of
 from tui_app.session.lock import holder
-from tui_app.session.log import is_stale
 from tui_app.session.migrations import BYTES, COUNT_BYTES, rebuild_index
 from tui_app.session.search import Term, match_expression
-from tui_app.session.store import SQLITE, connect
+from tui_app.session.sql_store import is_stale
+from tui_app.session.sqlite_store import SQLITE, connect
 from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 

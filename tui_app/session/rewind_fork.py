@@ -9,7 +9,7 @@ from tui_app.events import ModelChange, Payload, SessionEnd, SessionRewind, Sess
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import LATER, MESSAGES, Head
-from tui_app.session.port import SessionInfo, SessionStore
+from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.user_view import is_interruption
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import ContextUsage

@@ -11,8 +11,9 @@ from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 
-from tui_app.session.location import Database, Server
-from tui_app.session.store import connect
+from tui_app.session.database import Database
+from tui_app.session.sqlite_store import connect
+from tui_app.settings.spec import SessionServer
 
 # What somebody searches for: any text is a query, and nothing in it is read as the index's own syntax.
 
@@ -298,8 +299,8 @@ def searching(
         sqlite3.Error: if the file or the server cannot be read.
     """
     terms = read_query(query, typing=typing)
-    if terms and isinstance(database, Server):
-        from tui_app.session.postgres.store import search
+    if terms and isinstance(database, SessionServer):
+        from tui_app.session.postgres_store import search
 
         wanted = [(term.words, term.begins) for term in terms]
         yield Searched([_found(row, terms) for row in search(database, wanted, limit)])

@@ -1,161 +1,110 @@
-"""All sessions in one SQLite file: append-only events, never updated, never deleted by a compaction."""
+"""The store of sessions as the rest of the program sees it, whatever database is behind it; its errors."""
 
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_app.context.storage_errors import StorageError, storage_error
-from tui_app.events import Payload
-from tui_app.files import make_private
-from tui_app.session.event_heads import payload_of, plain
-from tui_app.session.lock import WriterLock, holder
-from tui_app.session.log import Db, Dialect, SessionLog
-from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
-from tui_app.session.stats import FIGURES
+from tui_app.events import Payload, Record, SessionStart
+from tui_app.session.lock import SessionLocked
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from tui_app.session.agent_view import AgentView
+    from tui_app.session.event_heads import Head
+    from tui_app.session.stats import StatsFold
 
-# The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
-
-
-def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
-    """Open the sessions file; statements are committed one by one unless a transaction is begun.
-
-    Args:
-        path: The file; it and its folder are created with owner-only rights.
-        read_only: Create and change nothing.
-
-    Raises:
-        StorageError: if the file is no database, none of ours, or cannot be written.
-        sqlite3.DatabaseError: if it comes from a newer version.
-        OSError: if it cannot be created.
-    """
-    if not read_only:
-        make_private(path.parent)
-        path.touch(mode=0o600, exist_ok=True)
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
-    try:
-        check(db)
-        if not read_only:
-            _prepare(db)
-    except sqlite3.Error as error:
-        db.close()
-        if (told := storage_error(error, path)) is not None:
-            raise told from error
-        raise
-    return db
+Event = tuple[Payload, str | None, float]
+"""What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
 
 
-def identity(path: Path) -> tuple[int, int]:
-    """What tells a file apart from another one of its name.
+class WriteLock(Protocol):
+    """The right to write one session, which ends with the process that holds it."""
 
-    Raises:
-        OSError: if there is none.
-    """
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    def release(self) -> None:
+        """Let others write; releasing twice is harmless."""
 
 
-def make_sure(path: Path, opened: tuple[int, int]) -> None:
-    """Make sure that the file that was opened still has its name.
+class SessionStore(Protocol):
+    """Sessions and their events. Not thread-safe: open one per thread.
 
-    What is written into one that was deleted would be gone with the program, and nothing would say so.
-
-    Raises:
-        StorageError: if it was deleted, moved, or replaced.
-    """
-    try:
-        there = identity(path) == opened
-    except OSError:
-        there = False
-    if not there:
-        raise StorageError(
-            f"The sessions file {path} was deleted or moved while it was open.",
-            "What was saved until then is where the file is now. Bring it back, then start again.",
-        )
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA journal_mode=WAL")
-    # A commit that returned must survive a power cut: nothing shown as done may be lost.
-    db.execute("PRAGMA synchronous=FULL")
-    migrate(db)
-    # Events of a session that is not listed would never be seen again.
-    db.execute("PRAGMA foreign_keys=ON")
-
-
-# The sessions in that file.
-
-_FIGURES = ", ".join(f"'{name}', json_extract(data, '$.{name}')" for name in FIGURES)
-SQLITE = Dialect(
-    text=plain,
-    last="(SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id)",
-    keeps_last=False,
-    place="rowid",
-    figures=f"json_object({_FIGURES})",
-    beside={},
-)
-
-
-class Store(SessionLog):
-    """The sessions of one data directory. Not thread-safe: open one per thread.
-
-    Args:
-        path: The database file; it and its folder are created with owner-only rights.
-        read_only: For the screen, which reads texts while the engine writes.
-
-    Raises:
-        StorageError: if the file is no database, none of ours, or cannot be written.
-        sqlite3.DatabaseError: if it comes from a newer version.
+    What goes wrong with the database is a ``sqlite3.Error``; a ``StorageError`` can be shown as it is.
     """
 
-    dialect = SQLITE
-
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
-        self._db = connect(path, read_only=read_only)
-        super().__init__(read_only=read_only, snapshots=version_of(self._db) >= WITH_SNAPSHOTS)
-        self._opened = identity(path)
+    @property
+    def path(self) -> Path | None:
+        """The file, where there is one."""
 
     def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        """Let go of the database."""
 
-    def lock(self, _session: str, file: Path) -> WriterLock:
-        """Become the one writer of a session; on one machine its lock file says who that is."""
-        return WriterLock(file)
+    def lock(self, session: str, file: Path) -> WriteLock:
+        """Become the one writer of a session.
 
-    def holder(self, _session: str, file: Path) -> str:
-        """Who writes a session, in words; its lock file says so."""
-        return holder(file)
+        Args:
+            session: Whole id of the session.
+            file: Lock file in the session's folder, for a store on this machine.
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of the block or nothing; the writer of another process is waited for."""
-        make_sure(self.path, self._opened)
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            # A full disk has rolled back by itself already.
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
+        Raises:
+            SessionLocked: if it is written elsewhere; the text says where, as far as that is known.
+            OSError: if the lock file cannot be made.
+        """
 
-    def _ask(self, work: Callable[[Db], T]) -> T:
-        return work(self._db)
+    def holder(self, session: str, file: Path) -> str:
+        """Who writes a session, in words; empty when nobody does. Takes the lock file as ``lock`` does."""
 
-    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
-        with self._transaction():
-            return work(self._db)
+    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
+        """Begin a session with its first event, and with more: all or no session; returns its id."""
 
-    def _announce(self, session: str) -> None:
-        """Nothing to do: who follows a session looks at the file."""
+    def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
+        """Write one event; it survives a power cut when this returns."""
+
+    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write several events: all of them or none."""
+
+    def set_title(self, session: str, title: str) -> None:
+        """Name a session."""
+
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model a session goes on with."""
+
+    def sessions(self) -> "list[SessionInfo]":
+        """All sessions, the one used last first."""
+
+    def info(self, session: str) -> "SessionInfo":
+        """One session, by its id or an unambiguous beginning of it.
+
+        Raises:
+            SessionNotFound: if there is none, or more than one fits.
+        """
+
+    def delete(self, session: str) -> None:
+        """Delete a session for good."""
+
+    def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
+        """Light rows of a session behind a log number (0: all), in order."""
+
+    def newest(self, session: str, types: Collection[str]) -> "Iterator[Head]":
+        """Light rows of some types, the newest first; no more are read than somebody asks for."""
+
+    def heads_of(self, session: str, seqs: Collection[int]) -> "list[Head]":
+        """Light rows of some log numbers, as far as there are such events, in any order."""
+
+    def agent_view(self, session: str) -> "AgentView":
+        """What the next request of a session is built from, as of its newest event."""
+
+    def kept_stats(self, session: str) -> "StatsFold":
+        """The figures of a session as they were kept last; what came since is to be folded."""
+
+    def record(self, session: str, seq: int) -> Record | None:
+        """One whole event."""
+
+    def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
+        """All events of a session with their messages, in order."""
+
+    def message(self, session: str, seq: int) -> str | None:
+        """The pydantic-ai message an event carries, as JSON text."""
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
@@ -165,57 +114,95 @@ class Store(SessionLog):
             words: Letters, digits and underscores; case does not matter.
             limit: Events to return at most.
         """
-        wanted = " OR ".join(f'"{word}"*' for word in words)
-        if not wanted:
-            return []
-        query = (
-            "SELECT seq, type, data FROM said JOIN events ON events.rowid = said.rowid"
-            " WHERE said MATCH ? ORDER BY bm25(said, 0.0, 1.0) LIMIT ?"
-        )
-        rows = self._db.execute(query, (f'session : "{session}" AND text : ({wanted})', limit))
-        return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
+
+    def last_of(self, session: str, kind: str) -> Record | None:
+        """The newest event of a type."""
+
+    def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Number, type and figures of the events behind a log number that ``/stats`` counts."""
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each session's log, by id."""
+
+    def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+        """Session, number, time and beginning of the prompts of a folder, newest first.
+
+        Args:
+            cwd: The folder.
+            most: Prompts to return at most.
+            chars: Characters of each.
+        """
 
 
-# Following a session of this machine's file, which another window writes.
-
-_LOOK_S = 0.2
-"""Seconds between two looks; one costs a few microseconds."""
-
-
-class FileFollower:
-    """Sees by SQLite's own counter that the file has changed.
-
-    Args:
-        database: The sessions file.
-        lock_file: Lock of the session.
-
-    Raises:
-        sqlite3.Error: if the file cannot be used.
-    """
-
-    def __init__(self, database: Path, lock_file: Path) -> None:
-        self._lock_file = lock_file
-        self._db = connect(database, read_only=True)
-        self._seen = self._version()
+class Follower(Protocol):
+    """Tells one session's news to whoever only reads it. For one thread at a time."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a change of the file, by whatever session."""
-        until = time.monotonic() + timeout_s
-        while (version := self._version()) == self._seen:
-            left = until - time.monotonic()
-            if left <= 0:
-                return False
-            time.sleep(min(_LOOK_S, left))
-        self._seen = version
-        return True
+        """Wait until there may be something new, for so many seconds at most; whether there may."""
 
     def holder(self) -> str:
-        """Who writes the session."""
-        return holder(self._lock_file)
+        """Who writes the session, in words; empty when nobody does."""
 
     def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        """Stop following."""
 
-    def _version(self) -> int:
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+# A session in the list, and errors about one.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """One line of the list of sessions."""
+
+    id: str
+    title: str
+    cwd: str
+    model: str
+    created: float
+    updated: float
+    events: int
+    messages: int
+    """Requests and responses of the whole history, whether or not the context still holds them: system
+    prompts, prompts, answers, and the results of each answer as one. Summaries are not counted."""
+    tokens: int
+    """Estimated tokens of the agent view: the last request and what was said since. Without instructions
+    and tools before the first request."""
+
+
+class SessionNotFound(LookupError):
+    """No session has this id; the message names it."""
+
+
+class SessionDeleted(StorageError):
+    """A session was deleted while it was open."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"The session {session} was deleted meanwhile.",
+            "What is said in it from now on cannot be kept. Start a new one with /new.",
+        )
+
+
+def explained(error: BaseException, database: Path | None) -> str:
+    """Say why something was not possible.
+
+    Args:
+        error: What was raised.
+        database: The sessions file, where it is known.
+
+    Returns:
+        The reason in words; empty for an error that should never happen, whose words are for a log.
+    """
+    match error:
+        case SessionNotFound():
+            return str(error.args[0])
+        case SessionLocked():
+            return f"The session is open in {error}, and only one may write it. Close it there first."
+        case sqlite3.Error() | OSError() if told := storage_error(error, database):
+            return str(told)
+        case sqlite3.Error():
+            return f"The sessions file {database or ''}".rstrip() + f" cannot be used: {error}."
+        case OSError() if error.strerror:
+            return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        case _:
+            return ""

@@ -12,7 +12,6 @@ from typing import Any
 
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
-from tui_app.settings.policies import OwnPolicy
 from tui_app.settings.rules import FileOnly, Group, Refused, Rule, Table
 from tui_app.settings.sources import (
     Origin,
@@ -28,6 +27,7 @@ from tui_app.settings.sources import (
     unknown as unknown_setting,
 )
 from tui_app.settings.spec import SETTINGS, Settings
+from tui_app.settings.tables import OwnPolicy
 from tui_app.settings.values import build_settings
 
 # Changing one value in the text of a TOML file; comments, order and spacing of all else stay.

@@ -2,16 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
-from tui_app.settings.approvals import APPROVALS, WEB_FETCH
-from tui_app.settings.hooks import HOOKS, Hook
 from tui_app.settings.keys import ACTION_KEYS, OWN_THEMES, THEME, key_pattern
-from tui_app.settings.mcp import MCP, McpServer
-from tui_app.settings.policies import OWN_POLICIES, POLICY, SHARE
 from tui_app.settings.rules import (
     REQUIRED,
     Address,
@@ -27,6 +23,17 @@ from tui_app.settings.rules import (
     declared,
     group_of,
     setting,
+)
+from tui_app.settings.tables import (
+    APPROVALS,
+    HOOKS,
+    MCP,
+    OWN_POLICIES,
+    POLICY,
+    SHARE,
+    WEB_FETCH,
+    Hook,
+    McpServer,
 )
 
 # Where sessions are kept: the address of a server, which may hold a password.
@@ -353,3 +360,21 @@ OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
     "review_compactions": ("review", Flag(), {True: "manual", False: "never"}),
 }
 """Earlier names that still count: today's name, what the setting could be, and what that means now."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionServer:
+    """A PostgreSQL database that several machines share."""
+
+    url: str = field(repr=False)
+    """Its address; may hold a password."""
+
+    @property
+    def shown(self) -> str:
+        """The address without any secret."""
+        return shown_store(self.url)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of the address must not be shown."""
+        return store_secrets(self.url)

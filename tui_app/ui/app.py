@@ -231,7 +231,7 @@ class PlimsollApp(TellsFailures, Host):
             chat.pane.introduce(f"That did not work: {why}")
 
     def _why(self, error: BaseException) -> str:
-        from tui_app.session.errors import explained
+        from tui_app.session.store import explained
         from tui_app.ui.text import clean
 
         paths = self.launch.paths

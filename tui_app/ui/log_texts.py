@@ -6,13 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 from tui_app.events import Record
+from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Body, Entry
-from tui_app.session.errors import explained
 from tui_app.session.event_heads import DamagedEvent
-from tui_app.session.location import Database
-from tui_app.session.port import SessionStore
 from tui_app.session.preview import StoreBodies
-from tui_app.session.stores import open_store
+from tui_app.session.store import SessionStore, explained
 
 
 def read_bodies(database: Database, session: str, entries: Sequence[Entry]) -> list[Body]:

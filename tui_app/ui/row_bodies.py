@@ -11,9 +11,9 @@ from tui_app.session.entries import Body, Entry
 
 if TYPE_CHECKING:
     from tui_app.events import Record
-    from tui_app.session.location import Database
-    from tui_app.session.port import SessionStore
+    from tui_app.session.database import Database
     from tui_app.session.preview import StoreBodies
+    from tui_app.session.store import SessionStore
     from tui_app.ui.transcript.pieces import Excerpt
     from tui_app.ui.transcript.search import Hit
 
@@ -49,11 +49,11 @@ class LateBodies:
         Raises:
             sqlite3.Error: if the log cannot be opened.
         """
-        from tui_app.session.location import Server
+        from tui_app.session.database import open_store
         from tui_app.session.preview import StoreBodies
-        from tui_app.session.stores import open_store
+        from tui_app.settings.spec import SessionServer
 
-        far = isinstance(database, Server)
+        far = isinstance(database, SessionServer)
         store = (
             await asyncio.to_thread(open_store, database, read_only=True)
             if far

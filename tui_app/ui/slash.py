@@ -176,8 +176,7 @@ def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[C
 
 
 def _read(file: Path, root: Path | None) -> CustomCommand | None:
-    from tui_app.files import Refused, read_inside
-    from tui_app.front_matter import read_document
+    from tui_app.files import Refused, read_document, read_inside
 
     name = file.stem.lower()
     if file.suffix.lower() != ".md" or not _NAME.fullmatch(name):
@@ -213,8 +212,7 @@ def prompt_of(command: CustomCommand, argument: str) -> str:
     Raises:
         Refused: if the file is gone, or cannot be read any more.
     """
-    from tui_app.files import Refused, read_inside
-    from tui_app.front_matter import read_document
+    from tui_app.files import Refused, read_document, read_inside
 
     read = read_inside(command.file, command.root, FILE_CHARS)
     if read is None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui_app.agent.approvals.rules import Action, judge
 from tui_app.agent.approvals.shell import parts_of
-from tui_app.settings.approvals import parse_rule
+from tui_app.settings.tables import parse_rule
 
 ALL = parse_rule("allow", "run_command")
 SH = shutil.which("sh") or "/bin/sh"

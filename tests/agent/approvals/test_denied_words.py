@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.agent.approvals.test_denied_commands import ALL, ruled
 from tui_app.agent.approvals.rules import PERHAPS, Action, judge
-from tui_app.settings.approvals import parse_rule
+from tui_app.settings.tables import parse_rule
 
 PUSH = "git push"
 

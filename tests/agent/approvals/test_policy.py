@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.approvals.rules import Action, ActionKind, judge, plain_host, proposed_pattern
+from tui_app.agent.approvals.rules import Action, judge, plain_host, proposed_pattern
 from tui_app.agent.approvals.shell import plain_words
-from tui_app.settings.approvals import SHELL_SIGNS, ApprovalRule, parse_rule
 from tui_app.settings.rules import Refused
+from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
+from tui_app.tool_specs import ActionKind
 
 
 def command(line: str) -> Action:

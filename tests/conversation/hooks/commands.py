@@ -1,6 +1,6 @@
 """Small programs for hooks."""
 
-from tui_app.settings.hooks import Hook
+from tui_app.settings.tables import Hook
 
 ECHO = "cat; echo heard >&2"
 """Says what it was given."""

@@ -19,7 +19,7 @@ from tui_app.context.compaction.compactor import State
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import CompactionComplete, HookRan, Notice, SessionEnd, ToolResult, TurnEnd
-from tui_app.settings.hooks import Hook
+from tui_app.settings.tables import Hook
 
 Defined = dict[str, tuple[Hook, ...]]
 KEEP = "cat > /dev/null; echo 'Keep the word ebb.'"

@@ -15,7 +15,7 @@ from tui_app.conversation.hooks import (
     name_of,
 )
 from tui_app.events import HookName
-from tui_app.settings.hooks import TRIGGERS, Hook
+from tui_app.settings.tables import TRIGGERS, Hook
 
 GUARD = Hook(command=("/opt/bin/guard.sh", "--token", "abc"))
 

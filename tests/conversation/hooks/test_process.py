@@ -11,7 +11,7 @@ import pytest
 from tests.conversation.hooks.commands import ECHO, FAMILY, sh
 from tests.process_ends import LIMIT_S, alive, gone
 from tui_app.conversation.hooks import OUTPUT_BYTES, HookExit, Runner
-from tui_app.settings.hooks import Hook
+from tui_app.settings.tables import Hook
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tui_app.events import (
     SessionRewind,
 )
 from tui_app.session.importers.discovery import LocalTranscript
-from tui_app.settings.approvals import parse_rule
+from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog

@@ -10,9 +10,9 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown, write_files
-from tui_app.session.drafts import unsent
+from tui_app.session.preview import StatsReader
+from tui_app.session.prompts import unsent
 from tui_app.session.stats import SessionStats
-from tui_app.session.stats_reader import StatsReader
 from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.base import ConfirmDialog
 

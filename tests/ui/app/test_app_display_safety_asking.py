@@ -10,7 +10,7 @@ from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact,
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact
-from tui_app.settings.approvals import ApprovalRule
+from tui_app.settings.tables import ApprovalRule
 from tui_app.text import visible
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided

@@ -8,7 +8,7 @@ from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.mcp import NONE, McpScreen

@@ -10,9 +10,9 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, Desk, shown
-from tui_app.session.port import SessionNotFound
+from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
-from tui_app.session.stats_reader import StatsReader
+from tui_app.session.store import SessionNotFound
 from tui_app.ui import screen as chat
 from tui_app.ui.chat import log_reader as persistence
 from tui_app.ui.chat.presenter import Presenter

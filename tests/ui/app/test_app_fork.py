@@ -6,7 +6,7 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.session.port import SessionInfo
+from tui_app.session.store import SessionInfo
 from tui_app.ui.chat.state import EARLIER
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.fork import NOTHING

@@ -9,7 +9,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.settings.hooks import Hook
+from tui_app.settings.tables import Hook
 from tui_app.ui.timeline import Timeline
 
 

@@ -7,7 +7,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.session.prompt_history import PastPrompt
+from tui_app.session.prompts import PastPrompt
 from tui_app.ui.dialogs.prompts import PromptsScreen, listed, prompt_line
 
 

@@ -11,8 +11,8 @@ from tests.ui.app.story import NOON, Story
 from tests.ui.app.test_app_takeover import Window
 from tests.ui.kit import Desk, shown
 from tui_app.events import CompactionComplete
-from tui_app.session.location import Server
-from tui_app.session.postgres.store import PostgresStore
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
 from tui_app.ui.dialogs.rows import read_checkpoint
 from tui_app.ui.dialogs.session_info import StatsScreen
@@ -21,18 +21,18 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def server(postgres: Cluster) -> Server:
-    return Server(postgres.database())
+def server(postgres: Cluster) -> SessionServer:
+    return SessionServer(postgres.database())
 
 
 @pytest.fixture
-def shared(served: Desk, server: Server) -> Desk:
+def shared(served: Desk, server: SessionServer) -> Desk:
     served.paths.ensure()
     return served.change(store=server.url)
 
 
 @pytest.fixture
-async def session(shared: Desk, server: Server) -> AsyncIterator[str]:
+async def session(shared: Desk, server: SessionServer) -> AsyncIterator[str]:
     store = PostgresStore(server)
     story = Story("ferries").user("how late?").answer("At eleven.")
     session = store.create(story.start, time=NOON)
@@ -74,7 +74,7 @@ async def test_a_cut_connection_is_said_and_the_prompt_stays(
     postgres: Cluster,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres.store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
     fake_openai.add(Text("Here again."))
     async with shown(shared.app(session)) as deck:
         await deck.ready()

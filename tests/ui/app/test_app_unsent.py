@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.conversation.model_switch import ModelSwitch
-from tui_app.session.drafts import lines_of, unsent
+from tui_app.session.prompts import lines_of, unsent
 from tui_app.ui.app import end_by_signal
 from tui_app.ui.chat import unsent as window
 from tui_app.ui.chat.unsent import Kept, Unsent

@@ -10,7 +10,7 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
 from tui_app.events import CompactionComplete, Fact
 from tui_app.session.event_heads import Head
-from tui_app.session.view_diff import Difference
+from tui_app.session.request_ledger import Difference
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.compaction import (

@@ -8,7 +8,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.widgets import Input, OptionList, Static
 
-from tui_app.session.port import SessionInfo
+from tui_app.session.store import SessionInfo
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.models import ModelPicker, ModelRow

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.shell import Found, begins_with, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
-from tui_app.settings.approvals import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+from tui_app.settings.tables import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
 from tui_app.tool_specs import ActionKind
 
 # What a call of a tool would do.

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tui_app.agent.path_patterns import expand_braces
-from tui_app.settings.approvals import SHELL_SIGNS
+from tui_app.settings.tables import SHELL_SIGNS
 
 # Taking a command line apart the way a shell does, as far as that can be told without running it.
 #

@@ -21,7 +21,7 @@ from tui_app.agent.mcp import supervisor as warden
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
 from tui_app.paths import from_home
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 from tui_app.tool_specs import TOOLS
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from pydantic_core import SchemaValidator, core_schema
 from tui_app.agent.mcp.server import CallFailed, Offered, Server, without_clashes
 from tui_app.agent.mcp.status import McpStatus, McpTool, ServerState
 from tui_app.files import write_atomic
-from tui_app.settings.mcp import McpServer
+from tui_app.settings.tables import McpServer
 
 # Definitions of the tools that servers had when they last ran: what is counted where none is started.
 

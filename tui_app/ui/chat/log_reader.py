@@ -11,15 +11,15 @@ from time import monotonic
 from typing import TypeVar
 
 from tui_app.context.windows import LearntModels, resolve_window
+from tui_app.session.database import follow, open_store
 from tui_app.session.event_heads import Head
-from tui_app.session.location import Server
 from tui_app.session.lock import holder
 from tui_app.session.model_state import UNKNOWN, Known, known_of
-from tui_app.session.port import SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.preview import Preview, load_preview
-from tui_app.session.stores import follow, open_store
+from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
+from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import saying
 from tui_app.ui.launch import Launch
@@ -149,7 +149,7 @@ class ReadOnlyFollower:
     def refusal(self) -> str:
         """Why nothing can be sent now, with who writes; empty when nobody does any more."""
         # Of a server it is known what it said a moment ago.
-        far = isinstance(self._launch.database, Server)
+        far = isinstance(self._launch.database, SessionServer)
         who = self._writer if far else holder(self._lock_file)
         return WRITTEN_ELSEWHERE.format(who) if who else ""
 

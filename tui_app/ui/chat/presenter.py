@@ -22,9 +22,9 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import Head, head_of
 from tui_app.session.model_state import Known
-from tui_app.session.port import SessionInfo
 from tui_app.session.preview import Preview
 from tui_app.session.stats import SessionStats
+from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted
 from tui_app.ui.chat.state import ChatState, advance, saying

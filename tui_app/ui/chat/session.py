@@ -22,9 +22,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.lock import SessionLocked
-from tui_app.session.port import SessionNotFound
-from tui_app.session.preview import all_rows, heads_after
-from tui_app.session.stats_reader import StatsReader
+from tui_app.session.preview import StatsReader, all_rows, heads_after
+from tui_app.session.store import SessionNotFound
 from tui_app.settings import ReviewMode, SettingsError
 from tui_app.ui.chat.log_reader import (
     TAKEN_OVER,

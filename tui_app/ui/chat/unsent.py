@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tui_app.events import Record, TurnEnd, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.drafts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
+from tui_app.session.prompts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
 from tui_app.ui.slash import is_command
 from tui_app.ui.text import clean
 

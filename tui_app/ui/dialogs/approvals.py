@@ -12,7 +12,8 @@ from textual.widgets import Input
 
 from tui_app.events import ApprovalDecided
 from tui_app.settings import SettingsError
-from tui_app.settings.approvals import (
+from tui_app.settings.rules import Refused
+from tui_app.settings.tables import (
     RULINGS,
     UNLESS_YOURS,
     ApprovalRule,
@@ -21,7 +22,6 @@ from tui_app.settings.approvals import (
     parse_rule,
     rules_of,
 )
-from tui_app.settings.rules import Refused
 from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession

@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete, Fact, FactState
 from tui_app.session.event_heads import Head
-from tui_app.session.view_diff import Difference
+from tui_app.session.request_ledger import Difference
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint, place_bindings, place_hints

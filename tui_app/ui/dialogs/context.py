@@ -17,9 +17,9 @@ from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.events import ViewRewrite
 from tui_app.session.lock import SessionLocked
+from tui_app.session.preview import StatsReader
 from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
 from tui_app.session.stats import SessionStats, StageRow
-from tui_app.session.stats_reader import StatsReader
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog

@@ -9,7 +9,7 @@ from tui_app.conversation.exports import Format
 from tui_app.conversation.exports import export_session as export_document
 from tui_app.files import write_atomic
 from tui_app.paths import from_home
-from tui_app.session.stores import open_store
+from tui_app.session.database import open_store
 from tui_app.ui.chat.session import ChatSession
 
 NOTHING = "Nothing to export: nothing has been said yet."

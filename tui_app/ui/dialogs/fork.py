@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.references import log_number
+from tui_app.session.database import open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
-from tui_app.session.port import SessionNotFound
 from tui_app.session.rewind_fork import Fork, NotAPrompt, RewindPoint, fork_points, fork_session
-from tui_app.session.stores import open_store
+from tui_app.session.store import SessionNotFound
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import confirmed
 from tui_app.ui.dialogs.quit import what_leaving_costs

@@ -14,9 +14,8 @@ from textual.types import CSSPathType
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
-from tui_app.session.errors import explained
-from tui_app.session.port import SessionNotFound
-from tui_app.session.stores import has_begun, open_store
+from tui_app.session.database import has_begun, open_store
+from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.session.prompt_history import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import place_bindings, place_hints

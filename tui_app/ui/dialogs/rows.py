@@ -25,10 +25,9 @@ from tui_app.events import (
     SubAgentStep,
     ToolCall,
 )
+from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Entry
-from tui_app.session.location import Database
-from tui_app.session.stores import open_store
-from tui_app.session.view_diff import Difference, compaction_diff
+from tui_app.session.request_ledger import Difference, compaction_diff
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen

@@ -14,9 +14,9 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from tui_app.events import CheckpointCreated
-from tui_app.session.location import Server
+from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
-from tui_app.session.stats_reader import StatsReader
+from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
@@ -43,7 +43,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
         f"Files      {session.folder}",
-        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, Server) else []),
+        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, SessionServer) else []),
         *status_lines(await overview(session)),
     ]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))

@@ -17,12 +17,11 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 from textual.worker import Worker
 
-from tui_app.session.errors import explained
+from tui_app.session.database import has_begun, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, rename_session
-from tui_app.session.port import SessionInfo, SessionNotFound
 from tui_app.session.search import Found, Searched, searching
-from tui_app.session.stores import has_begun, open_store
+from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
+from tui_app.session.database import Database
 from tui_app.session.entries import Body, Entry
-from tui_app.session.location import Database
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.layout import Layout, Spot
 from tui_app.ui.transcript.lines import Line
@@ -138,8 +138,8 @@ def look_in_log(
     # These bring the log in, which the first paint does not wait for.
     import sqlite3
 
+    from tui_app.session.database import open_store
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.stores import open_store
 
     try:
         with closing(open_store(database, read_only=True)) as store:
@@ -165,8 +165,8 @@ def excerpt_in_log(database: Database, session: str, entry: Entry, hit: Hit) -> 
     """Cut out the text around a place of the log, with a connection of the caller's thread."""
     import sqlite3
 
+    from tui_app.session.database import open_store
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.stores import open_store
 
     try:
         with closing(open_store(database, read_only=True)) as store:

@@ -1,12 +1,24 @@
-"""Opening sessions where they are kept. The one place that chooses between stores."""
+"""Opens sessions where they are kept: a file of this machine, or a server that several machines share."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.session.location import Database, Server
+from tui_app.settings.spec import SessionServer
 
 if TYPE_CHECKING:
-    from tui_app.session.port import Follower, SessionStore
+    from tui_app.session.store import Follower, SessionStore
+
+Database = Path | SessionServer
+
+
+def database_of(store: str, file: Path) -> Database:
+    """Where sessions are kept.
+
+    Args:
+        store: The setting of that name; empty for this machine's file.
+        file: That file.
+    """
+    return SessionServer(store) if store else file
 
 
 def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":
@@ -18,13 +30,13 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
         OSError: if a file cannot be created.
     """
     # Neither database is needed for the first frame, and hardly anybody needs the second one.
-    if isinstance(database, Server):
-        from tui_app.session.postgres.store import PostgresStore
+    if isinstance(database, SessionServer):
+        from tui_app.session.postgres_store import PostgresStore
 
         return PostgresStore(database, read_only=read_only)
-    from tui_app.session.store import Store
+    from tui_app.session.sqlite_store import SqliteStore
 
-    return Store(database, read_only=read_only)
+    return SqliteStore(database, read_only=read_only)
 
 
 def has_begun(database: Database) -> bool:
@@ -33,8 +45,8 @@ def has_begun(database: Database) -> bool:
     Raises:
         StorageError: if the server cannot be reached.
     """
-    if isinstance(database, Server):
-        from tui_app.session.postgres.store import has_log
+    if isinstance(database, SessionServer):
+        from tui_app.session.postgres_store import has_log
 
         return has_log(database)
     return database.exists() and database.stat().st_size > 0
@@ -51,10 +63,10 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
     Raises:
         StorageError: if the database cannot be used.
     """
-    if isinstance(database, Server):
-        from tui_app.session.postgres.store import ServerFollower
+    if isinstance(database, SessionServer):
+        from tui_app.session.postgres_store import PostgresFollower
 
-        return ServerFollower(database, session)
-    from tui_app.session.store import FileFollower
+        return PostgresFollower(database, session)
+    from tui_app.session.sqlite_store import SqliteFollower
 
-    return FileFollower(database, lock_file)
+    return SqliteFollower(database, lock_file)

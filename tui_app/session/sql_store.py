@@ -36,8 +36,8 @@ from tui_app.events import (
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
 from tui_app.session.model_state import Known
-from tui_app.session.port import Event, SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.stats import COUNTED, FIGURES, StatsFold
+from tui_app.session.store import Event, SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.view_items import HiddenItems, Read
 
 _log = logging.getLogger(__name__)
@@ -332,7 +332,7 @@ def _texts(folded: Folded) -> tuple[str, str, dict[int, str]]:
     return folded.view.to_text(), folded.stats.to_text(), hidden
 
 
-class SessionLog(ABC):
+class SqlStore(ABC):
     """The sessions of one database; see ``SessionStore``. Not thread-safe: open one for each thread."""
 
     dialect: Dialect

@@ -23,14 +23,14 @@ from tui_app.events import (
     UserMessage,
     payload_to_json,
 )
+from tui_app.session import postgres_server as schema
 from tui_app.session.event_heads import payload_of, plain
-from tui_app.session.location import Server
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.log import Db, Dialect, SessionLog
-from tui_app.session.port import Event, SessionDeleted
-from tui_app.session.postgres import schema
-from tui_app.session.postgres.wire import Connection, PostgresDb, Wire, this_window
+from tui_app.session.postgres_server import Connection, PostgresDb, Wire, this_window
+from tui_app.session.sql_store import Db, Dialect, SqlStore
 from tui_app.session.stats import COUNTED, FIGURES
+from tui_app.session.store import Event, SessionDeleted
+from tui_app.settings.spec import SessionServer
 
 # The index of words: what is looked for, and in what, as PostgreSQL takes it.
 #
@@ -292,7 +292,7 @@ _PATIENCE_S = 5.0
 """Seconds in which a lost connection may come back before the person hears of it."""
 
 
-def has_log(server: Server) -> bool:
+def has_log(server: SessionServer) -> bool:
     """Whether sessions were ever kept on a server. Raises ``StorageError``."""
     wire = Wire(server, read_only=True)
     try:
@@ -301,7 +301,7 @@ def has_log(server: Server) -> bool:
         wire.close()
 
 
-class PostgresStore(SessionLog):
+class PostgresStore(SqlStore):
     """See ``SessionStore``; whatever is read is read once more where the connection was lost.
 
     Args:
@@ -315,7 +315,7 @@ class PostgresStore(SessionLog):
     path = None
     dialect = POSTGRES
 
-    def __init__(self, server: Server, *, read_only: bool = False) -> None:
+    def __init__(self, server: SessionServer, *, read_only: bool = False) -> None:
         self._hold: Hold | None = None
         self._wire = Wire(server, read_only=read_only)
         try:
@@ -471,7 +471,7 @@ def _check_turn(db: Connection, session: str, hold: Hold | None) -> None:
         raise Overtaken(str(row[2]))
 
 
-def search(server: Server, terms: Iterable[tuple[Sequence[str], bool]], limit: int) -> list[Found]:
+def search(server: SessionServer, terms: Iterable[tuple[Sequence[str], bool]], limit: int) -> list[Found]:
     """Messages and summaries of any session that hold all of some phrases, the best fits first.
 
     Args:
@@ -495,7 +495,7 @@ _AGAIN_S = 0.5
 """Seconds between two attempts to connect again."""
 
 
-class ServerFollower:
+class PostgresFollower:
     """Listens on a connection of its own.
 
     Args:
@@ -506,7 +506,7 @@ class ServerFollower:
         StorageError: if the server cannot be used.
     """
 
-    def __init__(self, server: Server, session: str) -> None:
+    def __init__(self, server: SessionServer, session: str) -> None:
         self._session = session
         self._wire = Wire(server, read_only=True)
         with self._wire.told():

@@ -1,22 +1,79 @@
-"""Prompts that were written in a folder and never sent, because the person left first.
-
-They stand in no session: one may not even have begun. A line of JSON for each, so that windows closed at the
-same moment do not write over each other.
-"""
+"""Prompts of a folder over all of its sessions: those sent before, and those never sent."""
 
 import json
 import os
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
+from tui_app.events import UserMessage
 from tui_app.files import make_private, write_atomic
+from tui_app.session.database import Database, has_begun, open_store
 from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.user_view import is_interruption
 
-MOST = 50
+MOST_LISTED = 500
+"""Prompts that are listed, the newest ones."""
+SEARCHED_CHARS = 2_000
+"""Characters of each that are listed and searched; the rest is read when it is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastPrompt:
+    """One prompt, or the beginning of a long one."""
+
+    text: str
+    time: float = 0.0
+    """Seconds since the epoch; 0 for one that was typed in the open session."""
+    session: str = ""
+    """Where the rest of it is; empty when ``text`` is all of it."""
+    seq: int = 0
+
+
+def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
+    """Prompts of a folder's sessions, newest first, each text once; blocks on the disk or the network.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    if not has_begun(database):
+        return []
+    with closing(open_store(database, read_only=True)) as store:
+        rows = store.prompts(str(cwd), MOST_LISTED, SEARCHED_CHARS)
+    found: dict[str, PastPrompt] = {}
+    for session, seq, when, text in rows:
+        if is_interruption(text):
+            continue
+        whole = len(text) < SEARCHED_CHARS
+        found.setdefault(
+            text, PastPrompt(text=text, time=when, session="" if whole else session, seq=0 if whole else seq)
+        )
+    return list(found.values())
+
+
+def whole_prompt(database: Database, prompt: PastPrompt) -> str:
+    """All of a prompt; what is listed of it where its session has been deleted meanwhile. Blocks.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    if not prompt.session:
+        return prompt.text
+    with closing(open_store(database, read_only=True)) as store:
+        record = store.record(prompt.session, prompt.seq)
+    return record.data.text if record is not None and isinstance(record.data, UserMessage) else prompt.text
+
+
+# Prompts that were written in a folder and never sent, because the user left first.
+#
+# They stand in no session: one may not even have begun. A line of JSON for each, so that windows closed at
+# the same moment do not write over each other.
+
+MOST_UNSENT = 50
 """Prompts of one folder that are kept, the newest ones."""
 
 
@@ -48,7 +105,7 @@ def unsent(file: Path, folder: Path) -> list[str]:
     """What is kept for a folder, oldest first, each text once; nothing where it cannot be read. Blocks."""
     texts = [text for where, text in lines_of(file) if where == str(folder)]
     newest_last = reversed(dict.fromkeys(reversed(texts)))
-    return list(newest_last)[-MOST:]
+    return list(newest_last)[-MOST_UNSENT:]
 
 
 def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
@@ -62,7 +119,7 @@ def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
     for where, text in lines:
         if (where, text) != (str(folder), prompt):
             left.setdefault(where, []).append(text)
-    kept = [line_of(where, text) for where, texts in left.items() for text in texts[-MOST:]]
+    kept = [line_of(where, text) for where, texts in left.items() for text in texts[-MOST_UNSENT:]]
     if len(kept) < len(lines):
         write_atomic(file, "".join(f"{line}\n" for line in kept))
 

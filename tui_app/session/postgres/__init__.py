@@ -1,1 +1,0 @@
-"""Sessions in a PostgreSQL database: several machines, one writer for each session."""

@@ -1,0 +1,221 @@
+"""All sessions in one SQLite file: append-only events, never updated, never deleted by a compaction."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.events import Payload
+from tui_app.files import make_private
+from tui_app.session.event_heads import payload_of, plain
+from tui_app.session.lock import WriterLock, holder
+from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
+from tui_app.session.sql_store import Db, Dialect, SqlStore
+from tui_app.session.stats import FIGURES
+
+T = TypeVar("T")
+
+# The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Open the sessions file; statements are committed one by one unless a transaction is begun.
+
+    Args:
+        path: The file; it and its folder are created with owner-only rights.
+        read_only: Create and change nothing.
+
+    Raises:
+        StorageError: if the file is no database, none of ours, or cannot be written.
+        sqlite3.DatabaseError: if it comes from a newer version.
+        OSError: if it cannot be created.
+    """
+    if not read_only:
+        make_private(path.parent)
+        path.touch(mode=0o600, exist_ok=True)
+    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+    try:
+        check(db)
+        if not read_only:
+            _prepare(db)
+    except sqlite3.Error as error:
+        db.close()
+        if (told := storage_error(error, path)) is not None:
+            raise told from error
+        raise
+    return db
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """What tells a file apart from another one of its name.
+
+    Raises:
+        OSError: if there is none.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def make_sure(path: Path, opened: tuple[int, int]) -> None:
+    """Make sure that the file that was opened still has its name.
+
+    What is written into one that was deleted would be gone with the program, and nothing would say so.
+
+    Raises:
+        StorageError: if it was deleted, moved, or replaced.
+    """
+    try:
+        there = identity(path) == opened
+    except OSError:
+        there = False
+    if not there:
+        raise StorageError(
+            f"The sessions file {path} was deleted or moved while it was open.",
+            "What was saved until then is where the file is now. Bring it back, then start again.",
+        )
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode=WAL")
+    # A commit that returned must survive a power cut: nothing shown as done may be lost.
+    db.execute("PRAGMA synchronous=FULL")
+    migrate(db)
+    # Events of a session that is not listed would never be seen again.
+    db.execute("PRAGMA foreign_keys=ON")
+
+
+# The sessions in that file.
+
+_FIGURES = ", ".join(f"'{name}', json_extract(data, '$.{name}')" for name in FIGURES)
+SQLITE = Dialect(
+    text=plain,
+    last="(SELECT COALESCE(MAX(seq), 0) FROM events WHERE session = sessions.id)",
+    keeps_last=False,
+    place="rowid",
+    figures=f"json_object({_FIGURES})",
+    beside={},
+)
+
+
+class SqliteStore(SqlStore):
+    """The sessions of one data directory. Not thread-safe: open one per thread.
+
+    Args:
+        path: The database file; it and its folder are created with owner-only rights.
+        read_only: For the screen, which reads texts while the engine writes.
+
+    Raises:
+        StorageError: if the file is no database, none of ours, or cannot be written.
+        sqlite3.DatabaseError: if it comes from a newer version.
+    """
+
+    dialect = SQLITE
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._db = connect(path, read_only=read_only)
+        super().__init__(read_only=read_only, snapshots=version_of(self._db) >= WITH_SNAPSHOTS)
+        self._opened = identity(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def lock(self, _session: str, file: Path) -> WriterLock:
+        """Become the one writer of a session; on one machine its lock file says who that is."""
+        return WriterLock(file)
+
+    def holder(self, _session: str, file: Path) -> str:
+        """Who writes a session, in words; its lock file says so."""
+        return holder(file)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All of the block or nothing; the writer of another process is waited for."""
+        make_sure(self.path, self._opened)
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            # A full disk has rolled back by itself already.
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _ask(self, work: Callable[[Db], T]) -> T:
+        return work(self._db)
+
+    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
+        with self._transaction():
+            return work(self._db)
+
+    def _announce(self, session: str) -> None:
+        """Nothing to do: who follows a session looks at the file."""
+
+    def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
+        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
+
+        Args:
+            session: Which session.
+            words: Letters, digits and underscores; case does not matter.
+            limit: Events to return at most.
+        """
+        wanted = " OR ".join(f'"{word}"*' for word in words)
+        if not wanted:
+            return []
+        query = (
+            "SELECT seq, type, data FROM said JOIN events ON events.rowid = said.rowid"
+            " WHERE said MATCH ? ORDER BY bm25(said, 0.0, 1.0) LIMIT ?"
+        )
+        rows = self._db.execute(query, (f'session : "{session}" AND text : ({wanted})', limit))
+        return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
+
+
+# Following a session of this machine's file, which another window writes.
+
+_LOOK_S = 0.2
+"""Seconds between two looks; one costs a few microseconds."""
+
+
+class SqliteFollower:
+    """Sees by SQLite's own counter that the file has changed.
+
+    Args:
+        database: The sessions file.
+        lock_file: Lock of the session.
+
+    Raises:
+        sqlite3.Error: if the file cannot be used.
+    """
+
+    def __init__(self, database: Path, lock_file: Path) -> None:
+        self._lock_file = lock_file
+        self._db = connect(database, read_only=True)
+        self._seen = self._version()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for a change of the file, by whatever session."""
+        until = time.monotonic() + timeout_s
+        while (version := self._version()) == self._seen:
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_LOOK_S, left))
+        self._seen = version
+        return True
+
+    def holder(self) -> str:
+        """Who writes the session."""
+        return holder(self._lock_file)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])

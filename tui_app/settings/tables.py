@@ -1,0 +1,467 @@
+"""The tables of the settings file: approvals, policies, hooks and MCP servers."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Literal, NamedTuple
+
+from tui_app.settings.rules import (
+    Address,
+    Choice,
+    FileOnly,
+    Flag,
+    Group,
+    Number,
+    Refused,
+    Rule,
+    Table,
+    Text,
+    group_of,
+    inside,
+    parse_toml,
+    setting,
+    show,
+)
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
+
+# Approvals: which calls of tools may go ahead, which are asked about, which never.
+#
+# A rule is written ``TOOL`` or ``TOOL PATTERN``: ``write_file docs/**``, ``run_command pytest -q``. They are
+# read from the user's own settings file and nowhere else: a project must not loosen its own limits.
+
+Ruling = Literal["allow", "ask", "deny", "looks"]
+RuleSource = Literal["built in", "settings", "session", "command line"]
+RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow", "looks")
+"""What may be ruled; an earlier one wins over a later one. What looks is allowed, in read-only mode too."""
+_RULE_EXAMPLE = f'"{RUN_COMMAND.name} pytest -q"'
+SHELL_SIGNS = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\"'\0")
+"""With one of these in it a command is more than its words: no pattern allows it."""
+LONGEST_RULE = 500
+"""Characters."""
+_RULED_TOOL = re.compile(r"[\w*?.-]{1,100}")
+WEB_FETCH = ("off", "public", "any")
+"""Whether the model may fetch web pages: not at all, from public addresses, or also from this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRule:
+    """One rule about calls of tools."""
+
+    ruling: Ruling
+    tool: str
+    """Name of a tool, or a pattern as in file names."""
+    pattern: str = ""
+    """Path pattern, first words of a command, or host of an address; empty fits every call of the tool."""
+    source: RuleSource = "settings"
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.tool} {self.pattern}".rstrip()
+
+
+def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> ApprovalRule:
+    """Read a rule.
+
+    Raises:
+        Refused: if it is none, or could never allow anything.
+    """
+    allowed = f'a tool, then what of it: {_RULE_EXAMPLE}, "{WRITE_FILE.name} docs/**", "{EDIT_FILE.name}"'
+    if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= LONGEST_RULE:
+        raise Refused(show(text), allowed)
+    tool, _, pattern = text.strip().partition(" ")
+    if not _RULED_TOOL.fullmatch(tool):
+        raise Refused(show(text), allowed)
+    pattern = pattern.strip()
+    if ruling == "allow" and tool == RUN_COMMAND.name and SHELL_SIGNS & set(pattern):
+        raise Refused(show(text), "the first words of a command, without signs that a shell reads")
+    if ruling == "looks" and pattern:
+        raise Refused(show(text), 'the name of a tool that only looks, and nothing behind it: "my_tool"')
+    return ApprovalRule(ruling, tool, pattern, source)
+
+
+class _Rules(NamedTuple):
+    """Rules of one kind, in order."""
+
+    ruling: Ruling
+
+    def check(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list | tuple):
+            raise Refused(show(value), f"a list such as [{_RULE_EXAMPLE}]")
+        for each in value:
+            parse_rule(self.ruling, each)
+        return tuple(value)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """See ``Rule``. The text is a list as in TOML."""
+        try:
+            return self.check(parse_toml(f"value = {text}")["value"])
+        except (ValueError, KeyError):
+            raise Refused(show(text), f"a list such as [{_RULE_EXAMPLE}]") from None
+
+
+APPROVALS = FileOnly(
+    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}, called="ruling"),
+    "rules let tools write and run",
+    by_command=True,
+)
+
+
+def rules_of(
+    table: Mapping[str, tuple[str, ...]], source: RuleSource = "settings"
+) -> tuple[ApprovalRule, ...]:
+    """The rules of a checked table, those that win first."""
+    return tuple(parse_rule(ruling, text, source) for ruling in RULINGS for text in table.get(ruling, ()))
+
+
+UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
+_WILD = "*?["
+
+
+def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
+    """What is wrong with the tool that a rule names.
+
+    Tools of servers are known only once they run, those of the user's own agent only with that agent: this
+    is a hint and no error. Rules about what looks are only about such tools.
+
+    Args:
+        rule: The rule.
+        servers: Names of the servers in the settings; a tool of theirs begins with one.
+
+    Returns:
+        A sentence; empty where the name may be one.
+    """
+    if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in TOOLS):
+        return ""
+    fixed = rule.tool[: min((rule.tool.find(sign) for sign in _WILD if sign in rule.tool), default=None)]
+    wild = fixed != rule.tool
+    for server in servers:
+        prefix = f"{server}_"
+        if fixed.startswith(prefix) or (wild and prefix.startswith(fixed)):
+            return ""
+    near = get_close_matches(rule.tool.lower(), sorted(TOOLS), 1)
+    return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"
+
+
+# Governance policies: names, and the keys of a policy of the user's own.
+#
+# The built-in ones are named again because settings are read before the governor is loaded; tests hold them
+# to it. The keys are the governor's own, which is loaded once the user has a policy of their own.
+
+POLICY_SHARES: Mapping[str, tuple[float, float]] = {
+    "plimsoll": (0.8, 0.95),
+    "sliding-window": (0.8, 0.95),
+    "reserve": (0.8, 0.95),
+    "background": (0.8, 0.95),
+    "progressive": (0.95, 0.95),
+    "off": (0.8, 0.95),
+}
+"""The two thresholds of each built-in policy: in the background, and waiting."""
+POLICIES = tuple(POLICY_SHARES)
+"""Names of the built-in policies."""
+SHARE = Number(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")
+_POLICY_NAME = r"[A-Za-z][\w.-]*"
+POLICY = Text(_POLICY_NAME, "the name of a policy: a letter, then letters, digits, dot, dash or underscore")
+
+
+@cache
+def policy_keys() -> Group:
+    """The keys of ``[policies.NAME]``, each with its rule."""
+    from tui_app.context.policy import policy_keys as declared
+
+    rules: dict[str, Rule] = {
+        name: Choice(key.words) if key.words else Number(*key.bounds) if key.bounds else Flag()
+        for name, key in declared().items()
+    }
+    return Group(rules, required=("base",))
+
+
+class OwnPolicy:
+    """A policy of the user's own: its keys one by one, then its two thresholds together."""
+
+    @property
+    def keys(self) -> Group:
+        """The rule of each key."""
+        return policy_keys()
+
+    def check(self, value: object) -> dict[str, object]:
+        checked = self.keys.check(value)
+        background, blocking = thresholds(checked)
+        if background > blocking:
+            key = "background_threshold" if "background_threshold" in checked else "blocking_threshold"
+            other = f"blocking_threshold {blocking}" if key != "blocking_threshold" else ""
+            limit = f"at most {other}" if other else f"at least background_threshold {background}"
+            raise Refused(show(checked[key]), limit, key)
+        return checked
+
+    def read(self, text: str) -> dict[str, object]:
+        return self.check(self.keys.read(text))
+
+
+_TAKEN_POLICIES = (*POLICIES, "all")
+"""Names that have a meaning already."""
+OWN_POLICIES = Table(
+    OwnPolicy(),
+    Text(
+        rf"(?!(?:{'|'.join(map(re.escape, _TAKEN_POLICIES))})$){_POLICY_NAME}",
+        f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(_TAKEN_POLICIES)}",
+    ),
+)
+
+
+def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
+    """The two thresholds of a policy of one's own, from its keys or its base."""
+    background, blocking = POLICY_SHARES[str(policy["base"])]
+    own = policy.get("background_threshold", background), policy.get("blocking_threshold", blocking)
+    return float(str(own[0])), float(str(own[1]))
+
+
+# Hooks: the user's own commands that run when something happens.
+#
+# They are read from the user's own settings file and nowhere else: neither the environment, which a project
+# can set for whoever enters its folder, nor any file of a project defines commands to run.
+#
+# The triggers are listed here again because settings are read before the governor; tests hold them to it.
+
+TRIGGERS = (
+    "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
+)  # fmt: skip
+"""Why a compaction may start."""
+BEGINNINGS = ("new", "resume")
+"""How a session may start."""
+HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
+    "preCompact": TRIGGERS,
+    "postCompact": TRIGGERS,
+    "preTool": None,
+    "postTool": None,
+    "sessionStart": BEGINNINGS,
+    "sessionEnd": (),
+}
+"""When a hook may run, and the words its ``match`` may choose from; None is any word, for names of tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A command to run."""
+
+    command: tuple[str, ...] | str
+    """Program and arguments; a string is a line for the shell."""
+    timeout_s: float = 60.0
+    """Seconds it may take before it is ended."""
+    match: tuple[str, ...] = ()
+    """Patterns of which one must fit the trigger, as in file names; none fits all."""
+
+    @property
+    def shell(self) -> bool:
+        """Whether a shell runs it."""
+        return isinstance(self.command, str)
+
+    def fits(self, trigger: str) -> bool:
+        """Whether it is meant for this trigger."""
+        return not self.match or any(fnmatchcase(trigger, pattern) for pattern in self.match)
+
+    def to_json(self) -> dict[str, object]:
+        """As plain values, the way the settings file says it."""
+        return {**asdict(self), "shell": self.shell}
+
+
+class _Command(NamedTuple):
+    """A program with its arguments, or a line for a shell."""
+
+    allowed: str = 'a list such as ["notify-send", "compacted"], or with shell = true a string'
+
+    def check(self, value: object) -> object:
+        words = value if isinstance(value, list) else [value]
+        # No program can be called with a zero byte in a word.
+        right = all(isinstance(word, str) and "\0" not in word for word in words)
+        if not words or not right or not str(words[0]).strip():
+            raise Refused(show(value), self.allowed)
+        return tuple(words) if isinstance(value, list) else value
+
+    def read(self, text: str) -> object:
+        return self.check(text)
+
+
+class _Match(NamedTuple):
+    """One pattern or several; where the words are known each must fit one of them."""
+
+    words: tuple[str, ...] | None
+
+    def check(self, value: object) -> tuple[str, ...]:
+        patterns = value if isinstance(value, list) else [value]
+        for pattern in patterns:
+            if not isinstance(pattern, str) or not pattern.strip() or not self._known(pattern):
+                names = f'names of tools such as "{WRITE_FILE.name}" or "*_file", one or a list'
+                known = f"{', '.join(self.words or ())}, one or a list"
+                allowed = names if self.words is None else known if self.words else "nothing: leave it out"
+                raise Refused(show(pattern), allowed)
+        return tuple(patterns)
+
+    def _known(self, pattern: str) -> bool:
+        return self.words is None or any(fnmatchcase(word, pattern) for word in self.words)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        return self.check(text)
+
+
+class _HookRule(NamedTuple):
+    """One hook: its keys one by one, then whether command and ``shell`` go together."""
+
+    keys: Group
+
+    def check(self, value: object) -> dict[str, object]:
+        checked = self.keys.check(value)
+        command, shell = checked["command"], checked.pop("shell", False)
+        if isinstance(command, str) and not shell:
+            raise Refused(
+                show(command), 'a list such as ["sh", "check.sh"]; a string needs shell = true', "command"
+            )
+        if shell and not isinstance(command, str):
+            raise Refused("true", "true only where command is a string", "shell")
+        return checked
+
+    def read(self, text: str) -> dict[str, object]:
+        return self.check(self.keys.read(text))
+
+
+class _Hooks(NamedTuple):
+    """The hooks of one event, in the order in which they run."""
+
+    rule: Rule
+
+    def check(self, value: object) -> list[object]:
+        if not isinstance(value, list):
+            raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
+        return [inside(str(number), self.rule, item) for number, item in enumerate(value, 1)]
+
+    def read(self, text: str) -> list[object]:
+        return self.check(text)
+
+
+HOOKS = FileOnly(
+    Group(
+        {
+            event: _Hooks(
+                _HookRule(
+                    Group(
+                        {
+                            "command": _Command(),
+                            "shell": Flag(),
+                            "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
+                            "match": _Match(words),
+                        },
+                        required=("command",),
+                    )
+                )
+            )
+            for event, words in HOOK_EVENTS.items()
+        },
+        called="event",
+    ),
+    "hooks are commands that run",
+)
+
+
+def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tuple[Hook, ...]]:
+    """The hooks of each event from their checked tables."""
+    return {event: tuple(Hook(**table) for table in tables) for event, tables in checked.items()}  # type: ignore[arg-type]
+
+
+# MCP servers: programs and addresses that bring tools along.
+#
+# They are read from the user's own settings file and nowhere else, for the same reason as hooks: they are
+# commands that run, and a project must not be able to name any.
+
+_SERVER_NAME = Text(
+    r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
+)
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+_OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
+
+
+class _Words(NamedTuple):
+    """A list of strings."""
+
+    allowed: str
+
+    def check(self, value: object) -> tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
+            return tuple(value)
+        raise Refused(show(value), self.allowed)
+
+    def read(self, text: str) -> tuple[str, ...]:
+        return self.check(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """One server: a program that is spoken to over its pipes, or an address."""
+
+    name: str
+    command: str = setting("", Text(r"[^\0]*\S[^\0]*", "a program, such as npx or /usr/bin/python3"))
+    args: tuple[str, ...] = setting((), _Words('a list such as ["-y", "some-server"]'))
+    env: Mapping[str, str] = setting(
+        {},
+        Table(
+            Text(r"[^\0]*", "a text, or $NAME for the value of a variable", secret_prone=True),
+            Text(_VARIABLE, "the name of a variable"),
+        ),
+    )
+    """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
+    cwd: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
+    """Empty is the folder of the session."""
+    url: str = setting("", Address())
+    """Address of a streamable HTTP server."""
+    headers_env: Mapping[str, str] = setting(
+        {},
+        Table(
+            Text(
+                _VARIABLE,
+                "the name of the environment variable that holds the value, not the value",
+                secret_prone=True,
+            ),
+            Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
+        ),
+    )
+    """Headers of its requests, each with the environment variable that holds its value."""
+    enabled: bool = setting(True, Flag())
+    tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
+    """Names of its tools that may be used; None allows all."""
+    timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))
+    """Seconds it may take to start, and for each call."""
+
+    @property
+    def where(self) -> str:
+        """The program or the address, as the user wrote it."""
+        return self.url or " ".join((self.command, *self.args))
+
+
+class _Server(NamedTuple):
+    """One server: its keys one by one, then whether they go together."""
+
+    keys: Group
+
+    def check(self, value: object) -> dict[str, object]:
+        checked = self.keys.check(value)
+        if ("command" in checked) == ("url" in checked):
+            shown = "given beside url" if "url" in checked else "missing"
+            raise Refused(shown, "either command or url", "command")
+        meant, others = ("command", _OF_PROGRAMS) if "url" in checked else ("url", _OF_ADDRESSES)
+        for key in others:
+            if key in checked:
+                raise Refused("given", f"only for a server with {meant}", key)
+        return checked
+
+    def read(self, text: str) -> dict[str, object]:
+        return self.check(self.keys.read(text))
+
+
+MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
+
+
+def build_servers(checked: Mapping[str, dict[str, object]]) -> dict[str, McpServer]:
+    """The servers by name, from their checked tables."""
+    return {name: McpServer(name=name, **table) for name, table in checked.items()}  # type: ignore[arg-type]
