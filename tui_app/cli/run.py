@@ -297,7 +297,13 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
         # A new session's first event was written before it could be watched.
         if not opening.session and (start := opened.store.record(opened.conversation.session, 1)):
             view.show(start)
-        await _prepare(opened, view)
+        # Early errors are not shown: those that matter keep the turn from its answer, and show then.
+        early = Early()
+        opened.bus.listen(early.hear)
+        await opened.prepare()
+        early.over = True
+        for record in early.notices:
+            view.show(record)
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
         opened.conversation.submit(Prompt(prompt, files))
         await opened.conversation.settle()
@@ -313,19 +319,6 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
         if trouble is not None and not verdict.has_told(trouble):
             raise trouble
     return verdict.code
-
-
-async def _prepare(opened: "OpenSession", view: RecordView) -> None:
-    """Get ready for the prompt, and show the notices of that time.
-
-    Errors of this time are not shown: those that matter keep the turn from its answer, and are told then.
-    """
-    early = Early()
-    opened.bus.listen(early.hear)
-    await opened.prepare()
-    early.over = True
-    for record in early.notices:
-        view.show(record)
 
 
 @dataclass(slots=True)

@@ -128,13 +128,11 @@ def rename_session(store: SessionStore, session: str, title: str) -> str:
         sqlite3.Error: if it cannot be written.
     """
     store.info(session)
-    named = " ".join(plain_text(title).split())[:LONGEST_TITLE] or _first_prompt(store, session)
+    named = " ".join(plain_text(title).split())[:LONGEST_TITLE] or next(
+        (head.title for head in store.heads(session) if head.type == UserMessage.TYPE), ""
+    )
     store.set_title(session, named)
     return named
-
-
-def _first_prompt(store: SessionStore, session: str) -> str:
-    return next((head.title for head in store.heads(session) if head.type == UserMessage.TYPE), "")
 
 
 def delete_session(
@@ -207,26 +205,22 @@ def back_up(database: Path, target: Path) -> Backup:
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
-        sessions = _copy(database, unfinished)
+        with (
+            closing(connect(database, read_only=True)) as source,
+            closing(sqlite3.connect(unfinished, isolation_level=None)) as copy,
+        ):
+            # In one step: what is read is one moment of the log, and no writer has to wait for it.
+            source.backup(copy)
+            # One file that can be carried away, without a -wal beside it.
+            copy.execute("PRAGMA journal_mode=DELETE")
+            if problems := [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]:
+                raise BackupRefused(
+                    f"The sessions file is damaged: {problems[0]}. No copy was made."
+                    " See: plimsoll doctor --repair"
+                )
+            sessions = int(copy.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
         unfinished.rename(target)
     finally:
         for name in (unfinished.name, f"{unfinished.name}-wal", f"{unfinished.name}-shm"):
             unfinished.with_name(name).unlink(missing_ok=True)
     return Backup(path=target, sessions=sessions, bytes=target.stat().st_size)
-
-
-def _copy(database: Path, target: Path) -> int:
-    with (
-        closing(connect(database, read_only=True)) as source,
-        closing(sqlite3.connect(target, isolation_level=None)) as copy,
-    ):
-        # In one step: what is read is one moment of the log, and no writer has to wait for it.
-        source.backup(copy)
-        # One file that can be carried away, without a -wal beside it.
-        copy.execute("PRAGMA journal_mode=DELETE")
-        if problems := [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]:
-            raise BackupRefused(
-                f"The sessions file is damaged: {problems[0]}. No copy was made."
-                " See: plimsoll doctor --repair"
-            )
-        return int(copy.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])

@@ -54,7 +54,10 @@ class Known:
     def basis(self, view: AgentView) -> Basis:
         """The same for the view as it is."""
         carried = self.measured.carried if self.measured is not None else None
-        fixed = fixed_part(view, self.measured) if carried is None else _breakdown(carried)
+        if carried is None:
+            fixed = fixed_part(view, self.measured)
+        else:
+            fixed = Breakdown(**{name: carried[name] for name in CATEGORIES if name in carried})
         return Basis(self.window, fixed, self.factor)
 
     def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
@@ -129,7 +132,3 @@ def _window(measured: UsageInfo | None) -> ContextWindow:
         return UNKNOWN
     reserve = int(usage.get("reserve", 0))
     return ContextWindow(limit=limit, source=str(usage.get("limit_source", "model")), reserve=reserve)
-
-
-def _breakdown(tokens: Mapping[str, int]) -> Breakdown:
-    return Breakdown(**{name: tokens[name] for name in CATEGORIES if name in tokens})

@@ -171,20 +171,16 @@ class Wire:
         }
         db = psycopg.connect(autocommit=True, **options)  # type: ignore[arg-type]
         try:
-            _check_encoding(db, self.server)
+            if (encoding := db.info.parameter_status("server_encoding")) != "UTF8":
+                raise StorageError(
+                    f"The database {self.server.shown} has the encoding {encoding}.",
+                    "Sessions need one with UTF8: createdb --encoding UTF8 --template template0 NAME",
+                )
             db.execute(_PREPARE + ("SET default_transaction_read_only = on" if self._read_only else ""))
         except BaseException:
             db.close()
             raise
         return db
-
-
-def _check_encoding(db: Connection, server: SessionServer) -> None:
-    if (encoding := db.info.parameter_status("server_encoding")) != "UTF8":
-        raise StorageError(
-            f"The database {server.shown} has the encoding {encoding}.",
-            "Sessions need one with UTF8: createdb --encoding UTF8 --template template0 NAME",
-        )
 
 
 def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
@@ -380,20 +376,16 @@ def migrate(db: Connection, server: SessionServer) -> int:
         db.execute("SELECT pg_advisory_xact_lock(%s)", (_TURN,))
         version = check(db, server)
         if not version:
-            _begin(db)
+            # Asked first: who may only use the schema of another may not say "if not exists" either.
+            if not _one(db, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"):
+                db.execute("CREATE SCHEMA plimsoll")
+            db.execute("CREATE TABLE plimsoll.version (number integer NOT NULL)")
+            db.execute("INSERT INTO plimsoll.version VALUES (0)")
         for step in MIGRATIONS[version:]:
             for statement in step:
                 db.execute(statement.encode())
         db.execute("UPDATE plimsoll.version SET number = %s", (len(MIGRATIONS),))
     return len(MIGRATIONS)
-
-
-def _begin(db: Connection) -> None:
-    # Asked first: who may only use a schema that somebody else has made may not say "if not exists" either.
-    if not _one(db, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"):
-        db.execute("CREATE SCHEMA plimsoll")
-    db.execute("CREATE TABLE plimsoll.version (number integer NOT NULL)")
-    db.execute("INSERT INTO plimsoll.version VALUES (0)")
 
 
 def _one(db: Connection, query: str) -> object:
@@ -437,17 +429,14 @@ class SideLine:
         try:
             return answer.result(self._patience_s)
         except TimeoutError:
-            self._abandon(jobs)
+            with self._turn:
+                # The next question begins anew, on another connection.
+                if self._jobs is jobs:
+                    self._jobs = None
             raise StorageError(
                 f"The session server {self._server.shown} has not answered in {self._patience_s:g} seconds.",
                 "Everything saved before is kept there. Try again when it answers.",
             ) from None
-
-    def _abandon(self, jobs: "queue.SimpleQueue[_Job]") -> None:
-        """Let the next question begin anew, on another connection."""
-        with self._turn:
-            if self._jobs is jobs:
-                self._jobs = None
 
     def _idle(self, jobs: "queue.SimpleQueue[_Job]") -> bool:
         """Whether nobody asks any more; from then on nobody does."""

@@ -71,7 +71,8 @@ def vector(text: str) -> str | None:
         if len(known) < _MOST_PLACES and place <= _LAST_PLACE:
             size += 2
             known.append(place)
-    return " ".join(_entry(word, at) for word, at in places.items()) or None
+    entries = (f"'{word}':{','.join(map(str, at))}" if at else f"'{word}'" for word, at in places.items())
+    return " ".join(entries) or None
 
 
 def words_query(words: Iterable[str]) -> str:
@@ -106,10 +107,6 @@ def _words(text: str) -> Iterator[str]:
         plain = plain.encode("utf-8", "replace").decode()
     for match in _WORD.finditer(plain.casefold()):
         yield match[0][:_LONGEST]
-
-
-def _entry(word: str, places: list[int]) -> str:
-    return f"'{word}':{','.join(map(str, places))}" if places else f"'{word}'"
 
 
 # What is said otherwise than to the sessions file.
@@ -217,7 +214,11 @@ def take_again(db: Connection, hold: Hold) -> int:
         SessionDeleted: if the session is gone.
     """
     if not _try(db, hold.session):
-        _end_our_own(db, hold)
+        # The server may not have noticed yet that our old connection is gone.
+        db.execute(
+            f"SELECT pg_terminate_backend(pid, 2000) FROM ({_HOLDERS}) AS holders WHERE pid = %s".encode(),
+            (key_of(hold.session), hold.backend),
+        )
         if not _try(db, hold.session):
             raise Overtaken(holder_of(db, hold.session))
     query = "SELECT epoch, last, writer FROM plimsoll.sessions WHERE id = %s"
@@ -259,14 +260,6 @@ def _try(db: Connection, session: str) -> bool:
 
 def _free(db: Connection, session: str) -> None:
     db.execute("SELECT pg_advisory_unlock(%s)", (key_of(session),))
-
-
-def _end_our_own(db: Connection, hold: Hold) -> None:
-    """Where the server has not noticed yet that our old connection is gone, tell it so."""
-    db.execute(
-        f"SELECT pg_terminate_backend(pid, 2000) FROM ({_HOLDERS}) AS holders WHERE pid = %s".encode(),
-        (key_of(hold.session), hold.backend),
-    )
 
 
 @dataclass(slots=True)
@@ -512,15 +505,10 @@ class PostgresFollower:
         with self._wire.told():
             self._listen()
 
-    @property
-    def _hears(self) -> bool:
-        """Whether the connection is the one that listens."""
-        return self._wire.alive and self._wire.backend == self._listening
-
     def wait(self, timeout_s: float) -> bool:
         """Wait for news of the session; after a lost connection there may always be some."""
         try:
-            if not self._hears:
+            if not (self._wire.alive and self._wire.backend == self._listening):
                 if not self._wire.alive:
                     self._wire.renew()
                 self._listen()

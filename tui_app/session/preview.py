@@ -69,7 +69,9 @@ def load_preview(database: Database, session: str) -> Preview:
         agent_view = store.agent_view(info.id)
         view = _newest_rows(store, info.id, agent_view.last)
         known = known_of(store, info.id)
-        prompts = _prompts(store, info.id, agent_view)
+        said = (head for head in agent_view.visible() if head.type == UserMessage.TYPE)
+        seqs = [head.seq for head in said if not is_interruption(head.title)][-_PROMPTS:]
+        records = [store.record(info.id, seq) for seq in seqs]
     finally:
         store.close()
     agent_view.read_heads_with(partial(heads_of, database, info.id))
@@ -79,7 +81,7 @@ def load_preview(database: Database, session: str) -> Preview:
         agent_view=agent_view,
         known=known,
         last=agent_view.last,
-        prompts=prompts,
+        prompts=tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage)),
     )
 
 
@@ -125,16 +127,6 @@ def heads_after(database: Database, session: str, seq: int) -> list[Head]:
     """
     with closing(open_store(database, read_only=True)) as store:
         return list(store.heads(session, seq))
-
-
-def _prompts(store: SessionStore, session: str, view: AgentView) -> tuple[str, ...]:
-    seqs = [head.seq for head in view.visible() if _is_prompt(head)][-_PROMPTS:]
-    records = (store.record(session, seq) for seq in seqs)
-    return tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage))
-
-
-def _is_prompt(head: Head) -> bool:
-    return head.type == UserMessage.TYPE and not is_interruption(head.title)
 
 
 class Records(Protocol):

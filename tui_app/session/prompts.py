@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,15 +136,13 @@ def lines_of(file: Path) -> list[tuple[str, str]]:
         written = file.read_text("utf-8", "replace").splitlines()
     except OSError:
         return []
-    return list(_read(written))
-
-
-def _read(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
-    for line in lines:
+    found: list[tuple[str, str]] = []
+    for line in written:
         with suppress(ValueError, KeyError, TypeError):
             each = json.loads(line)
             if isinstance(each["folder"], str) and isinstance(each["text"], str):
-                yield each["folder"], each["text"]
+                found.append((each["folder"], each["text"]))
+    return found
 
 
 # What one window holds that no log has yet, on disk while it lives: a kill must not take it along.
@@ -215,15 +213,11 @@ def take_over(directory: Path, file: Path) -> None:
     """
     for lock_file in sorted(directory.glob("*.lock")):
         with suppress(SessionLocked, FileNotFoundError):
-            _take_over(lock_file, file)
-
-
-def _take_over(lock_file: Path, file: Path) -> None:
-    age, left = time.time() - lock_file.stat().st_mtime, lock_file.with_suffix(".jsonl")
-    with WriterLock(lock_file):
-        if not left.exists() and age < _FRESH_S:
-            return
-        for folder, text in lines_of(left):
-            keep_unsent(file, Path(folder), [text])
-        left.unlink(missing_ok=True)
-        lock_file.unlink()
+            age, left = time.time() - lock_file.stat().st_mtime, lock_file.with_suffix(".jsonl")
+            with WriterLock(lock_file):
+                if not left.exists() and age < _FRESH_S:
+                    continue
+                for folder, text in lines_of(left):
+                    keep_unsent(file, Path(folder), [text])
+                left.unlink(missing_ok=True)
+                lock_file.unlink()

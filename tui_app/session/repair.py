@@ -66,9 +66,20 @@ def examine(database: Path, sessions_dir: Path) -> Health:
     try:
         with closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as db:
             try:
-                if damage := _damage(db):
-                    return Health(damage=damage)
-                return _inside(db, sessions_dir)
+                found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
+                if found != ["ok"]:
+                    return Health(damage=tuple("\n".join(found).splitlines())[:_PROBLEMS])
+                known = {row[0] for row in db.execute("SELECT id FROM sessions")}
+                query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
+                lost = tuple(str(row[0]) for row in db.execute(query))
+                # Files of older versions lack some.
+                tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+                return Health(
+                    stale_index=index_trouble(db) if "said" in tables else "",
+                    stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
+                    unlisted=lost,
+                    orphans=tuple(_orphans(sessions_dir, known | set(lost))),
+                )
             except sqlite3.DatabaseError as error:
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
                     raise
@@ -76,25 +87,6 @@ def examine(database: Path, sessions_dir: Path) -> Health:
     except sqlite3.Error as error:
         told: StorageError | None = storage_error(error, database)
         raise told or error from error
-
-
-def _damage(db: sqlite3.Connection) -> tuple[str, ...]:
-    found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
-    return () if found == ["ok"] else tuple(line for text in found for line in text.splitlines())[:_PROBLEMS]
-
-
-def _inside(db: sqlite3.Connection, sessions_dir: Path) -> Health:
-    known = {row[0] for row in db.execute("SELECT id FROM sessions")}
-    query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
-    lost = tuple(str(row[0]) for row in db.execute(query))
-    # Files of older versions lack some.
-    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    return Health(
-        stale_index=index_trouble(db) if "said" in tables else "",
-        stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
-        unlisted=lost,
-        orphans=tuple(_orphans(sessions_dir, known | set(lost))),
-    )
 
 
 def stale_sessions(db: sqlite3.Connection, most: int = -1) -> Iterator[str]:
@@ -296,6 +288,13 @@ class Salvaged:
     lost: int
     """Rows that could not be read, at most: numbers on a damaged page may never have been given."""
 
+    def __str__(self) -> str:
+        rows = "1 row" if self.lost == 1 else f"up to {self.lost:,} rows"
+        lost = f"{rows} could not be read" if self.lost else "nothing was lost"
+        sessions = "1 session is" if self.sessions == 1 else f"{self.sessions:,} sessions are"
+        events = count(self.events, "event")
+        return f"{sessions} in a new file with {events}, {lost}. The damaged one is kept: {self.kept}"
+
 
 def salvage(database: Path, *, stamp: str) -> Salvaged:
     """Put a new file with everything readable in the place of a damaged one; nobody must have it open.
@@ -314,23 +313,18 @@ def salvage(database: Path, *, stamp: str) -> Salvaged:
     _remove(new)
     try:
         counted = _copy(database, new)
-        _keep(database, kept)
+        # What stands beside the file is copied too: the log that was written last may be there.
+        for side in ("", *_SIDE_FILES):
+            source, target = (file.with_name(file.name + side) for file in (database, kept))
+            if source.exists():
+                shutil.copyfile(source, target)
+                target.chmod(0o600)
         for side in _SIDE_FILES:
             database.with_name(database.name + side).unlink(missing_ok=True)
         new.replace(database)
     finally:
         _remove(new)
     return Salvaged(kept=kept, sessions=counted[0], events=counted[1], lost=counted[2])
-
-
-def _keep(database: Path, kept: Path) -> None:
-    """Copy the file with what stands beside it; the log that was written last may be there."""
-    for side in ("", *_SIDE_FILES):
-        source = database.with_name(database.name + side)
-        if source.exists():
-            target = kept.with_name(kept.name + side)
-            shutil.copyfile(source, target)
-            target.chmod(0o600)
 
 
 def _remove(file: Path) -> None:
@@ -343,12 +337,17 @@ def _copy(source: Path, target: Path) -> tuple[int, int, int]:
         closing(open_damaged(source)) as damaged,
         closing(connect(target, read_only=False)) as db,
     ):
-        reader = DamagedRows(damaged, source)
+        reader, events = DamagedRows(damaged, source), 0
         db.execute("PRAGMA foreign_keys=OFF")
         db.execute("BEGIN")
         try:
             listed = list(reader.rows("sessions", _SESSION))
-            events = _copy_events(reader, db)
+            for row in reader.rows("events", _EVENT):
+                if _is_whole(row):
+                    db.execute(f"INSERT OR IGNORE INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+                    events += 1
+                else:
+                    reader.lost += 1
             for table in _BESIDE:
                 _copy_table(reader, db, table)
         except sqlite3.DatabaseError as error:
@@ -369,17 +368,6 @@ def _nothing_in(source: Path, reason: str) -> StorageError:
         f"Nothing in {source} can be read ({reason}).",
         "It is left as it is. If you have a copy, put it in its place.",
     )
-
-
-def _copy_events(reader: DamagedRows, db: sqlite3.Connection) -> int:
-    count = 0
-    for row in reader.rows("events", _EVENT):
-        if _is_whole(row):
-            db.execute(f"INSERT OR IGNORE INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            count += 1
-        else:
-            reader.lost += 1
-    return count
 
 
 def _copy_table(reader: DamagedRows, db: sqlite3.Connection, table: str) -> None:
@@ -432,13 +420,7 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
             f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
             (session, *values, created, updated, messages),
         )
-    _begin_all(db)
-    db.execute(COUNT_BYTES)
-    return [row[0] for row in unlisted]
-
-
-def _begin_all(db: sqlite3.Connection) -> None:
-    """Every log begins with the start of its session."""
+    # Every log begins with the start of its session.
     query = (
         "SELECT id, title, cwd, model, created FROM sessions"
         " WHERE NOT EXISTS (SELECT 1 FROM events WHERE session = sessions.id AND seq = 1)"
@@ -447,6 +429,8 @@ def _begin_all(db: sqlite3.Connection) -> None:
         start = SessionStart(cwd=cwd, model=model, title=title)
         row = row_of(Record(seq=1, time=created, session=session, data=start), None)
         db.execute(f"INSERT INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    db.execute(COUNT_BYTES)
+    return [row[0] for row in unlisted]
 
 
 # Mending what an examination found. Nothing that was said is deleted: what does not fit is set aside.
@@ -485,7 +469,7 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
         raise InUse(used)
     done: list[Done] = []
     if health.damage:
-        done.append(Done(_told(salvage(database, stamp=stamp))))
+        done.append(Done(str(salvage(database, stamp=stamp))))
     else:
         done += _repair_inside(health, database)
     for orphan in health.orphans:
@@ -504,14 +488,6 @@ def in_use(sessions_dir: Path) -> str:
         if who := holder(SessionFolder(folder).lock_file):
             return f"Session {folder.name} is open in {who}. Close it there first."
     return ""
-
-
-def _told(salvaged: Salvaged) -> str:
-    rows = "1 row" if salvaged.lost == 1 else f"up to {salvaged.lost:,} rows"
-    lost = f"{rows} could not be read" if salvaged.lost else "nothing was lost"
-    events = "1 event" if salvaged.events == 1 else f"{salvaged.events:,} events"
-    sessions = "1 session is" if salvaged.sessions == 1 else f"{salvaged.sessions:,} sessions are"
-    return f"{sessions} in a new file with {events}, {lost}. The damaged one is kept: {salvaged.kept}"
 
 
 def _repair_inside(health: Health, database: Path) -> list[Done]:

@@ -1,15 +1,16 @@
 """A new session that begins as another one did; the other stays as it is."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
-from tui_app.events import ModelChange, Payload, SessionEnd, SessionRewind, SessionStart, UserMessage
+from tui_app.events import ModelChange, SessionEnd, SessionRewind, SessionStart, UserMessage
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import LATER, MESSAGES, Head
-from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.session.user_view import is_interruption
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import ContextUsage
@@ -51,17 +52,34 @@ def fork_session(
         sqlite3.Error: if it cannot be written; nothing of it is left then either.
     """
     info = store.info(wanted)
-    prompt = "" if at is None else _prompt(store, info.id, at)
-    start, *events = _until(store, info.id, at)
+    prompt = ""
+    if at is not None:
+        record = store.record(info.id, at)
+        if record is None or not isinstance(record.data, UserMessage):
+            raise NotAPrompt(f"#{at} is no prompt of session {info.id}.")
+        prompt = record.data.text
+    taken = takewhile(lambda each: at is None or each[0].seq < at, store.records(info.id))
+    start, *events = [(record.data, message, record.time) for record, message in taken]
     if not isinstance(start[0], SessionStart):
         raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
     title = f"Fork of {info.title}" if info.title else ""
-    model = _model(info, events, at)
+    # The model that answered at the end of what is taken over.
+    changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
+    model = changes[-1] if at is not None and changes else info.model
     origin = replace(start[0], title=title, forked_from=info.id, forked_at=at or 0, model=model)
     session = store.create(origin, time=now)
     folder = SessionFolder(sessions_dir / session)
     try:
-        _copy_files(SessionFolder(sessions_dir / info.id), folder)
+        # Checkpoints, outputs and histories; not the lock, which belongs to a process.
+        source = SessionFolder(sessions_dir / info.id)
+        if source.path.is_dir():
+            shutil.copytree(
+                source.path,
+                folder.path,
+                symlinks=True,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns(source.lock_file.name),
+            )
         # The end is written now: a fork is a use of the session, and lists put the latest first.
         store.append_many(session, [*events, (SessionEnd(), None, now)])
     except BaseException:
@@ -69,41 +87,6 @@ def fork_session(
         folder.remove()
         raise
     return Fork(session, prompt)
-
-
-def _prompt(store: SessionStore, session: str, at: int) -> str:
-    record = store.record(session, at)
-    if record is not None and isinstance(record.data, UserMessage):
-        return record.data.text
-    raise NotAPrompt(f"#{at} is no prompt of session {session}.")
-
-
-def _until(store: SessionStore, session: str, at: int | None) -> Iterator[tuple[Payload, str | None, float]]:
-    """Events in front of a log number; all of them for None."""
-    for record, message in store.records(session):
-        if at is not None and record.seq >= at:
-            return
-        yield record.data, message, record.time
-
-
-def _model(info: SessionInfo, events: list[tuple[Payload, str | None, float]], at: int | None) -> str:
-    """The model that answered at the end of what is taken over."""
-    if at is None:
-        return info.model
-    changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
-    return changes[-1] if changes else info.model
-
-
-def _copy_files(source: SessionFolder, target: SessionFolder) -> None:
-    """Copy checkpoints, outputs and histories; not the lock, which belongs to a process."""
-    if source.path.is_dir():
-        shutil.copytree(
-            source.path,
-            target.path,
-            symlinks=True,
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns(source.lock_file.name),
-        )
 
 
 # Prompts that a conversation can go back to, and what would leave with each.

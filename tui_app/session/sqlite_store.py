@@ -41,7 +41,12 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     try:
         check(db)
         if not read_only:
-            _prepare(db)
+            db.execute("PRAGMA journal_mode=WAL")
+            # A commit that returned must survive a power cut: nothing shown as done may be lost.
+            db.execute("PRAGMA synchronous=FULL")
+            migrate(db)
+            # Events of a session that is not listed would never be seen again.
+            db.execute("PRAGMA foreign_keys=ON")
     except sqlite3.Error as error:
         db.close()
         if (told := storage_error(error, path)) is not None:
@@ -77,15 +82,6 @@ def make_sure(path: Path, opened: tuple[int, int]) -> None:
             f"The sessions file {path} was deleted or moved while it was open.",
             "What was saved until then is where the file is now. Bring it back, then start again.",
         )
-
-
-def _prepare(db: sqlite3.Connection) -> None:
-    db.execute("PRAGMA journal_mode=WAL")
-    # A commit that returned must survive a power cut: nothing shown as done may be lost.
-    db.execute("PRAGMA synchronous=FULL")
-    migrate(db)
-    # Events of a session that is not listed would never be seen again.
-    db.execute("PRAGMA foreign_keys=ON")
 
 
 # The sessions in that file.

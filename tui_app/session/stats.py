@@ -378,7 +378,10 @@ class StatsFold:
         self._count_request(kind)
         match kind:
             case AssistantMessage.TYPE | SubAgentStep.TYPE:
-                self._answer(data)
+                name = str(data.get("model") or "")
+                unpriced = int(data.get("cost_usd") is None)
+                self._unpriced_models[name] += unpriced
+                add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
             case CompactionComplete.TYPE:
                 self._compaction(seq, data)
             case Truncation.TYPE:
@@ -493,12 +496,6 @@ class StatsFold:
             _errors=Counter(parts["errors"]),
             _hooks=Counter(parts["hooks"]),
         )
-
-    def _answer(self, data: Mapping[str, Any]) -> None:
-        name = str(data.get("model") or "")
-        unpriced = int(data.get("cost_usd") is None)
-        self._unpriced_models[name] += unpriced
-        add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
         applied = data.get("outcome") == "success"

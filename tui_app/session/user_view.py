@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tui_app.events import (
     REWRITES,
@@ -128,19 +129,25 @@ class UserView:
         """Fold one event; nothing changes where it shows nothing of its own."""
         match head.type:
             case SessionRewind.TYPE if head.state != "failed":
-                return (*self._rewound(head), *self._started(head, self._rewind_title(head)))
+                return self._rewound(head)
             case SessionRewind.TYPE:
-                return self._restate(head.ref, "failed")
+                return self._restate(head.ref, state="failed")
             case ToolResult.TYPE:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
-                return (*self._restate(head.ref, "undone"), *self._started(head))
+                return (*self._restate(head.ref, state="undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE | SessionRestored.TYPE:
                 return self._restated(head)
             case SubAgentStep.TYPE:
-                return self._stepped(head)
+                call = self._open_calls.get(head.ids[0])
+                if call is None:
+                    return ()
+                row = self.entries[self._places[call]]
+                # What a sub-agent does counts for the row of the call that has sent it.
+                used = row.used + head.reported
+                return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=used))
             case MessagePinned.TYPE:
-                return self._pin(head.ref, head.state == "pinned")
+                return self._restate(head.ref, pinned=head.state == "pinned")
             case _:
                 return self._started(head)
 
@@ -163,29 +170,19 @@ class UserView:
         return (Change(entry, new=True),)
 
     def _rewound(self, head: Head) -> Sequence[Change]:
-        """What was said and done from a message on is marked; what failed stays failed."""
-        first = 0 if head.ref in self.titles else len(self.entries)
-        places = range(self._places.get(head.ref, first), len(self.entries))
-        rows = [self.entries[place] for place in places]
-        marked = self._before[head.seq] = [row for row in rows if row.kind in _LEFT and not row.left]
-        return [change for row in marked for change in self._leave(row)]
-
-    def _returned(self, rewind: int) -> Sequence[Change]:
-        """What a rewind has left behind is as it was, but for pins, which were set since."""
-        rows = self._before.pop(rewind, ())
-        now = [self.entries[self._places[row.seq]] for row in rows]
-        kept = [replace(row, pinned=new.pinned) for row, new in zip(rows, now, strict=True)]
-        return [change for row in kept for change in self._put(row)]
-
-    def _leave(self, row: Entry) -> Sequence[Change]:
-        undone = row.kind in _REWINDABLE and row.state == "ok"
-        return self._put(replace(row, left=True, state="undone" if undone else row.state))
-
-    def _rewind_title(self, head: Head) -> str:
-        """Names the prompt that was gone back to; nothing where that has no row."""
+        """Mark what was said and done from a message on; what failed stays failed."""
         place = self._places.get(head.ref)
         title = self.titles.get(head.ref) if place is None else self.entries[place].title
-        return "" if title is None else f'Rewound to before "{title}"'
+        if place is None:
+            place = 0 if head.ref in self.titles else len(self.entries)
+        marked = [row for row in self.entries[place:] if row.kind in _LEFT and not row.left]
+        self._before[head.seq] = marked
+        changes: list[Change] = []
+        for row in marked:
+            undone = row.kind in _REWINDABLE and row.state == "ok"
+            changes += self._put(replace(row, left=True, state="undone" if undone else row.state))
+        # Names the prompt that was gone back to, where it has a row.
+        return [*changes, *self._started(head, "" if title is None else f'Rewound to before "{title}"')]
 
     def _result(self, head: Head) -> Sequence[Change]:
         """A result completes the row of its call."""
@@ -208,14 +205,6 @@ class UserView:
         )
         return self._put(done)
 
-    def _stepped(self, head: Head) -> Sequence[Change]:
-        """What a sub-agent does counts for the row of the call that has sent it."""
-        call = self._open_calls.get(head.ids[0])
-        if call is None:
-            return ()
-        row = self.entries[self._places[call]]
-        return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
-
     def _restated(self, head: Head) -> Sequence[Change]:
         """A summary goes and comes with its edits, less those that a rewind has left behind."""
         if head.type == RewriteUndone.TYPE:
@@ -223,16 +212,17 @@ class UserView:
                 edits[:] = [edit for edit in edits if edit != head.ref]
         state: EntryState = "ok" if head.type == CompactionRedone.TYPE else "undone"
         rows = [self.entries[self._places[edit]] for edit in self._edits.get(head.ref, ())]
-        changed = [change for row in rows if not row.left for change in self._restate(row.seq, state)]
-        return (*self._restate(head.ref, state), *changed, *self._returned(head.ref))
+        changed = [change for row in rows if not row.left for change in self._restate(row.seq, state=state)]
+        # What a rewind has left behind is as it was, but for pins, which were set since.
+        before = self._before.pop(head.ref, ())
+        now = [self.entries[self._places[row.seq]] for row in before]
+        kept = [replace(row, pinned=new.pinned) for row, new in zip(before, now, strict=True)]
+        back = [change for row in kept for change in self._put(row)]
+        return (*self._restate(head.ref, state=state), *changed, *back)
 
-    def _restate(self, seq: int, state: EntryState) -> Sequence[Change]:
+    def _restate(self, seq: int, **changes: Any) -> Sequence[Change]:
         place = self._places.get(seq)
-        return () if place is None else self._put(replace(self.entries[place], state=state))
-
-    def _pin(self, seq: int, pinned: bool) -> Sequence[Change]:
-        place = self._places.get(seq)
-        return () if place is None else self._put(replace(self.entries[place], pinned=pinned))
+        return () if place is None else self._put(replace(self.entries[place], **changes))
 
     def _put(self, entry: Entry) -> Sequence[Change]:
         self.entries[self._places[entry.seq]] = entry

@@ -159,7 +159,11 @@ class SessionFolder:
 
     def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
         """Write ``checkpoints/index.md`` and ``workspace.yaml`` from what the log says."""
-        lines = [f"- [{c.number:03d} {_plain(c.title)}]({c.file}) · {_stamp(c.time)}" for c in checkpoints]
+        lines: list[str] = []
+        for each in checkpoints:
+            title = re.sub(r"[\[\]\r\n]", " ", each.title)
+            moment = datetime.fromtimestamp(each.time, tz=UTC)
+            lines.append(f"- [{each.number:03d} {title}]({each.file}) · {moment:%Y-%m-%d %H:%M} UTC")
         write_atomic(self.index_file, "\n".join(["# Checkpoints", "", *lines, ""]))
         latest = json.dumps(checkpoints[-1].file) if checkpoints else "null"
         write_atomic(self.workspace_file, f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n")
@@ -186,14 +190,6 @@ def slug(title: str) -> str:
     """A file name part: lower case words joined by hyphens, at most 40 characters."""
     words = re.findall(r"\w+", title.lower(), flags=re.UNICODE)
     return "-".join(words)[:40].strip("-") or "checkpoint"
-
-
-def _plain(title: str) -> str:
-    return re.sub(r"[\[\]\r\n]", " ", title)
-
-
-def _stamp(time: float) -> str:
-    return datetime.fromtimestamp(time, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 # What files held before a tool changed them: bytes under their own checksum, in the session's folder.

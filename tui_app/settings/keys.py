@@ -122,7 +122,9 @@ def find_clash(keymap: Mapping[str, str]) -> Clash | None:
     for action in reversed(list(keymap)):
         for owner, keys in owners.items():
             shared = [key for key in owners[action] if key in keys]
-            if owner != action and shared and not _share_as_built_in(action, owner):
+            # Those that share one as built in never answer at once.
+            apart = set(_split(ACTION_KEYS[action])).isdisjoint(_split(ACTION_KEYS[owner]))
+            if owner != action and shared and apart:
                 return Clash(action, shared[0], owner)
     return None
 
@@ -158,10 +160,6 @@ def own_keys(action: str, keys: str) -> tuple[list[str], list[str]]:
         [key for key in given if _long_form(key) in built_in],
         [key for key in given if _long_form(key) not in built_in],
     )
-
-
-def _share_as_built_in(one: str, other: str) -> bool:
-    return not set(_split(ACTION_KEYS[one])).isdisjoint(_split(ACTION_KEYS[other]))
 
 
 def _split(keys: str) -> list[str]:
