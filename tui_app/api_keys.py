@@ -29,9 +29,7 @@ class Keyring(Protocol):
         """The key of that name; None when there is none."""
         ...
 
-    def write(self, name: str, key: str) -> None:
-        """Keep a key."""
-        ...
+    def write(self, name: str, key: str) -> None: ...
 
     def erase(self, name: str) -> None:
         """Forget a key; one that is not there is no trouble."""
@@ -108,7 +106,7 @@ def held_names(paths: Paths) -> frozenset[str]:
         text = paths.keyring_names.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return frozenset()
-    import json  # not for the first frame of somebody who has put none there
+    import json  # not for the first frame where there is no key
 
     try:
         names = json.loads(text)
@@ -149,11 +147,9 @@ class ApiKeys(Mapping[str, str]):
         return self.env[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names of all there is."""
         return iter({*self.env, *self._typed, *self.held})
 
     def __len__(self) -> int:
-        """How many names there are."""
         return len({*self.env, *self._typed, *self.held})
 
     @property

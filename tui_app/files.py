@@ -122,7 +122,7 @@ def read_inside(file: Path, root: Path | None, limit: int) -> Text | None:
         real = file.resolve(strict=True)
         if root is not None and not real.is_relative_to(root.resolve()):
             raise Refused("a link leads out of the repository")
-        # A pipe or a device would hold up whoever reads it.
+        # A pipe or a device would hold up the reader.
         if not S_ISREG(real.stat().st_mode):
             raise Refused("it is no regular file")
         with real.open("rb") as stream:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 PRIVATE_FOLDER = 0o700
-"""Sessions hold what people typed and what their files say: nobody else may list the folders."""
+"""Sessions hold what people typed and what their files say: no other user may list the folders."""
 
 
 def from_home(path: str) -> Path:

@@ -1,4 +1,4 @@
-"""Ends a process group once whoever started it is gone; itself a program, of the standard library only.
+"""Ends a process group once its starter is gone; itself a program, of the standard library only.
 
 ``python -I -S process_guard.py GROUP``. Whoever starts the group holds the other end of our standard input
 and ends us before the group's number can be another one's. Where that process is killed, the input ends.

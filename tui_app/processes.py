@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from tui_app import process_guard
 
 _GRACE_S = 0.5
-"""Seconds to wait for the pipes of a group that was killed; whoever has left the group may hold them."""
+"""Seconds to wait for the pipes of a group that was killed; a process that left the group may hold them."""
 
 
 class NotStarted(Exception):
@@ -23,7 +23,7 @@ class NotStarted(Exception):
     Args:
         words: The command.
         why: The system's reason.
-        cancelled: Whether whoever wanted it was cancelled meanwhile.
+        cancelled: Whether the caller was cancelled meanwhile.
     """
 
     def __init__(self, words: Sequence[str], why: str, *, cancelled: bool) -> None:
@@ -33,7 +33,7 @@ class NotStarted(Exception):
 
 
 class Listener(asyncio.SubprocessProtocol):
-    """Notes when a program has ended; whoever wants to hear what it says adds that."""
+    """Notes when a program has ended; a subclass that wants its output adds that."""
 
     def __init__(self) -> None:
         self.exited = asyncio.Event()
@@ -44,7 +44,7 @@ class Listener(asyncio.SubprocessProtocol):
         self.exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended and nobody holds its pipes."""
+        """It has ended and no process holds its pipes."""
         self.closed.set()
 
 

@@ -40,7 +40,6 @@ class ProgramLog(logging.Handler):
             self._stream.flush()
 
     def close(self) -> None:
-        """Close the file, if it was ever opened."""
         if self._stream is not None:
             with suppress(OSError):
                 self._stream.close()
@@ -52,7 +51,7 @@ class ProgramLog(logging.Handler):
 def logging_to(path: Path, part: str) -> Iterator[None]:
     """Write warnings and errors to the program's log for a block's length; inside such a block, do nothing.
 
-    Without any handler Python prints them on stderr, which is the terminal of whoever runs a command.
+    Without any handler Python prints them on stderr, which is the terminal of the user.
 
     Args:
         path: The file.

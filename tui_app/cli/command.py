@@ -86,7 +86,6 @@ class Program:
 
     @property
     def keys(self) -> ApiKeys:
-        """Where API keys are looked up."""
         return ApiKeys(self.env, self.paths)
 
     @property
@@ -172,12 +171,10 @@ def setting(key: str) -> Callable[[str], object]:
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Let a command print JSON."""
     parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """Let a command use another model."""
     parser.add_argument(
         "--model",
         metavar="M",
@@ -187,7 +184,6 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
-    """Let a command assume another window."""
     parser.add_argument(
         "--window",
         metavar="N",
@@ -197,7 +193,6 @@ def add_window(parser: argparse.ArgumentParser) -> None:
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
-    """Let a command follow another policy."""
     parser.add_argument(
         "--policy",
         metavar="P",
@@ -207,7 +202,6 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
 
 
 def add_agent(parser: argparse.ArgumentParser) -> None:
-    """Let a command drive an agent of the user's own."""
     parser.add_argument(
         "--agent",
         metavar="M:A",
@@ -217,7 +211,6 @@ def add_agent(parser: argparse.ArgumentParser) -> None:
 
 
 def add_read_only(parser: argparse.ArgumentParser) -> None:
-    """Let a command keep tools from changing anything."""
     parser.add_argument(
         "--read-only",
         action="store_true",
@@ -227,7 +220,6 @@ def add_read_only(parser: argparse.ArgumentParser) -> None:
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the id of a session."""
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")
 
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_session(parser)
     parser.add_argument("--focus", metavar="T", default="", help="what the summary should keep above all")
     ends = (
@@ -82,7 +81,6 @@ def _message(text: str) -> int:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Do what the flags say."""
     span = Span(args.first, args.last)
     if (args.focus or span.named) and (args.undo or args.redo or args.edit_summary):
         wrong = (

@@ -17,7 +17,6 @@ from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "action",
         nargs="?",
@@ -35,7 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Do what the action says."""
     wanted = {"set": 2, "unset": 1}.get(args.action, 0)
     if sum(word is not None for word in (args.key, args.value)) != wanted:
         words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing behind it"

@@ -44,7 +44,6 @@ _STEPS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_session(parser)
     add_model(parser)
     add_window(parser)

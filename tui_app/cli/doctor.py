@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--repair", action="store_true", help="mend the sessions file, and write missing files anew"
     )
@@ -83,17 +82,14 @@ class Check:
 
 
 def ok(name: str, text: str) -> Check:
-    """All is well."""
     return Check(name=name, state="ok", text=text)
 
 
 def warn(name: str, text: str, hint: str) -> Check:
-    """It works, but could be better."""
     return Check(name=name, state="warn", text=text, hint=hint)
 
 
 def fail(name: str, text: str, hint: str) -> Check:
-    """It does not work."""
     return Check(name=name, state="fail", text=text, hint=hint)
 
 
@@ -181,7 +177,6 @@ def check_tokenizer() -> Check:
 
 
 def check_log(path: Path) -> Check:
-    """Where to read about anything unexpected."""
     size = path.stat().st_size if path.exists() else 0
     return ok("log", f"{path} ({size:,} bytes)" if size else "empty")
 
@@ -212,7 +207,6 @@ _MIN_COLUMNS, _MIN_LINES = 40, 12
 
 
 def check_terminal(env: Mapping[str, str]) -> Check:
-    """Type and size."""
     name, kind = "terminal", env.get("TERM", "")
     if not sys.stdout.isatty():
         return ok(name, "output does not go to a terminal: its size is not checked")
@@ -281,7 +275,6 @@ def run_checks(program: Program) -> list[Check]:
 
 
 def check_sessions(program: Program) -> Check:
-    """The sessions, in this machine's file or on a server."""
     try:
         database = program.database
     except SettingsError as error:
@@ -290,14 +283,12 @@ def check_sessions(program: Program) -> Check:
 
 
 def check_python() -> Check:
-    """The interpreter and its SQLite."""
     return ok(
         "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
     )
 
 
 def check_packages() -> Check:
-    """The libraries that everything is built on."""
     found: list[str] = []
     missing: list[str] = []
     for name in _PACKAGES:
@@ -380,7 +371,6 @@ def _check_model(check: str, user: str, model: str, settings: Settings, env: Map
 
 
 def check_servers(servers: "Sequence[LocalServer]") -> Check:
-    """Model servers on this machine."""
     listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
     return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
 

@@ -15,7 +15,6 @@ from tui_app.events.schema import event_schema, events_schema, summary_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_session(parser)
     parser.add_argument("--format", choices=FORMATS, default="pydantic-ai", help="default: pydantic-ai")
     parser.add_argument(
@@ -34,7 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Print the session or write it to a file."""
     target = None if args.output == "-" else Path(args.output)
     overwrite = target is not None and _may_overwrite(target, force=args.force)
     with program.sessions() as store:
@@ -110,7 +108,6 @@ def write_private(path: Path, data: bytes, *, overwrite: bool = False) -> None:
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("type", metavar="TYPE", nargs="?", help="one event only, for example tool.call")
     parser.add_argument("--list", action="store_true", help="the events by name, one a line")
     add_json(parser)

@@ -73,7 +73,6 @@ def find_local(program: Program) -> list[Row]:
 
 
 def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
-    """Print the list."""
     if as_json:
         print_json({"transcripts": [row.to_json() for row in rows]})
     elif not rows:
@@ -107,7 +106,6 @@ def picked(text: str, count: int) -> list[int]:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "files",
         metavar="FILE",

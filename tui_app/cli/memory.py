@@ -36,7 +36,6 @@ _WEIGHT = 5.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "action", nargs="?", choices=("list", "add", "edit", "forget", "run"), default="list",
         help="default: list",
@@ -56,7 +55,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Do what the action says."""
     if args.action == "run":
         return run_reading(program, args)
     boards = boards_in(program.database)

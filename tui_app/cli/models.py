@@ -13,7 +13,6 @@ from tui_app.ui.gauge_text import window_text
 
 
 def configure_models(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--all", action="store_true", help="every name that is known, not only a few per vendor"
     )
@@ -53,7 +52,6 @@ _LONGEST = 10_000
 
 
 def configure_keys(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "action",
         nargs="?",
@@ -69,7 +67,6 @@ def configure_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def change_keys(program: Program, args: argparse.Namespace) -> int:
-    """Do what the action says."""
     if args.surplus:
         raise WrongUsage(_NO_ARGUMENT)
     named = args.name is not None

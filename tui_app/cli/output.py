@@ -54,7 +54,6 @@ def abandon_stdout() -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a line."""
     print(clean(text))
 
 

@@ -114,7 +114,6 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
 
 
 def screen_parser() -> Parser:
-    """The parser of the arguments that start the screen."""
     parser = ScreenParser(
         prog="plimsoll",
         usage="plimsoll [PATH] [options]\n       plimsoll COMMAND [options]",

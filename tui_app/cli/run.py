@@ -62,7 +62,6 @@ _PATH_CELLS = 200
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "prompt", metavar="PROMPT", help="what to ask; @path sends a file along, - reads it from stdin"
     )

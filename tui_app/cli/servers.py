@@ -23,7 +23,6 @@ OPEN_TO_ALL = "Without a token, whoever can reach {} could use your files: --no-
 
 
 def configure_serve(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
     )
@@ -86,7 +85,6 @@ NO_EDITOR_SUPPORT = f"Support for editors is not installed. Install it with: {in
 
 
 def configure_acp(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_model(parser)
     add_window(parser)
     add_policy(parser)

@@ -111,7 +111,7 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
 
     Raises:
         CommandFailed: if no limit is set, and more is wanted than to know what would go.
-        WrongUsage: if nobody can be asked.
+        WrongUsage: if the user cannot be asked.
     """
     limits = Limits.of(program.settings().retention)
     if not limits.any and not dry_run:
@@ -236,7 +236,6 @@ def search(program: Program, words: str, *, json: bool) -> int:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     actions = ("list", "show", "search", "rename", "fork", "delete", "backup", "prune")
     parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
     parser.add_argument(
@@ -253,7 +252,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Do what the action says."""
     words: list[str] = args.words
     match args.action:
         case "list":
@@ -377,7 +375,7 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
     """Delete a session and its folder for good.
 
     Raises:
-        WrongUsage: if nobody can be asked.
+        WrongUsage: if the user cannot be asked.
         SessionLocked: if it is open somewhere.
         CommandFailed: if its folder could not be deleted with it.
     """
@@ -404,7 +402,6 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
 
 
 def configure_stats(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "id", metavar="ID", nargs="?", help="id of the session, or the beginning of it; default: the last one"
     )

@@ -41,7 +41,6 @@ ALL = "all"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, or id of a session")
     parser.add_argument(
         "--window",
@@ -271,7 +270,7 @@ def _style() -> str:
 
 
 def _said(text: str) -> str:
-    """Text of anybody's as text of the document."""
+    """Escape any text for the document."""
     return escape(_NO_XML.sub("\ufffd", text))
 
 

@@ -66,7 +66,6 @@ class ContextBoard:
         return sorted(standing, key=rank, reverse=True)
 
     def entry(self, number: int) -> Entry | None:
-        """An entry on the board, by its id."""
         return next((entry for entry in self.entries() if entry.id == number), None)
 
     def add(self, draft: Draft) -> Added:

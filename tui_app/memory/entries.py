@@ -68,7 +68,6 @@ class Entry:
 
     @property
     def stands(self) -> bool:
-        """Whether it is on the board."""
         return not self.pruned
 
     @property

@@ -117,7 +117,6 @@ class Scope:
 
     @property
     def label(self) -> str:
-        """As it is shown."""
         name = Path(self.repository).name or self.repository
         if not self.branch:
             return f"{name} (no repository)"

@@ -49,7 +49,7 @@ from tui_app.usage import CATEGORIES, Breakdown
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
 _FORMAT = 3
-"""Of a view as text; whoever changes what the fold makes of a log counts on, and older texts are not read."""
+"""Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
 @dataclass(slots=True)
@@ -70,17 +70,15 @@ class Reports:
             self.newest = Report(head.reported, self._counted, head.model)
 
     def rewritten(self) -> None:
-        """The view has another size now."""
+        """Forget the count: the view has another size now."""
         self._counted = None
 
     def to_plain(self) -> list[Any]:
-        """All of it as JSON has it."""
         newest = self.newest
         return [newest.reported, newest.counted, newest.model, self._counted]
 
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> "Reports":
-        """Make it of that again."""
         return cls(Report(*plain[:3]), plain[3])
 
 
@@ -250,7 +248,7 @@ class AgentView:
         return [*self.newest_first()][::-1]
 
     def newest_first(self) -> Iterator[Seen]:
-        """The same from the end, each read when it is asked for."""
+        """As ``seen`` from the end; each head is read when it is asked for."""
         runs = (zip(reversed(items), repeat(by)) for items, by in self._groups())
         every = merge(*runs, key=lambda each: each[0].order, reverse=True)
         return (self._seen(item, by) for item, by in every)
@@ -286,7 +284,7 @@ class AgentView:
         return [self._said(item.seq) for item in items]
 
     def each_held(self) -> Iterator[Head]:
-        """The same in no order, the visible ones first, each looked at when it is asked for."""
+        """As ``held`` in no order, the visible ones first; each is looked at when it is asked for."""
         return (self._said(item.seq) for items in self._held() for item in items)
 
     def left_behind(self, cut: int = 0) -> bool:
@@ -305,11 +303,9 @@ class AgentView:
         return next(found, 0)
 
     def weighed(self) -> list[MessageWeight]:
-        """Sizes of the visible messages."""
         return [weighed(head) for head in self.visible()]
 
     def read_heads_with(self, read: Read) -> None:
-        """Read heads that were not folded in this way from now on."""
         self._heads.read_with(read)
 
     def to_text(self) -> str:
@@ -375,7 +371,7 @@ class AgentView:
         return view
 
     def _want(self, items: Iterable[ViewItem]) -> None:
-        """Have heads read that are needed now, all at once."""
+        """Read the heads of some items, all at once."""
         self._heads.want(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
 
     def _said(self, seq: int) -> Head:
@@ -526,7 +522,6 @@ class AgentView:
 
 
 def fold_agent_view(heads: Iterable[Head]) -> AgentView:
-    """Replay a log."""
     view = AgentView()
     for head in heads:
         view.apply(head)

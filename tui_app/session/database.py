@@ -29,7 +29,7 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
         sqlite3.DatabaseError: if a file comes from a newer version.
         OSError: if a file cannot be created.
     """
-    # Neither database is needed for the first frame, and hardly anybody needs the second one.
+    # Neither database is needed for the first frame, and few need the second one.
     if isinstance(database, SessionServer):
         from tui_app.session.postgres_store import PostgresStore
 
@@ -53,7 +53,7 @@ def has_begun(database: Database) -> bool:
 
 
 def follow(database: Database, session: str, lock_file: Path) -> "Follower":
-    """Follow a session that somebody else writes.
+    """Follow a session that another process writes.
 
     Args:
         database: Where it is.

@@ -1,4 +1,4 @@
-"""Entries of the user view: one light row per thing a person sees in transcript and timeline."""
+"""Entries of the user view: one light row for each thing in transcript and timeline."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,7 +11,7 @@ EntryState = Literal[
     "running", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
     "interrupted",
 ]  # fmt: skip
-"""``waiting`` is what the screen makes of a call that waits for a person; no log and no fold knows it."""
+"""``waiting`` is a call that waits for the user; only the screen knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Bodies(Protocol):
     """Where the screen gets full texts from."""
 
     def body(self, entry: Entry) -> Body:
-        """Return the full content of an entry, however long that takes: for whoever copies it."""
+        """Return the full content of an entry, however long that takes; for copying."""
         ...
 
     def preview(self, entry: Entry) -> Body:

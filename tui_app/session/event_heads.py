@@ -106,7 +106,6 @@ class Head:
 
     @classmethod
     def from_text(cls, seq: int, kind: str, time: float, text: str) -> "Head":
-        """Rebuild a head from the log."""
         pairs, end = _read(text, 0)
         if end != len(text):
             raise ValueError(f"no head: {text!r}")
@@ -126,7 +125,7 @@ def first_line(text: str) -> str:
 
 
 def spoken_line(text: str) -> str:
-    """First words of what somebody said, without Markdown's signs, cut to a row's length."""
+    """First words of a prompt, without Markdown's signs, cut to a row's length."""
     return _cut(words_of(text))
 
 
@@ -302,7 +301,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 # Who sees a message of a session, and what kind of message it is.
 #
-# Everything a person or a model said is for both. What stands for other messages is for the model alone: a
+# Everything the user or a model said is for both. What stands for other messages is for the model alone: a
 # person has the originals, and a row that says what was done to them.
 
 MessageKind = Literal[
@@ -324,7 +323,7 @@ _GIVEN: dict[str, MessageKind] = {MemoryInbox.TYPE: "memory"}
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""
 CARRYING = MESSAGES | frozenset(_GIVEN)
-"""Those, and events whose message the program gives the model and nobody said."""
+"""Those, and events whose message the program itself gives the model."""
 AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
 """Events that are written when a session is over: they are no use of it."""
 LEADING = frozenset({SystemMessage.TYPE, *_GIVEN})
@@ -351,7 +350,7 @@ class Seen:
 
     @property
     def user(self) -> bool:
-        """Whether a person is shown it, and exports of the user view hold it."""
+        """Whether the user is shown it, and exports of the user view hold it."""
         return self.head.type in MESSAGES
 
 

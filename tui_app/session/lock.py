@@ -13,7 +13,7 @@ from tui_app.files import make_private
 _LOOKS_S = (0.001, 0.002, 0.004, 0.008, *(0.016,) * 60)
 """Pauses between tries to take a lock that is only looked at, in seconds.
 
-Looking takes microseconds, and about a second where the machine puts whoever looks aside.
+Looking takes microseconds, and about a second where the machine suspends the one that looks.
 """
 
 
@@ -57,7 +57,7 @@ class WriterLock:
             raise
 
     def _taken(self) -> bool:
-        """Take the lock; somebody who only looks at it holds it for a moment too, and is waited for."""
+        """Take the lock, waiting for a process that only looks at it: that holds it for a moment too."""
         for pause in _LOOKS_S:
             if _try_lock(self._file):
                 return True
@@ -96,7 +96,7 @@ def holder(path: Path) -> str:
 
 
 def _name(file: int) -> str:
-    """Who holds a lock: a person knows a window by when it came up, and not by a process's number."""
+    """Say who holds a lock: users know a window by when it came up, not by a process number."""
     # Written once, when it was taken.
     since, now = datetime.fromtimestamp(os.fstat(file).st_mtime), datetime.now()
     moment = f"{since:%H:%M}" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M}"
@@ -117,7 +117,7 @@ if sys.platform == "win32":
             os.lseek(file, 0, os.SEEK_SET)
         return True
 
-    # There is no shared lock here: whoever looks and whoever writes cannot be told apart.
+    # There is no shared lock here: a reader and a writer cannot be told apart.
     _LOOKS_S = _LOOKS_S[:4]
 
     def _only_looked_at(file: int) -> bool:

@@ -30,7 +30,6 @@ class Limits:
 
     @classmethod
     def of(cls, settings: Mapping[str, float]) -> "Limits":
-        """From the settings' table ``retention``."""
         return cls(
             days=float(settings.get("days", 0.0)),
             max_sessions=int(settings.get("max_sessions", 0)),
@@ -39,7 +38,6 @@ class Limits:
 
     @property
     def any(self) -> bool:
-        """Whether there is a limit at all."""
         return bool(self.days or self.max_sessions or self.max_bytes)
 
 
@@ -58,7 +56,7 @@ def due(
     """The sessions over a limit, the one used last first.
 
     Age counts up to the last use of any session, where the clock is ahead of that: a clock that is wrong by
-    years must not make everything old, and whoever was away for long finds what was there before.
+    years must not make everything old, and after a long absence everything is still there.
 
     Args:
         sessions: All of them.
@@ -113,7 +111,7 @@ LONGEST_TITLE = 200
 
 
 def rename_session(store: SessionStore, session: str, title: str) -> str:
-    """Give a session another title, also while somebody writes it.
+    """Give a session another title, also while it is being written.
 
     Args:
         store: Where it is, open for writing.
@@ -138,7 +136,7 @@ def rename_session(store: SessionStore, session: str, title: str) -> str:
 def delete_session(
     database: Database, sessions_dir: Path, session: str, *, last_used: float | None = None
 ) -> None:
-    """Delete a session; only ever on a person's own request.
+    """Delete a session; only ever on the user's own request.
 
     Files that the disk does not give up are left behind; nothing refers to them any more.
 
@@ -146,12 +144,12 @@ def delete_session(
         database: Where the log of every session is.
         sessions_dir: Parent of the sessions' folders.
         session: The session's whole id.
-        last_used: When it was last used as far as whoever decided knows; None is not to look.
+        last_used: When it was last used as far as the caller knows; None not to compare.
 
     Raises:
         SessionLocked: if the session is open for writing somewhere, or was used since then; nothing is
             deleted then.
-        SessionNotFound: if somebody else has deleted it.
+        SessionNotFound: if it is deleted already.
         OSError: if its lock cannot be made.
         sqlite3.DatabaseError: if the log cannot be changed.
     """
@@ -174,7 +172,7 @@ def delete_session(
 
 
 class BackupRefused(Exception):
-    """No copy was made; the text says why to a person."""
+    """No copy was made; the text tells the user why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +185,7 @@ class Backup:
 
 
 def back_up(database: Path, target: Path) -> Backup:
-    """Copy the sessions file as it is at one moment; whoever writes it goes on meanwhile. Blocks.
+    """Copy the sessions file as it is at one moment; its writer goes on meanwhile. Blocks.
 
     The copy is one file, readable by its owner only, and is there whole or not at all.
 

@@ -33,7 +33,6 @@ class Basis:
 
 
 def tally_of(view: AgentView) -> Tally:
-    """Count a view."""
     tally = Tally()
     tally.reset(view.weighed(), trusted_after=view.version, newest=view.reports.newest)
     return tally
@@ -49,10 +48,10 @@ class Known:
     factor: float = 1.0
     """Real tokens of the model per counted token."""
     policy: str = ""
-    """Name of the policy that was chosen for this session; empty where nobody chose one."""
+    """Name of the policy that was chosen for this session; empty where none was chosen."""
 
     def basis(self, view: AgentView) -> Basis:
-        """The same for the view as it is."""
+        """What the size of the next request is worked out from, for a view."""
         carried = self.measured.carried if self.measured is not None else None
         if carried is None:
             fixed = fixed_part(view, self.measured)
@@ -61,12 +60,12 @@ class Known:
         return Basis(self.window, fixed, self.factor)
 
     def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
-        """The estimate of the next request, as whoever writes the session makes it.
+        """The estimate of the next request, as the writer of the session makes it.
 
         Args:
             view: What the next request holds.
             model: Its name.
-            setting: Window the person has set, in tokens.
+            setting: Window the user has set, in tokens.
         """
         basis = self.basis(view)
         if setting:
@@ -95,7 +94,7 @@ def known_of(store: SessionStore, session: str) -> Known:
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
-    """Name of the policy that was chosen for a session last; empty where nobody chose one.
+    """Name of the policy that was chosen for a session last; empty where none was.
 
     Args:
         store: Where the log is.

@@ -50,7 +50,6 @@ SET synchronous_commit = on; SET lock_timeout = '5s'; SET idle_in_transaction_se
 
 
 def this_machine() -> str:
-    """The name this machine goes by on others."""
     return socket.gethostname().encode("ascii", "replace").decode()[:40]
 
 
@@ -71,11 +70,9 @@ class PostgresDb:
     connection: Connection
 
     def execute(self, query: str, values: Sequence[object] = (), /) -> "psycopg.Cursor[tuple[Any, ...]]":
-        """Run one statement, in which ``?`` stands for a value."""
         return self.connection.execute(_translated(query), values)
 
     def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> None:
-        """Run one statement for each row of values."""
         with self.connection.cursor() as cursor:
             cursor.executemany(_translated(query), rows)
 
@@ -159,7 +156,6 @@ class Wire:
             raise explained(error, self.server) from None
 
     def close(self) -> None:
-        """Close the connection."""
         self._db.close()
 
     def _connect(self) -> Connection:
@@ -393,10 +389,10 @@ def _one(db: Connection, query: str) -> object:
     return row[0] if row else None
 
 
-# A second way to the server, for what nobody must wait for: no question takes longer than its time.
+# A second connection to the server, for what must not block: no question takes longer than its time.
 
 _IDLE_S = 10.0
-"""Seconds after which a connection that nobody uses is closed."""
+"""Seconds after which an unused connection is closed."""
 _Job = tuple[Callable[[Connection], Any], "Future[Any]"]
 
 
@@ -439,7 +435,7 @@ class SideLine:
             ) from None
 
     def _idle(self, jobs: "queue.SimpleQueue[_Job]") -> bool:
-        """Whether nobody asks any more; from then on nobody does."""
+        """Whether no question is left; the next one then begins anew."""
         with self._turn:
             if not jobs.empty():
                 return False
@@ -460,7 +456,7 @@ class SideLine:
                 try:
                     wire = wire or self._opened()
                     answer.set_result(wire.ask(work))
-                except BaseException as error:  # whoever asked is told, whatever it is
+                except BaseException as error:  # raised where the question was asked
                     answer.set_exception(error)
         finally:
             if wire is not None:

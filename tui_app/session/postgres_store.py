@@ -187,7 +187,7 @@ def lock_take(db: Connection, session: str) -> Hold:
     """Become the writer of a session.
 
     Raises:
-        SessionLocked: if somebody else is.
+        SessionLocked: if another process is.
         SessionDeleted: if there is no such session.
     """
     if not _try(db, session):
@@ -204,13 +204,13 @@ def lock_take(db: Connection, session: str) -> Hold:
 
 
 def take_again(db: Connection, hold: Hold) -> int:
-    """Become the writer again on a new connection, if nobody else was meanwhile.
+    """Become the writer again on a new connection, if no other process was meanwhile.
 
     Returns:
         Number of the newest event on the server.
 
     Raises:
-        Overtaken: if somebody else was, or is.
+        Overtaken: if another process was, or is.
         SessionDeleted: if the session is gone.
     """
     if not _try(db, hold.session):
@@ -234,10 +234,10 @@ def take_again(db: Connection, hold: Hold) -> int:
 
 
 def borrow(db: Connection, session: str) -> None:
-    """Become the writer until the transaction ends: what is written besides must not overtake anybody.
+    """Become the writer until the transaction ends: what is written besides must not overtake a writer.
 
     Raises:
-        SessionLocked: if somebody writes it.
+        SessionLocked: if another process writes it.
     """
     row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (key_of(session),)).fetchone()
     if not (row and row[0]):
@@ -245,7 +245,6 @@ def borrow(db: Connection, session: str) -> None:
 
 
 def let_go(db: Connection, hold: Hold) -> None:
-    """Let others write."""
     db.execute(
         "UPDATE plimsoll.sessions SET writer = '' WHERE id = %s AND epoch = %s", (hold.session, hold.epoch)
     )
@@ -282,7 +281,7 @@ T = TypeVar("T")
 Found = tuple[str, int, str, float, str, str, str]
 """Session, number, type and time of an event, title and folder of its session, and its text."""
 _PATIENCE_S = 5.0
-"""Seconds in which a lost connection may come back before the person hears of it."""
+"""Seconds in which a lost connection may come back before the user hears of it."""
 
 
 def has_log(server: SessionServer) -> bool:
@@ -320,15 +319,12 @@ class PostgresStore(SqlStore):
         super().__init__(read_only=read_only, snapshots=version >= schema.WITH_SNAPSHOTS)
 
     def close(self) -> None:
-        """Close the connection."""
         self._wire.close()
 
     def holder(self, session: str, _file: Path) -> str:
-        """See ``SessionStore``; the lock file is not needed."""
         return self._wire.ask(lambda db: holder_of(db, session))
 
     def lock(self, session: str, file: Path) -> ServerLock:
-        """See ``SessionStore``; the lock file is not needed."""
 
         def take(db: Connection) -> Hold:
             with db.transaction():
@@ -338,7 +334,6 @@ class PostgresStore(SqlStore):
         return ServerLock(self)
 
     def let_go(self) -> None:
-        """Give the lock back, where there is one to give back."""
         hold, self._hold = self._hold, None
         if hold is not None and hold.lost is None and hold.backend == self._wire.backend:
             # A lock whose connection is gone is free already.
@@ -346,7 +341,6 @@ class PostgresStore(SqlStore):
                 let_go(self._wire.db, hold)
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        """Messages and summaries that hold a word; long ones must hold it more often to rank as high."""
         wanted = words_query(words)
         if not wanted:
             return []
@@ -372,8 +366,8 @@ class PostgresStore(SqlStore):
 
         Raises:
             SessionDeleted: if the session is no longer there.
-            SessionLocked: if somebody else writes it, and we never did.
-            StorageError: if the server cannot be reached, or somebody else writes the session by now.
+            SessionLocked: if another process writes it, and we never did.
+            StorageError: if the server cannot be reached, or another process writes the session by now.
         """
         hold = self._hold if self._hold is not None and self._hold.session == session else None
 
@@ -430,7 +424,7 @@ class PostgresStore(SqlStore):
                     raise
             except (SessionDeleted, Overtaken) as error:
                 raise self._end(hold, error) from None
-            # The answer may be lost, and not what it was about: nobody but us can have written meanwhile.
+            # The answer may be lost, and not what it was about: no other process can have written meanwhile.
             if self._regain(hold) == hold.last:
                 return write(self._wire.db)
             return [
@@ -453,7 +447,7 @@ class PostgresStore(SqlStore):
 
 
 def _check_turn(db: Connection, session: str, hold: Hold | None) -> None:
-    """Make sure that nobody else writes a session until the transaction ends."""
+    """Make sure that no other process writes a session until the transaction ends."""
     query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
     row = db.execute(query, (session,)).fetchone()
     if row is None:
@@ -521,15 +515,9 @@ class PostgresFollower:
         return any(each.payload == self._session for each in news)
 
     def holder(self) -> str:
-        """Who writes the session.
-
-        Raises:
-            StorageError: if the server cannot be asked.
-        """
         return self._wire.ask(lambda db: holder_of(db, self._session))
 
     def close(self) -> None:
-        """Close the connection."""
         self._wire.close()
 
     def _listen(self) -> None:

@@ -53,7 +53,7 @@ class Preview:
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
-    """What the person said last, oldest first; the editor brings it back."""
+    """What the user said last, oldest first; the editor brings it back."""
 
 
 def load_preview(database: Database, session: str) -> Preview:
@@ -133,11 +133,9 @@ class Records(Protocol):
     """Where whole events are read."""
 
     @property
-    def path(self) -> Path | None:
-        """The file they are in, where there is one."""
+    def path(self) -> Path | None: ...
 
-    def record(self, session: str, seq: int, /) -> Record | None:
-        """One whole event."""
+    def record(self, session: str, seq: int, /) -> Record | None: ...
 
 
 class StoreBodies:
@@ -175,7 +173,6 @@ class StoreBodies:
 
 
 def body_of(record: Record, entry: Entry) -> Body:
-    """Full content of an event that is a row by itself."""
     match record.data:
         case UserMessage(text=text) | SystemMessage(text=text) | MemoryInbox(text=text):
             return Body(text=text)
@@ -227,5 +224,4 @@ class StatsReader:
 
     @property
     def known(self) -> SessionStats:
-        """The figures as of the last reading."""
         return (self._fold or StatsFold()).stats()

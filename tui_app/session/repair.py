@@ -48,7 +48,6 @@ class Health:
 
     @property
     def good(self) -> bool:
-        """Whether nothing is wrong."""
         return self == Health()
 
 
@@ -297,7 +296,7 @@ class Salvaged:
 
 
 def salvage(database: Path, *, stamp: str) -> Salvaged:
-    """Put a new file with everything readable in the place of a damaged one; nobody must have it open.
+    """Put a new file with everything readable in the place of a damaged one; no process may have it open.
 
     Args:
         database: The damaged file.
@@ -440,7 +439,7 @@ SET_ASIDE = "set-aside"
 
 
 class InUse(Exception):
-    """A session is open, and nothing is mended under somebody's feet; the text says who has it."""
+    """A session is open, so nothing is mended; the text says where it is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,7 +480,7 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
 
 
 def in_use(sessions_dir: Path) -> str:
-    """Which session somebody writes, in words; empty when nobody does."""
+    """Say which session is being written; empty when none is."""
     if not sessions_dir.is_dir():
         return ""
     for folder in sessions_dir.iterdir():

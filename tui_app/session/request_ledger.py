@@ -71,7 +71,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
 
     Args:
         view: The agent view.
-        titles: What a person reads for a message, by log number, where that is not its own first line.
+        titles: What the user reads for a message, by log number, where that is not its own first line.
     """
     rows: list[LedgerRow] = []
     age = 0

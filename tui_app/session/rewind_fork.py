@@ -17,12 +17,12 @@ from tui_app.usage import ContextUsage
 
 
 class NotAPrompt(Exception):
-    """The log number to fork at is not that of a prompt; the text says so to a person."""
+    """The log number to fork at is not that of a prompt; the text tells the user so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """What came of it."""
+    """A session that was forked off."""
 
     session: str
     """Id of the new session."""

@@ -15,10 +15,10 @@ from tui_app.session.database import Database
 from tui_app.session.sqlite_store import connect
 from tui_app.settings.spec import SessionServer
 
-# What somebody searches for: any text is a query, and nothing in it is read as the index's own syntax.
+# Queries: any text is one, and nothing in it is read as the index's own syntax.
 
 MOST_WORDS = 16
-"""Words and phrases of a query that count; nobody means more of them."""
+"""Words and phrases of a query that count."""
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORDS = re.compile(r"[^\W_]+")
@@ -87,7 +87,7 @@ _WORDS_LOOKED_AT, _WORDS_TAKEN = 2_000, 64
 _PART = 50_000
 """Events that are looked through between two reports: a tenth of a second or two."""
 _TOLD_EVERY_S = 0.05
-"""Seconds between two reports at least: of what is quicker nobody needs to know how far it is."""
+"""Seconds between two reports at least: quicker searches need no progress."""
 Row = tuple[object, ...]
 """Session, number, type and time of an event, title and folder of its session, and its text."""
 
@@ -113,7 +113,7 @@ def search_parts(
         database: The sessions file.
         terms: What is wanted; at least one.
         limit: How many of the best fits to report.
-        stopped: Whether nobody waits for it any more; asked again and again, in whatever thread goes on.
+        stopped: Whether the result is not wanted any more; asked repeatedly, in the searching thread.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
@@ -137,7 +137,7 @@ class _Search:
         """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
     def parts(self) -> Iterator[Part]:
-        """Report at the end, and after each stretch of the log that somebody would have waited for."""
+        """Report at the end, and after each stretch of the log that takes noticeable time."""
         above = int(self._db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
         sessions = int(self._db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
         first: list[int] = []
@@ -176,7 +176,7 @@ class _Search:
 
     @contextmanager
     def _patience(self) -> Iterator[None]:
-        """Interrupt what nobody waits for, and what takes too long: the beginning of very many words."""
+        """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
         end = monotonic() + _PATIENCE_S
         hurry = self._longer is None and any(term.begins for term in self._terms)
         self._db.set_progress_handler(lambda: self._stopped() or (hurry and monotonic() > end), 1_000)
@@ -261,7 +261,7 @@ class Searched:
     sessions: int = 0
     """So many sessions are searched."""
     of: int = 0
-    """Sessions there are; 0 where nobody counts them, as a server does not."""
+    """Sessions there are; 0 where they are not counted, as on a server."""
 
 
 def search_sessions(database: Database, query: str, *, limit: int = 50, typing: bool = False) -> list[Found]:
@@ -291,7 +291,7 @@ def searching(
     Args:
         database: Where the sessions are.
         query: What is wanted.
-        stopped: Whether nobody waits for it any more; a server answers all the same.
+        stopped: Whether the result is not wanted any more; a server answers all the same.
         limit: How many to report at most.
         typing: Whether the last word is still being typed.
 
@@ -361,7 +361,6 @@ def _pattern(term: Term) -> str:
 
 
 def as_json(found: Found) -> dict[str, object]:
-    """The JSON names that scripts rely on."""
     return {
         "session": found.session,
         "seq": found.seq,

@@ -51,14 +51,12 @@ class Rows(Protocol):
     """What a statement has found."""
 
     @property
-    def rowcount(self) -> int:
-        """Rows that were changed."""
+    def rowcount(self) -> int: ...
 
     def fetchone(self) -> Any:
         """The next row; None at the end."""
 
-    def fetchall(self) -> list[Any]:
-        """All rows that are left."""
+    def fetchall(self) -> list[Any]: ...
 
 
 class Db(Protocol):
@@ -67,8 +65,7 @@ class Db(Protocol):
     def execute(self, query: str, values: Sequence[object] = (), /) -> Rows:
         """Run one statement, in which ``?`` stands for a value."""
 
-    def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object:
-        """Run one statement for each row of values."""
+    def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,16 +364,10 @@ class SqlStore(ABC):
         return f"SELECT {columns} FROM sessions"
 
     def sessions(self) -> list[SessionInfo]:
-        """All sessions, the one used last first."""
         query = f"{self._info} ORDER BY updated DESC, {self.dialect.place} DESC"
         return [_info_of(row) for row in self._ask(lambda db: db.execute(query).fetchall())]
 
     def info(self, session: str) -> SessionInfo:
-        """One session, by its id or an unambiguous beginning of it.
-
-        Raises:
-            SessionNotFound: if there is none, or more than one fits.
-        """
         wanted = self.dialect.text(session)
 
         def find(db: Db) -> list[Row]:
@@ -391,7 +382,6 @@ class SqlStore(ABC):
         return _info_of(found[0])
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
-        """Light rows of a session behind a log number, in order."""
         most = _FEW
         while part := self._ask(partial(heads, session=session, after=after, most=most)):
             yield from part
@@ -399,7 +389,6 @@ class SqlStore(ABC):
             after, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
 
     def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
-        """Light rows of some types, the newest first; no more are read than somebody asks for."""
         runs = [self._newest(session, kind) for kind in types]
         return merge(*runs, key=attrgetter("seq"), reverse=True)
 
@@ -410,11 +399,9 @@ class SqlStore(ABC):
             before, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
 
     def heads_of(self, session: str, seqs: Collection[int]) -> list[Head]:
-        """Light rows of some log numbers, as far as there are such events."""
         return self._ask(lambda db: heads_of(db, session, seqs))
 
     def agent_view(self, session: str) -> AgentView:
-        """What the next request of a session is built from, as of its newest event."""
         folded = self._ask(lambda db: self._loaded(db, session))
         self._ask(lambda db: catch_up(db, folded))
         if not self._read_only and folded.view.last - folded.stored > 2 * EVERY:
@@ -422,43 +409,35 @@ class SqlStore(ABC):
         return folded.view
 
     def kept_stats(self, session: str) -> StatsFold:
-        """The figures of a session as they were kept last; what came since is to be folded."""
         return self._ask(lambda db: kept_stats(db, session)) if self._snapshots else StatsFold()
 
     def record(self, session: str, seq: int) -> Record | None:
-        """One whole event."""
         query = "SELECT seq, type, time, data FROM events WHERE session = ? AND seq = ?"
         row = self._ask(lambda db: db.execute(query, (session, min(seq, _BEHIND_ALL))).fetchone())
         return record_of(session, row) if row else None
 
     def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
-        """All events of a session with their messages, in order."""
         after = 0
         while part := self._ask(partial(records, session=session, after=after)):
             yield from part
             after = part[-1][0].seq
 
     def message(self, session: str, seq: int) -> str | None:
-        """The pydantic-ai message an event carries, as JSON text."""
         query = "SELECT message FROM events WHERE session = ? AND seq = ?"
         row = self._ask(lambda db: db.execute(query, (session, min(seq, _BEHIND_ALL))).fetchone())
         return row[0] if row else None
 
     def last_of(self, session: str, kind: str) -> Record | None:
-        """The newest event of a type."""
         return self._ask(lambda db: last_of(db, session, kind))
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        """Figures of the counted events behind a log number; their texts stay in the database."""
         return iter(self._ask(lambda db: figures(db, self.dialect, session, after)))
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each session's log, by id."""
         query = "SELECT id, bytes FROM sessions"
         return dict(self._ask(lambda db: db.execute(query).fetchall()))
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
-        """Session, number, time and beginning of the prompts of a folder, newest first."""
         query = (
             "SELECT session, seq, time, data FROM events JOIN sessions ON sessions.id = session"
             " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
@@ -471,11 +450,6 @@ class SqlStore(ABC):
         ]
 
     def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
-        """Begin a session with its first event, and with more: all of them or no session.
-
-        Returns:
-            Its id, eight hexadecimal digits.
-        """
         row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
 
         def begin(db: Db) -> str:
@@ -491,25 +465,9 @@ class SqlStore(ABC):
         return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
-        """Write one event; it is on disk when this returns.
-
-        Args:
-            session: Which session.
-            payload: What happened.
-            message: The pydantic-ai message it carries, as JSON text.
-            time: Seconds since the epoch.
-
-        Raises:
-            SessionDeleted: if the session is no longer there; nothing is written then.
-        """
         return self.append_many(session, [(payload, message, time)])[0]
 
     def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
-        """Write several events in one transaction: all of them or none.
-
-        Raises:
-            SessionDeleted: if the session is no longer there.
-        """
         try:
             records = self._append(session, events)
         except BaseException:
@@ -524,17 +482,14 @@ class SqlStore(ABC):
         return self._change(lambda db: self._write(db, session, events), session)
 
     def set_title(self, session: str, title: str) -> None:
-        """Name a session; the list shows it."""
         query, values = "UPDATE sessions SET title = ? WHERE id = ?", (self.dialect.text(title), session)
         self._change(lambda db: db.execute(query, values), session)
 
     def set_model(self, session: str, model: str) -> None:
-        """Note which model a session goes on with."""
         query, values = "UPDATE sessions SET model = ? WHERE id = ?", (self.dialect.text(model), session)
         self._change(lambda db: db.execute(query, values), session)
 
     def delete(self, session: str) -> None:
-        """Delete a session for good; only ever on a person's own request."""
 
         def remove(db: Db) -> None:
             # First its row, for which a writer of the session waits.
@@ -616,7 +571,7 @@ class SqlStore(ABC):
             self._save(session, folded if folded is not None and folded.session == session else None)
 
     def _save(self, session: str, folded: Folded | None) -> None:
-        """Keep what a log has come to; whoever cannot do that folds more of it the next time."""
+        """Keep the folds of a log; where that fails, more of it is folded the next time."""
 
         def fold(db: Db) -> Folded:
             known = folded or self._loaded(db, session)

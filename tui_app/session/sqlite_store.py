@@ -118,15 +118,12 @@ class SqliteStore(SqlStore):
         self._opened = identity(path)
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
     def lock(self, _session: str, file: Path) -> WriterLock:
-        """Become the one writer of a session; on one machine its lock file says who that is."""
         return WriterLock(file)
 
     def holder(self, _session: str, file: Path) -> str:
-        """Who writes a session, in words; its lock file says so."""
         return holder(file)
 
     @contextmanager
@@ -154,13 +151,6 @@ class SqliteStore(SqlStore):
         """Nothing to do: who follows a session looks at the file."""
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
-
-        Args:
-            session: Which session.
-            words: Letters, digits and underscores; case does not matter.
-            limit: Events to return at most.
-        """
         wanted = " OR ".join(f'"{word}"*' for word in words)
         if not wanted:
             return []
@@ -195,7 +185,6 @@ class SqliteFollower:
         self._seen = self._version()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a change of the file, by whatever session."""
         until = time.monotonic() + timeout_s
         while (version := self._version()) == self._seen:
             left = until - time.monotonic()
@@ -206,11 +195,9 @@ class SqliteFollower:
         return True
 
     def holder(self) -> str:
-        """Who writes the session."""
         return holder(self._lock_file)
 
     def close(self) -> None:
-        """Close the file."""
         self._db.close()
 
     def _version(self) -> int:

@@ -99,7 +99,7 @@ class StageRow:
     stage: str
     count: int = 0
     undone: int = 0
-    """How many of them were taken back, by a person or by a rewind; their tokens are saved no more."""
+    """How many of them were taken back, by the user or by a rewind; their tokens are saved no more."""
     tokens_removed: int = 0
     """Of truncation: summed over requests, because it cuts each one anew."""
 
@@ -115,7 +115,6 @@ class Shares:
     """How many are less than 1."""
 
     def add(self, share: float) -> None:
-        """Add one more."""
         self.number += 1
         self.total += share
         self.least = share if self.least is None else min(self.least, share)
@@ -123,7 +122,6 @@ class Shares:
 
     @property
     def mean(self) -> float | None:
-        """Their mean; None where there are none."""
         return round(self.total / self.number, 4) if self.number else None
 
 
@@ -205,20 +203,20 @@ class Savings:
             self.restate(each, -1)
 
     def cleared(self, seq: int) -> None:
-        """What a cleared view was spared is saved no more, though nobody took it back."""
+        """Stop counting what a cleared view was spared, though it was not taken back."""
         self._cleared[seq] = self._savings(0)
         for each in self._cleared[seq]:
             self._count(each, -1)
 
     def restored(self, cut: int) -> None:
-        """A rewind or a clear was taken back: what it took out of the figures is in them again."""
+        """Put back what a rewind or a clear took out of the figures: it was taken back."""
         for each in self._rewound.pop(cut, ()):
             self.restate(each, 1)
         for each in self._cleared.pop(cut, ()):
             self._count(each, 1)
 
     def to_plain(self) -> dict[str, Any]:
-        """All of it as JSON has it; there may be thousands of savings, so those are columns of numbers."""
+        """As plain JSON values; there may be thousands of savings, so those are columns of numbers."""
         saved: dict[str, tuple[list[int], list[int]]] = {stage: ([], []) for stage in STAGES.values()}
         for seq, (stage, tokens, _) in self._saved.items():
             saved[stage][0].append(seq)
@@ -235,7 +233,6 @@ class Savings:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Savings":
-        """Make it of that again."""
         rows = {int(seq): (trigger, outcome) for seq, (trigger, outcome) in plain["rows"].items()}
         saved = {
             seq: (stage, tokens, rows.get(seq))
@@ -272,7 +269,7 @@ COUNTED: tuple[str, ...] = (
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
 _FORMAT = 2
-"""Of a fold as text; whoever changes what it makes of a log counts on, and older texts are not read."""
+"""Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
 
@@ -332,7 +329,6 @@ class SessionStats:
         return sum(row.cache_read_tokens for row in self.models) / sent if sent else None
 
     def to_json(self) -> dict[str, Any]:
-        """The names that scripts rely on."""
         share = self.cache_share
         own = {
             "cost_usd": round(self.cost_usd, 6),
@@ -432,7 +428,6 @@ class StatsFold:
                 self._hooks[f"{data.get('hook')} {data.get('outcome')}"] += 1
 
     def stats(self) -> SessionStats:
-        """The figures so far."""
         counts, kept, retained = self._counts, self._kept, self._retained
         return SessionStats(
             turns=counts[UserMessage.TYPE] - counts["failed prompts"],
@@ -458,7 +453,6 @@ class StatsFold:
         )
 
     def to_text(self) -> str:
-        """The fold as JSON."""
         parts = {
             "format": _FORMAT,
             "last": self.last,

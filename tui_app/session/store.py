@@ -36,8 +36,7 @@ class SessionStore(Protocol):
     def path(self) -> Path | None:
         """The file, where there is one."""
 
-    def close(self) -> None:
-        """Let go of the database."""
+    def close(self) -> None: ...
 
     def lock(self, session: str, file: Path) -> WriteLock:
         """Become the one writer of a session.
@@ -58,13 +57,12 @@ class SessionStore(Protocol):
         """Begin a session with its first event, and with more: all or no session; returns its id."""
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
-        """Write one event; it survives a power cut when this returns."""
+        """Write one event; it survives a power cut when this returns. Raises ``SessionDeleted``."""
 
     def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
-        """Write several events: all of them or none."""
+        """Write several events: all of them or none. Raises ``SessionDeleted``."""
 
-    def set_title(self, session: str, title: str) -> None:
-        """Name a session."""
+    def set_title(self, session: str, title: str) -> None: ...
 
     def set_model(self, session: str, model: str) -> None:
         """Note which model a session goes on with."""
@@ -79,14 +77,13 @@ class SessionStore(Protocol):
             SessionNotFound: if there is none, or more than one fits.
         """
 
-    def delete(self, session: str) -> None:
-        """Delete a session for good."""
+    def delete(self, session: str) -> None: ...
 
     def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
         """Light rows of a session behind a log number (0: all), in order."""
 
     def newest(self, session: str, types: Collection[str]) -> "Iterator[Head]":
-        """Light rows of some types, the newest first; no more are read than somebody asks for."""
+        """Light rows of some types, the newest first; no more are read than are asked for."""
 
     def heads_of(self, session: str, seqs: Collection[int]) -> "list[Head]":
         """Light rows of some log numbers, as far as there are such events, in any order."""
@@ -97,8 +94,7 @@ class SessionStore(Protocol):
     def kept_stats(self, session: str) -> "StatsFold":
         """The figures of a session as they were kept last; what came since is to be folded."""
 
-    def record(self, session: str, seq: int) -> Record | None:
-        """One whole event."""
+    def record(self, session: str, seq: int) -> Record | None: ...
 
     def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
         """All events of a session with their messages, in order."""
@@ -115,8 +111,7 @@ class SessionStore(Protocol):
             limit: Events to return at most.
         """
 
-    def last_of(self, session: str, kind: str) -> Record | None:
-        """The newest event of a type."""
+    def last_of(self, session: str, kind: str) -> Record | None: ...
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
         """Number, type and figures of the events behind a log number that ``/stats`` counts."""
@@ -135,7 +130,7 @@ class SessionStore(Protocol):
 
 
 class Follower(Protocol):
-    """Tells one session's news to whoever only reads it. For one thread at a time."""
+    """Tells a read-only reader when a session has grown. For one thread at a time."""
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until there may be something new, for so many seconds at most; whether there may."""
@@ -143,8 +138,7 @@ class Follower(Protocol):
     def holder(self) -> str:
         """Who writes the session, in words; empty when nobody does."""
 
-    def close(self) -> None:
-        """Stop following."""
+    def close(self) -> None: ...
 
 
 # A session in the list, and errors about one.

@@ -39,15 +39,15 @@ from tui_app.events import (
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.event_heads import COMMAND_FAILED, Head
 
-# Marks that other programs write in the person's name when an answer was stopped: the model reads them.
+# Marks that other programs write in the user's name when an answer was stopped: the model reads them.
 
 INTERRUPTED = "Interrupted by the person"
-"""What a person is shown of one."""
+"""What the user is shown of one."""
 _MARK = re.compile(r"\s*\[Request interrupted by user[^\]\n]{0,40}\]\s*")
 
 
 def is_interruption(text: str) -> bool:
-    """Whether a prompt is such a mark, and nothing that anybody typed."""
+    """Whether a prompt is such a mark, and was not typed."""
     return _MARK.fullmatch(text) is not None
 
 
@@ -121,7 +121,7 @@ class UserView:
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
     _edits: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a compaction, the edits of its summary that nobody has taken back by themselves."""
+    """By the number of a compaction, the edits of its summary that were not taken back by themselves."""
     _before: dict[int, list[Entry]] = field(default_factory=dict)
     """By the number of a rewind, the rows it marked, as they were."""
 
@@ -271,7 +271,6 @@ def _went_quietly(head: Head) -> bool:
 
 
 def fold_user_view(heads: Iterable[Head]) -> UserView:
-    """Replay a log."""
     view = UserView()
     for head in heads:
         view.apply(head)

@@ -80,7 +80,6 @@ class HiddenItems(Sequence[ViewItem]):
         return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
 
     def find(self, seq: int) -> ViewItem | None:
-        """The message that was said with a log number."""
         return find_item(self, seq) if self.first <= (seq,) <= self.last else None
 
     def following(self, order: Order) -> ViewItem | None:
@@ -137,7 +136,6 @@ class Heads(dict[int, Head]):
         return self[seq]
 
     def read_with(self, read: Read) -> None:
-        """Read others in this way from now on."""
         if self._under is not None:
             self._under.read_with(read)
         else:
@@ -149,7 +147,6 @@ class Heads(dict[int, Head]):
             self.update((head.seq, head) for head in self._read(missing))
 
     def found(self, seqs: Iterable[int]) -> list[Head]:
-        """The heads there are of some numbers."""
         wanted = list(seqs)
         self.want(wanted)
         return [self[seq] for seq in wanted if seq in self]

@@ -1,4 +1,4 @@
-"""A session's folder: checkpoints and the full history as files a person can read and a model can search."""
+"""A session's folder: checkpoints and the full history as files to read and search."""
 
 import hashlib
 import json
@@ -87,7 +87,6 @@ class SessionFolder:
             return ""
 
     def tool_output_names(self) -> list[str]:
-        """Names of the files that hold tool results."""
         try:
             return [path.name for path in self.tool_outputs.iterdir()]
         except OSError:
@@ -112,7 +111,7 @@ class SessionFolder:
             The Markdown file's path.
 
         Raises:
-            OSError: if the disk refuses; nothing was changed then but files nobody refers to.
+            OSError: if the disk refuses; nothing was changed then but files that nothing refers to.
         """
         stem = self.conversation_history / f"{number:03d}-before-compaction"
         write_atomic(stem.with_suffix(".json"), messages_json)
@@ -154,7 +153,7 @@ class SessionFolder:
         write_atomic(self.checkpoints / name, f"# {number:03d} {title}\n\n{text.strip()}\n")
 
     def unfinished(self) -> list[Path]:
-        """What a killed process left of files it was writing; only whoever may write the session knows so."""
+        """Files that a killed process left unfinished; call it only while holding the lock."""
         return [path for path in self.path.rglob(".*.tmp") if path.is_file()]
 
     def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
@@ -182,7 +181,7 @@ class SessionFolder:
         return self.index_file.is_file() and self.listed() is not None
 
     def remove(self) -> None:
-        """Delete the folder; only with its session, on a person's own request."""
+        """Delete the folder; only with its session, on the user's own request."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 

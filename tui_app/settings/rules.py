@@ -109,7 +109,7 @@ class Number(NamedTuple):
     whole: bool = False
 
     def check(self, value: object) -> int | float:
-        """See ``Rule``. A boolean is no number, and a NaN lies within no bounds."""
+        """Refuse what is no number: a boolean is none, and a NaN lies within no bounds."""
         right_type = isinstance(value, int) or (isinstance(value, float) and not self.whole)
         if not right_type or isinstance(value, bool) or not isinstance(value, int | float):
             raise Refused(show(value), self.allowed)
@@ -145,7 +145,6 @@ class Address(NamedTuple):
 
     @property
     def allowed(self) -> str:
-        """What would have been right."""
         address = "an address such as http://127.0.0.1:8080/v1, without user name or password"
         return " or ".join([", ".join(self.words), address]) if self.words else address
 
@@ -187,7 +186,7 @@ class Table(NamedTuple):
         return checked
 
     def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``. The text is an inline table of TOML, for example ``{lab = {base_url = "..."}}``."""
+        """Read an inline table of TOML, for example ``{lab = {base_url = "..."}}``."""
         return self.check(_inline_table(text))
 
 
@@ -220,7 +219,7 @@ class Group(NamedTuple):
         return f" (did you mean {close[0]}?)" if close else ""
 
     def read(self, text: str) -> dict[str, object]:
-        """See ``Rule``. The text is an inline table of TOML, for example ``{"chat.compact" = "ctrl+k"}``."""
+        """Read an inline table of TOML, for example ``{"chat.compact" = "ctrl+k"}``."""
         return self.check(_inline_table(text))
 
 

@@ -258,7 +258,6 @@ def unknown(source: str, key: str, known: Sequence[str] = tuple(SETTINGS)) -> Se
 
 
 def refusal(source: str, key: str, refused: Refused) -> SettingsError:
-    """The error for a value that its rule refuses."""
     where = f"{key}.{refused.inner_key}" if refused.inner_key else key
     return SettingsError(
         f"{source}: {where} is {refused.shown}; allowed: {refused.allowed}.", where, missing=refused.missing

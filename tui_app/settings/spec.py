@@ -126,7 +126,6 @@ class MemorySettings:
 
 
 def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
-    """The table with what it leaves out filled in."""
     return MemorySettings(**values)
 
 
@@ -147,7 +146,6 @@ class ExploreSettings:
 
 
 def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
-    """The table with what it leaves out filled in."""
     return ExploreSettings(**values)
 
 
@@ -371,10 +369,8 @@ class SessionServer:
 
     @property
     def shown(self) -> str:
-        """The address without any secret."""
         return shown_store(self.url)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What of the address must not be shown."""
         return store_secrets(self.url)

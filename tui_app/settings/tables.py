@@ -59,7 +59,6 @@ class ApprovalRule:
 
     @property
     def text(self) -> str:
-        """As it is written."""
         return f"{self.tool} {self.pattern}".rstrip()
 
 
@@ -96,7 +95,7 @@ class _Rules(NamedTuple):
         return tuple(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        """See ``Rule``. The text is a list as in TOML."""
+        """Read a list as in TOML."""
         try:
             return self.check(parse_toml(f"value = {text}")["value"])
         except (ValueError, KeyError):
@@ -169,7 +168,6 @@ POLICY = Text(_POLICY_NAME, "the name of a policy: a letter, then letters, digit
 
 @cache
 def policy_keys() -> Group:
-    """The keys of ``[policies.NAME]``, each with its rule."""
     from tui_app.context.policy import policy_keys as declared
 
     rules: dict[str, Rule] = {
@@ -184,7 +182,6 @@ class OwnPolicy:
 
     @property
     def keys(self) -> Group:
-        """The rule of each key."""
         return policy_keys()
 
     def check(self, value: object) -> dict[str, object]:
@@ -213,7 +210,6 @@ OWN_POLICIES = Table(
 
 
 def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
-    """The two thresholds of a policy of one's own, from its keys or its base."""
     background, blocking = POLICY_SHARES[str(policy["base"])]
     own = policy.get("background_threshold", background), policy.get("blocking_threshold", blocking)
     return float(str(own[0])), float(str(own[1]))
@@ -222,7 +218,7 @@ def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
 # Hooks: the user's own commands that run when something happens.
 #
 # They are read from the user's own settings file and nowhere else: neither the environment, which a project
-# can set for whoever enters its folder, nor any file of a project defines commands to run.
+# can set for all who enter its folder, nor any file of a project defines commands to run.
 #
 # The triggers are listed here again because settings are read before the governor; tests hold them to it.
 
@@ -256,11 +252,9 @@ class Hook:
 
     @property
     def shell(self) -> bool:
-        """Whether a shell runs it."""
         return isinstance(self.command, str)
 
     def fits(self, trigger: str) -> bool:
-        """Whether it is meant for this trigger."""
         return not self.match or any(fnmatchcase(trigger, pattern) for pattern in self.match)
 
     def to_json(self) -> dict[str, object]:
@@ -366,7 +360,6 @@ HOOKS = FileOnly(
 
 
 def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tuple[Hook, ...]]:
-    """The hooks of each event from their checked tables."""
     return {event: tuple(Hook(**table) for table in tables) for event, tables in checked.items()}  # type: ignore[arg-type]
 
 
@@ -463,5 +456,4 @@ MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are c
 
 
 def build_servers(checked: Mapping[str, dict[str, object]]) -> dict[str, McpServer]:
-    """The servers by name, from their checked tables."""
     return {name: McpServer(name=name, **table) for name, table in checked.items()}  # type: ignore[arg-type]
