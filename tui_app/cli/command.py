@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_app.api_keys import ApiKeys
 from tui_app.cli.output import tell
+from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths, from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.database import Database, database_of, has_begun, open_store
@@ -92,6 +93,20 @@ class Program:
     def has_sessions(self) -> bool:
         """Whether sessions were ever kept where they are to be kept."""
         return has_begun(self.database)
+
+    def opening(self, settings: Settings, args: argparse.Namespace, session: str = "") -> Opening:
+        """What opens a session, or begins one, as the flags that commands share say."""
+        return Opening(
+            settings=settings,
+            paths=self.paths,
+            env=self.env,
+            keys=self.keys,
+            cwd=self.cwd,
+            session=session,
+            model=args.model or "",
+            policy=getattr(args, "policy", "") or "",
+            agent=getattr(args, "agent", ""),
+        )
 
     @contextmanager
     def sessions(self, *, writing: bool = False) -> "Iterator[SessionStore]":

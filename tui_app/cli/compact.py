@@ -8,6 +8,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import (
@@ -92,17 +93,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy)
     with program.sessions() as store:
         session = store.info(args.id).id
-    opening = Opening(
-        settings=settings,
-        paths=program.paths,
-        env=program.env,
-        keys=program.keys,
-        cwd=program.cwd,
-        session=session,
-        model=args.model or "",
-        policy=args.policy or "",
-        passing=True,
-    )
+    opening = replace(program.opening(settings, args, session), passing=True)
     if args.dry_run:
         return run_until_signal(dry_run(opening, args.focus, span, as_json=args.json))
     if args.edit_summary:

@@ -65,16 +65,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window)
     with program.sessions() as store:
         session = store.info(args.id).id
-    opening = Opening(
-        settings=settings,
-        paths=program.paths,
-        env=program.env,
-        keys=program.keys,
-        cwd=program.cwd,
-        session=session,
-        model=args.model or "",
-    )
-    return run_until_signal(_measure(opening, args))
+    return run_until_signal(_measure(program.opening(settings, args, session), args))
 
 
 async def _measure(opening: Opening, args: argparse.Namespace) -> int:

@@ -150,7 +150,17 @@ def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespac
                     refused += 1
                     continue
                 done += 1
-                _show(report, as_json=args.json)
+                if args.json:
+                    print_json(report.to_json())
+                    continue
+                say(
+                    f"{report.file}: session {report.session} ({report.format}), "
+                    f"{numbers.count(report.messages, 'message')}, "
+                    f"{numbers.count(report.tool_calls, 'tool call')}, "
+                    f"{numbers.count(report.tool_results, 'result')}, "
+                    f"{numbers.tokens(report.tokens)} tokens"
+                )
+                say_left_out(report.notes, report.skipped)
         except KeyboardInterrupt:
             # Of the file that was being read there is nothing.
             left = ", ".join(map(str, files[done + refused :])) or "none"
@@ -187,19 +197,6 @@ def _import(
     except (ImportFormatError, OSError) as error:
         tell(complaint(str(path), error))
         return None
-
-
-def _show(report: "ImportReport", *, as_json: bool) -> None:
-    if as_json:
-        print_json(report.to_json())
-        return
-    say(
-        f"{report.file}: session {report.session} ({report.format}), "
-        f"{numbers.count(report.messages, 'message')}, {numbers.count(report.tool_calls, 'tool call')}, "
-        f"{numbers.count(report.tool_results, 'result')}, "
-        f"{numbers.tokens(report.tokens)} tokens"
-    )
-    say_left_out(report.notes, report.skipped)
 
 
 COMMANDS = (

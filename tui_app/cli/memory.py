@@ -169,14 +169,7 @@ def run_reading(program: Program, args: argparse.Namespace) -> int:
         raise CommandFailed(
             "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
         )
-    opening = Opening(
-        settings=settings,
-        paths=program.paths,
-        env=program.env,
-        keys=program.keys,
-        cwd=program.cwd,
-        model=args.model or "",
-    )
+    opening = program.opening(settings, args)
     with program.sessions(writing=True) as store:
         wanted = store.info(args.words[0]) if args.words else None
         try:

@@ -97,19 +97,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
-    opening = Opening(
-        settings=settings,
-        paths=program.paths,
-        env=program.env,
-        keys=program.keys,
-        cwd=cwd,
-        session=session,
-        model=args.model or "",
-        policy=args.policy or "",
-        agent=args.agent,
-        allow=tuple(args.allow),
-        yes=args.yes,
-    )
+    opening = program.opening(settings, args, session)
+    opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes)
     view = JsonView() if args.json else AnswerView()
     return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))
 

@@ -1,6 +1,7 @@
 """``plimsoll serve``: the screen in a browser; ``plimsoll acp``: sessions driven by an editor."""
 
 import argparse
+from dataclasses import replace
 
 from tui_app.cli.command import (
     Command,
@@ -14,7 +15,6 @@ from tui_app.cli.command import (
     run_until_signal,
 )
 from tui_app.cli.output import flush, say, tell
-from tui_app.conversation.open_request import Opening
 from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
@@ -101,18 +101,7 @@ def serve_editor(program: Program, args: argparse.Namespace) -> int:
         raise CommandFailed(NO_EDITOR_SUPPORT) from error
     from tui_app.editors.agent import serve
 
-    opening = Opening(
-        settings=settings,
-        paths=program.paths,
-        env=program.env,
-        keys=program.keys,
-        cwd=program.cwd,
-        model=args.model or "",
-        policy=args.policy or "",
-        agent=args.agent,
-        attended=True,
-    )
-    return run_until_signal(serve(opening))
+    return run_until_signal(serve(replace(program.opening(settings, args), attended=True)))
 
 
 COMMANDS = (

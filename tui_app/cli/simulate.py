@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -351,7 +352,11 @@ class _Panel:
             yield f'<text x="{right + 28}" y="{lowest}" font-size="11">{text}</text>'
 
     def _line(self, colour: int, outcome: "Outcome") -> Iterator[str]:
-        for run in _unbroken(outcome.requests):
+        # Runs of requests that were sent.
+        for sent, group in groupby(outcome.requests, lambda each: bool(each.tokens)):
+            if not sent:
+                continue
+            run = list(group)
             points = " ".join(f"{self._x(each.number)},{self._y(each.tokens)}" for each in run)
             if len(run) == 1:
                 points = f"{points} {points}"
@@ -367,19 +372,6 @@ class _Panel:
 
 def _thresholds(outcome: "Outcome") -> set[int]:
     return {mark for mark in (outcome.background_mark, outcome.blocking_mark) if mark}
-
-
-def _unbroken(requests: "Sequence[Request]") -> "Iterator[list[Request]]":
-    """Runs of requests that were sent."""
-    run: list[Request] = []
-    for request in requests:
-        if request.tokens:
-            run.append(request)
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
 
 
 # A replayed conversation as text: a table for each window, and on request every request.
