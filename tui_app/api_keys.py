@@ -27,13 +27,11 @@ class Keyring(Protocol):
 
     def read(self, name: str) -> str | None:
         """The key of that name; None when there is none."""
-        ...
 
     def write(self, name: str, key: str) -> None: ...
 
     def erase(self, name: str) -> None:
         """Forget a key; one that is not there is no trouble."""
-        ...
 
 
 class SystemKeyring:

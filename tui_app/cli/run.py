@@ -160,7 +160,6 @@ class RecordView(Protocol):
 
     def show(self, record: Record) -> None:
         """Show one event."""
-        ...
 
 
 class JsonView:

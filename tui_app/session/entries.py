@@ -64,11 +64,9 @@ class Bodies(Protocol):
 
     def body(self, entry: Entry) -> Body:
         """Return the full content of an entry, however long that takes; for copying."""
-        ...
 
     def preview(self, entry: Entry) -> Body:
         """Return what is painted of an entry within a millisecond: its content, or a word until that is read.
 
         Called on the UI loop in the middle of a frame.
         """
-        ...

@@ -47,11 +47,9 @@ class Rule(Protocol):
 
     def check(self, value: object) -> object:
         """Return the value to use. Raises ``Refused``."""
-        ...
 
     def read(self, text: str) -> object:
         """Turn the text of an environment variable into a value, checked. Raises ``Refused``."""
-        ...
 
 
 class Text(NamedTuple):
