@@ -36,7 +36,6 @@ ALLOWED_TAILS: set[str] = {
     "session.importers.claude_code",
     "session.importers.codex",
     "session.importers.copilot_cli",
-    "session.importers.formats",
     "session.importers.gemini_cli",
     "session.importers.inspect_ai",
     "session.importers.langchain",

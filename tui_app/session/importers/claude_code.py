@@ -15,11 +15,14 @@ from tui_app.session.importers.reader import (
     block_list,
     count,
     joined,
+    object_at,
     of_type,
     one_line,
     record_text,
     seconds,
+    text_at,
     title_of,
+    value_at,
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
@@ -73,7 +76,7 @@ class Tree:
         return chain[::-1]
 
     def _parent(self, line: Line) -> Line | None:
-        parent = record_text(line.data, "parentUuid") or record_text(line.data, "logicalParentUuid")
+        parent = text_at(line.data, "parentUuid", "logicalParentUuid")
         if not parent and not (
             line.data.get("subtype") == "compact_boundary" or bool(line.data.get("isCompactSummary"))
         ):
@@ -88,8 +91,7 @@ class Tree:
 
 def message_of(record: Json) -> Json:
     """The API message of a record; empty when it has none."""
-    value = record.get("message")
-    return value if isinstance(value, dict) else {}
+    return object_at(record, "message")
 
 
 def is_claude_record(record: Json) -> bool:
@@ -330,11 +332,9 @@ class _Reader:
                     self._user(line)
                 case "attachment":
                     # What the person typed while the model was busy is stored as an attachment of that turn.
-                    attachment = line.data.get("attachment")
-                    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
-                        self._out.user(
-                            self._reader(line).read(attachment.get("prompt")), self._time, line.number
-                        )
+                    if value_at(record, "attachment.type") == "queued_command":
+                        prompt = self._reader(line).read(value_at(record, "attachment.prompt"))
+                        self._out.user(prompt, self._time, line.number)
                 case "system" if record.get("subtype") == "compact_boundary":
                     self._end_boundary()
                     self._boundary = line
@@ -401,8 +401,7 @@ class _Reader:
     def _compacted(self, line: Line, content: Any) -> None:
         boundary = self._boundary.data if self._boundary else {}
         self._boundary = None
-        metadata = boundary.get("compactMetadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
+        metadata = object_at(boundary, "compactMetadata")
         if metadata.get("preservedSegment"):
             self._out.left_out["compactions kept a stretch of history; here the summary replaces it too"] += 1
         summary = messages.plain_text(self._reader(line).read(content))

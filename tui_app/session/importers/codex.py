@@ -10,7 +10,15 @@ from typing import Any
 
 from tui_app.events import Error, ErrorKind
 from tui_app.session.importers.event_builder import ToolOutcome
-from tui_app.session.importers.reader import LineReader, block_list, count, record_text
+from tui_app.session.importers.reader import (
+    LineReader,
+    block_list,
+    count,
+    list_at,
+    of_type,
+    record_text,
+    text_at,
+)
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 # Which records of a Codex rollout count: turns that were taken back, and what the program itself said.
@@ -146,15 +154,9 @@ def summary_of(payload: Json) -> str:
     """The text that a compaction put in the place of the history; empty when it cannot be read."""
     if message := record_text(payload, "message").strip():
         return message
-    replacement = payload.get("replacement_history")
-    items = replacement if isinstance(replacement, list) else []
-    prompts = [item for item in items if isinstance(item, dict) and item.get("type") == "message"]
-    texts = [record_text(block, "text") for item in prompts[-1:] for block in _blocks(item)]
+    prompts = of_type(list_at(payload, "replacement_history"), "message")
+    texts = [text_at(block, "text") for item in prompts[-1:] for block in block_list(item.get("content"))]
     return "\n".join(filter(None, texts)).strip()
-
-
-def _blocks(item: Json) -> list[Json]:
-    return [block for block in block_list(item.get("content")) if isinstance(block, dict)]
 
 
 def _exit_code(text: str) -> int:
@@ -274,8 +276,8 @@ class _Reader(LineReader):
             self.out.skip(line.number, f"unknown role {shown(role)}")
 
     def _reasoning(self, line: Line, item: Json) -> None:
-        blocks = [*_list(item.get("summary")), *_list(item.get("content"))]
-        texts = [record_text(block, "text") for block in blocks if isinstance(block, dict)]
+        blocks = [*list_at(item, "summary"), *list_at(item, "content")]
+        texts = [text_at(block, "text") for block in blocks]
         if not any(texts):
             # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
             self.out.leave(line.number, "thoughts that are encrypted were left out")
@@ -296,7 +298,3 @@ class _Reader(LineReader):
             self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
         else:
             self.out.skip(line.number, "compaction without a summary, not applied")
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

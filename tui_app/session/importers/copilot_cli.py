@@ -2,7 +2,7 @@
 
 from tui_app.events import Error
 from tui_app.session.importers.event_builder import ToolOutcome
-from tui_app.session.importers.reader import LineReader, count, record_text, usage
+from tui_app.session.importers.reader import LineReader, count, list_at, record_text, text_at, usage
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 FORMAT = "copilot-cli"
@@ -82,7 +82,7 @@ class _Reader(LineReader):
                 content = result.get("content") if isinstance(result, dict) else result
                 if content is None and error is not None:
                     content = record_text(error, "message") if isinstance(error, dict) else error
-                self.result(record_text(data, "toolCallId"), content, _outcome(data, error), line.number)
+                self.result(record_text(data, "toolCallId"), content, _outcome(data), line.number)
             case ("session", "compaction_complete"):
                 self._compacted(line, data)
             case ("session", "error"):
@@ -96,7 +96,7 @@ class _Reader(LineReader):
         context = data.get("context")
         if kind == ("session", "start") and isinstance(context, dict):
             self.cwd = record_text(context, "cwd")
-        self.model = record_text(data, "newModel") or record_text(data, "selectedModel") or self.model
+        self.model = text_at(data, "newModel", "selectedModel") or self.model
         if kind == ("system", "message"):
             self.out.leave(line.number, "system prompts of the other program were left out")
         elif kind[0] in _GROUPS:
@@ -111,8 +111,7 @@ class _Reader(LineReader):
         answer.thinking(data.get("reasoningText"))
         answer.text(data.get("content"))
         answer.usage = usage(0, data.get("outputTokens"))
-        requests = data.get("toolRequests")
-        for request in requests if isinstance(requests, list) else []:
+        for request in list_at(data, "toolRequests"):
             self._call(line, request, "arguments")
 
     def _call(self, line: Line, request: object, args: str) -> None:
@@ -146,8 +145,7 @@ class _Reader(LineReader):
             self.out.compaction(summary, "blocking", tokens, self.time, line.number)
 
 
-def _outcome(data: Json, error: object) -> ToolOutcome:
+def _outcome(data: Json) -> ToolOutcome:
     if data.get("success") is not False:
         return "success"
-    code = record_text(error, "code") if isinstance(error, dict) else ""
-    return "denied" if code in ("denied", "rejected") else "error"
+    return "denied" if text_at(data, "error.code") in ("denied", "rejected") else "error"

@@ -11,9 +11,11 @@ from tui_app.session.importers.reader import (
     PLACEHOLDER,
     block_list,
     given_title,
+    objects_at,
     one_line,
     record_text,
     seconds,
+    value_at,
     wanted,
 )
 from tui_app.session.importers.source import (
@@ -178,8 +180,7 @@ def _records(text: str) -> Iterator[Json]:
 
 def _with_messages(record: Json) -> Iterator[Json]:
     yield record
-    messages = record.get("messages")
-    yield from (each for each in (messages if isinstance(messages, list) else []) if isinstance(each, dict))
+    yield from objects_at(record, "messages")
 
 
 def _parsed(text: str) -> Any:
@@ -268,15 +269,13 @@ def find_transcripts(
 
 def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
     if found.info is not None:
-        times = found.info.get("time")
-        updated = times.get("updated") if isinstance(times, dict) else None
         return [
             LocalTranscript(
                 path=found.path,
                 program=program,
                 title=given_title(record_text(found.info, "title")),
                 cwd=record_text(found.info, "directory"),
-                time=seconds(updated, 0.0),
+                time=seconds(value_at(found.info, "time.updated"), 0.0),
                 size=0,
             )
         ]

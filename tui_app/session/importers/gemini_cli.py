@@ -4,7 +4,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tui_app.session.importers.event_builder import Timeline, ToolOutcome
-from tui_app.session.importers.reader import Reader, count, record_text, usage
+from tui_app.session.importers.reader import (
+    Reader,
+    block_list,
+    count,
+    list_at,
+    object_at,
+    objects_at,
+    record_text,
+    usage,
+    value_at,
+)
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 # Replaying a chat log of Gemini CLI: messages are written anew, taken back, or replaced.
@@ -37,7 +47,7 @@ def replay(records: tuple[Line, ...], report: Timeline) -> Chat:
         elif "sessionId" in line.data and "type" not in line.data:
             chat.title = record_text(line.data, "summary") or chat.title
             report.leave(line.number, "records about the chat were left out")
-            for each in _items(line.data):
+            for each in objects_at(line.data, "messages"):
                 _put(chat, places, Line(line.number, each), report)
         else:
             _put(chat, places, line, report)
@@ -72,7 +82,7 @@ def _rewind(chat: Chat, places: dict[str, int], target: str, line: Line, report:
 def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: Timeline) -> None:
     chat.title = record_text(patch, "summary") or chat.title
     report.leave(line.number, "records about the chat were left out")
-    for each in _items(patch):
+    for each in objects_at(patch, "messages"):
         name = record_text(each, "id")
         if name and name in places:
             continue
@@ -86,16 +96,8 @@ def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: 
             _put(chat, places, new, report)
 
 
-def _items(record: Json) -> list[Json]:
-    messages = record.get("messages")
-    return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []
-
-
 def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "\n".join(record_text(part, "text") for part in parts if isinstance(part, dict))
+    return "\n".join(record_text(part, "text") for part in block_list(content) if isinstance(part, dict))
 
 
 FORMAT = "gemini-cli"
@@ -109,8 +111,7 @@ def is_gemini_cli(source: Source) -> bool:
     """Whether the file is a chat."""
     document = source.document
     if isinstance(document, dict) and "sessionId" in document:
-        messages = document.get("messages")
-        return isinstance(messages, list) and any(map(_is_message, messages))
+        return any(map(_is_message, list_at(document, "messages")))
     records = [line.data for line in source.lines.records]
     if any(record.get("type") == "gemini" and "content" in record for record in records):
         return True
@@ -173,17 +174,14 @@ class _Reader(Reader):
         self.end_answer()
         answer = self.answer(line.number)
         answer.model = record_text(record, "model") or self.model
-        thoughts = record.get("thoughts")
-        for thought in thoughts if isinstance(thoughts, list) else []:
+        for thought in list_at(record, "thoughts"):
             answer.thinking(_thought(thought))
         answer.text(self.text(_blocks(record.get("content")), line.number))
-        tokens = record.get("tokens")
-        tokens = tokens if isinstance(tokens, dict) else {}
+        tokens = object_at(record, "tokens")
         cached = count(tokens.get("cached"))
         fresh = max(0, count(tokens.get("input")) - cached)
         answer.usage = usage(fresh, count(tokens.get("output")) + count(tokens.get("thoughts")), cached)
-        calls = record.get("toolCalls")
-        made = [each for each in calls if self._is_call(line, each)] if isinstance(calls, list) else []
+        made = [each for each in list_at(record, "toolCalls") if self._is_call(line, each)]
         for each in made:
             answer.call(self.out.calls, record_text(each, "id"), each["name"], each.get("args"))
         self.end_answer()
@@ -233,8 +231,7 @@ def _output(call: Json) -> Any:
     parts = result if isinstance(result, list) else [result]
     blocks: list[Any] = []
     for part in parts:
-        answered = part.get("functionResponse") if isinstance(part, dict) else None
-        response = answered.get("response") if isinstance(answered, dict) else None
+        response = value_at(part, "functionResponse.response")
         if isinstance(response, dict):
             value = response.get("output", response.get("error", response))
             blocks.append(value if isinstance(value, str) else str(value))

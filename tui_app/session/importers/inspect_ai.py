@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.reader import record_text
+from tui_app.session.importers.reader import list_at, object_at, record_text, text_at
 from tui_app.session.importers.source import Found, Imported, Json, SkippedLine, Source, parse_json, shown
 
 FORMAT = "inspect-ai"
@@ -29,10 +29,9 @@ def read_inspect_ai(source: Source) -> Imported:
     """Read the first sample; the others are counted."""
     samples = _samples(source)
     sample = samples[0] if samples else {}
-    attachments = sample.get("attachments")
-    known = attachments if isinstance(attachments, dict) else {}
+    known = object_at(sample, "attachments")
     items = [_role_message(item, known) for item in _messages(sample)]
-    owner = {"model": record_text(_object(sample.get("output")), "model")}
+    owner = {"model": text_at(sample, "output.model")}
     imported = read_role_messages(source, Found(items, owner, max(0, len(samples) - 1)), format=FORMAT)
     damaged = _archived(source.raw)[1] if source.raw.startswith(_ZIP) else ()
     return replace(imported, skipped=(*imported.skipped, *damaged))
@@ -77,9 +76,7 @@ def _sample(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _messages(sample: Any) -> list[Any]:
-    messages = sample.get("messages") if isinstance(sample, dict) else None
-    if not isinstance(messages, list):
-        return []
+    messages = list_at(sample, "messages")
     return messages if any(isinstance(item, dict) and item.get("role") in _ROLES for item in messages) else []
 
 
@@ -120,7 +117,3 @@ def _resolved(value: Any, attachments: Json) -> Any:
     if isinstance(value, dict):
         return {key: _resolved(item, attachments) for key, item in value.items()}
     return value
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.reader import block_list, count, record_text
+from tui_app.session.importers.reader import block_list, objects_at, record_text, text_at, value_at
 from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages
 
 FORMAT = "langchain"
@@ -63,22 +63,27 @@ def _role_message(item: Any) -> Any:
     if role is None:
         return item
     message = {**fields, "role": role}
-    calls = fields.get("tool_calls")
-    known = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    known = objects_at(fields, "tool_calls")
     if role == "assistant":
         blocks = block_list(fields.get("content"))
         known = known or [block for block in blocks if _is(block, "tool_use")]
         message["reasoning"] = "\n\n".join(filter(None, map(_thought, blocks)))
         message["content"] = [block for block in blocks if not _is_no_content(block)]
-        message["model"] = record_text(_object(fields.get("response_metadata")), "model_name")
-        message["usage"] = _usage(_object(fields.get("usage_metadata")))
-    message["tool_calls"] = [_call(call) for call in known]
+        message["model"] = text_at(fields, "response_metadata.model_name")
+        cached = value_at(fields, "usage_metadata.input_token_details.cache_read")
+        message["usage"] = {
+            "prompt_tokens": value_at(fields, "usage_metadata.input_tokens"),
+            "completion_tokens": value_at(fields, "usage_metadata.output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": cached},
+        }
+    message["tool_calls"] = [
+        {
+            "id": call.get("id"),
+            "function": {"name": call.get("name"), "arguments": call.get("args", call.get("input"))},
+        }
+        for call in known
+    ]
     return message
-
-
-def _call(call: Json) -> Json:
-    args = call.get("args", call.get("input"))
-    return {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": args}}
 
 
 def _is(block: Any, kind: str) -> bool:
@@ -94,16 +99,3 @@ def _thought(block: Any) -> str:
     if not _is(block, "thinking") and not _is(block, "reasoning"):
         return ""
     return record_text(block, "thinking") or record_text(block, "reasoning")
-
-
-def _usage(reported: Json) -> Json:
-    cached = _object(reported.get("input_token_details")).get("cache_read")
-    return {
-        "prompt_tokens": count(reported.get("input_tokens")),
-        "completion_tokens": count(reported.get("output_tokens")),
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}

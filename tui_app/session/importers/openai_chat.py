@@ -12,10 +12,13 @@ from tui_app.session.importers.reader import (
     ContentReader,
     count,
     joined,
+    list_at,
     one_line,
     record_text,
     seconds,
+    text_at,
     title_of,
+    value_at,
 )
 from tui_app.session.importers.source import (
     ROLES,
@@ -68,7 +71,7 @@ class _Reader:
         self._format, self._title = format, title
         self._time = seconds(found.owner.get("timestamp", found.owner.get("created")), source.mtime)
         self._response = _response_of(found.owner)
-        self._model = record_text(self._response, "model") or record_text(found.owner, "model")
+        self._model = text_at(self._response, "model") or text_at(found.owner, "model")
         self._out = Timeline()
 
     def read(self) -> Imported:
@@ -107,8 +110,7 @@ class _Reader:
 
     def _assistant(self, item: Json, content: Any, number: int) -> Json:
         parts: list[Json] = []
-        thinking = record_text(item, "reasoning_content") or record_text(item, "reasoning")
-        if thinking:
+        if thinking := text_at(item, "reasoning_content", "reasoning"):
             parts.append({"part_kind": "thinking", "content": thinking})
         if text := messages.plain_text(content) or record_text(item, "refusal"):
             parts.append({"part_kind": "text", "content": text})
@@ -149,13 +151,14 @@ class _Reader:
             self._out.result(call, content, _outcome(item), self._time, number)
 
     def _answer_of_log(self, number: int) -> None:
-        message = _choice(self._response).get("message")
+        choices = list_at(self._response, "choices")
+        message = value_at(choices[0], "message") if choices else None
         if not isinstance(message, dict):
             return
         content = self._reader(number).read(message.get("content"))
         answer = self._assistant(message, content, number)
         usage = _usage(self._response)
-        finish = record_text(_choice(self._response), "finish_reason")
+        finish = text_at(choices[0], "finish_reason")
         answer |= {"usage": usage, "finish_reason": _FINISH.get(finish)}
         cost = self._found.owner.get("cost")
         self._out.response(answer, self._time, number, cost=cost if isinstance(cost, float) else None)
@@ -179,19 +182,9 @@ def _response_of(owner: Json) -> Json:
     return owner if "choices" in owner else {}
 
 
-def _choice(response: Json) -> Json:
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, dict) else {}
-
-
 def _usage(response: Json) -> Json:
-    usage = response.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    details = usage.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else 0
     return {
-        "input_tokens": count(usage.get("prompt_tokens")),
-        "output_tokens": count(usage.get("completion_tokens")),
-        "cache_read_tokens": count(cached),
+        "input_tokens": count(value_at(response, "usage.prompt_tokens")),
+        "output_tokens": count(value_at(response, "usage.completion_tokens")),
+        "cache_read_tokens": count(value_at(response, "usage.prompt_tokens_details.cached_tokens")),
     }

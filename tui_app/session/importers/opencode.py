@@ -8,7 +8,16 @@ from typing import Any
 
 from tui_app.events import Error
 from tui_app.session.importers.event_builder import ToolOutcome
-from tui_app.session.importers.reader import Answer, Reader, record_text, usage
+from tui_app.session.importers.reader import (
+    Answer,
+    Reader,
+    list_at,
+    object_at,
+    record_text,
+    text_at,
+    usage,
+    value_at,
+)
 from tui_app.session.importers.source import (
     Imported,
     ImportFormatError,
@@ -30,9 +39,9 @@ def stored_document(source: Source) -> Json | None:
     """The export of the session that a file of the store stands for; None when it is none."""
     if is_database(source.raw):
         return _from_database(source.path, source.part)
-    if len(source.raw) > 1_000_000 or not record_text(_object(source.document), "projectID"):
+    if len(source.raw) > 1_000_000 or not text_at(source.document, "projectID"):
         return None
-    info = _object(source.document)
+    info: Json = source.document
     root, session = source.path.parents[2], record_text(info, "id")
     # The id becomes part of a path: it must be one name.
     if not session or Path(session).name != session or not (root / "message" / session).is_dir():
@@ -99,10 +108,6 @@ def _parsed(text: Any) -> Any:
         return "damaged JSON"
 
 
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
 FORMAT = "opencode"
 
 _ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start")
@@ -114,18 +119,13 @@ def is_opencode(source: Source) -> bool:
     if stored_document(source) is not None:
         return True
     document = source.document
-    return isinstance(document, dict) and any(map(_is_message, _messages(document)))
+    return any(map(_is_message, list_at(document, "messages")))
 
 
 def read_opencode(source: Source) -> Imported:
     """Read a session."""
     stored = stored_document(source)
     return _Reader(source).read(stored if stored is not None else source.document)
-
-
-def _messages(document: Json) -> list[Any]:
-    messages = document.get("messages")
-    return messages if isinstance(messages, list) else []
 
 
 def _is_message(item: Any) -> bool:
@@ -138,11 +138,8 @@ class _Reader(Reader):
 
     def read(self, document: Any) -> Imported:
         """Turn the messages into events."""
-        document = document if isinstance(document, dict) else {}
-        info = _object(document.get("info"))
-        self.title, self.cwd = record_text(info, "title"), record_text(info, "directory")
-        messages = _messages(document)
-        self._last_part: dict[str, int] = {}
+        self.title, self.cwd = text_at(document, "info.title"), text_at(document, "info.directory")
+        messages = list_at(document, "messages")
         for number, item in enumerate(messages, 1):
             if _is_message(item):
                 self._message(number, item["info"], item["parts"])
@@ -151,8 +148,7 @@ class _Reader(Reader):
         return self.finish(range(1, len(messages) + 1))
 
     def _message(self, number: int, info: Json, parts: list[Any]) -> None:
-        time = _object(info.get("time"))
-        self.at(time.get("created"))
+        self.at(value_at(info, "time.created"))
         known = [part for part in parts if isinstance(part, dict)]
         for part in parts:
             if not isinstance(part, dict):
@@ -164,9 +160,8 @@ class _Reader(Reader):
         elif info.get("summary") is True:
             self._compacted(number, known)
         else:
-            tokens = _object(info.get("tokens"))
-            cache = _object(tokens.get("cache"))
-            used = usage(tokens.get("input"), tokens.get("output"), cache.get("read"), cache.get("write"))
+            tokens = ("tokens.input", "tokens.output", "tokens.cache.read", "tokens.cache.write")
+            used = usage(*(value_at(info, path) for path in tokens))
             steps = _steps(known)
             for place, step in enumerate(steps, 1):
                 answer = self.answer(number)
@@ -176,9 +171,8 @@ class _Reader(Reader):
                     answer.usage, answer.finish = used, _FINISH.get(record_text(info, "finish"), "")
                     answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
                 self._step(number, answer, step)
-            error = _object(info.get("error"))
-            if error:
-                text = record_text(_object(error.get("data")), "message") or record_text(error, "name")
+            if object_at(info, "error"):
+                text = text_at(info, "error.data.message", "error.name")
                 self.out.add(
                     Error(kind="provider", message=text or "The answer failed."), None, self.time, number
                 )
@@ -220,7 +214,7 @@ class _Reader(Reader):
                 case "reasoning":
                     answer.thinking(part.get("text"))
                 case "tool" if record_text(part, "tool"):
-                    state = _object(part.get("state"))
+                    state = object_at(part, "state")
                     call_id = record_text(part, "callID")
                     answer.call(self.out.calls, call_id, record_text(part, "tool"), state.get("input"))
                     results.append((call_id, state))
@@ -235,7 +229,9 @@ class _Reader(Reader):
     def _result(self, number: int, call_id: str, state: Json) -> None:
         match state.get("status"):
             case "completed":
-                self.result(call_id, _kept(state), "success", number)
+                # The program may have cleared it since to save room.
+                output = state.get("output")
+                self.result(call_id, "" if output is None else output, "success", number)
             case "error":
                 error = record_text(state, "error")
                 outcome: ToolOutcome = "denied" if "rejected permission" in error else "error"
@@ -252,12 +248,6 @@ class _Reader(Reader):
 
     def _skip(self, number: int, reason: str) -> None:
         self.out.skip(number, f"message {number} of the list: {reason}")
-
-
-def _kept(state: Json) -> Any:
-    """What a tool answered; the program may have cleared it since to save room."""
-    output = state.get("output")
-    return "" if output is None else output
 
 
 def _steps(parts: list[Json]) -> list[list[Json]]:

@@ -3,8 +3,21 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tui_app.session.importers.reader import Reader, arguments, count, record_text, usage
+from tui_app.session.importers.reader import (
+    Reader,
+    arguments,
+    count,
+    list_at,
+    object_at,
+    objects_at,
+    record_text,
+    text_at,
+    usage,
+    value_at,
+)
 from tui_app.session.importers.source import Imported, Json, Source, shown
+
+_RESPONSE = "tool_call_metadata.model_response"
 
 # What an action of OpenHands says about the model's response that it came from.
 
@@ -20,73 +33,28 @@ class Call:
     usage: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Condensation:
-    """A compaction."""
-
-    summary: str
-    last_forgotten: int
-    """Number of the last event it took out of the context; 0 when it does not say."""
-
-    @classmethod
-    def of(cls, item: Json) -> "Condensation":
-        """Read it from its action."""
-        args = _object(item.get("args"))
-        forgotten = args.get("forgotten_event_ids")
-        numbers = [count(each) for each in forgotten] if isinstance(forgotten, list) else []
-        last = max([*numbers, count(args.get("forgotten_events_end_id"))])
-        return cls(record_text(args, "summary").strip(), last)
-
-
 def call_of(item: Json) -> Call:
     """The call as the model made it; what the program made of it when the response is not there."""
-    metadata = _object(item.get("tool_call_metadata"))
-    response = _object(metadata.get("model_response"))
-    call_id = record_text(metadata, "tool_call_id")
-    name = record_text(metadata, "function_name") or record_text(item, "action")
-    args: Any = {key: value for key, value in _object(item.get("args")).items() if key != "thought"}
-    for call in _calls(response):
-        function = _object(call.get("function"))
+    response = object_at(item, _RESPONSE)
+    call_id = text_at(item, "tool_call_metadata.tool_call_id")
+    name = text_at(item, "tool_call_metadata.function_name", "action")
+    args: Any = {key: value for key, value in object_at(item, "args").items() if key != "thought"}
+    for call in objects_at(_message(response), "tool_calls"):
+        function = object_at(call, "function")
         if record_text(call, "id") == call_id and "arguments" in function:
             args = function["arguments"]
-    return Call(call_id, name, args, record_text(response, "model"), _usage(response))
-
-
-def response_id(item: Json) -> str:
-    """Id of the response that an action came from; empty when it is not there."""
-    response = _object(_object(item.get("tool_call_metadata")).get("model_response"))
-    return record_text(response, "id")
-
-
-def text_of(item: Json) -> str:
-    """What the model said beside an action."""
-    message = _message(_object(_object(item.get("tool_call_metadata")).get("model_response")))
-    return record_text(message, "content") or record_text(_object(item.get("args")), "thought")
+    tokens = usage(value_at(response, "usage.prompt_tokens"), value_at(response, "usage.completion_tokens"))
+    return Call(call_id, name, args, record_text(response, "model"), tokens)
 
 
 def said(item: Json) -> str:
     """The text of a message or system action."""
-    return record_text(_object(item.get("args")), "content") or record_text(item, "message")
+    return text_at(item, "args.content", "message")
 
 
 def _message(response: Json) -> Json:
-    choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return _object(_object(first).get("message"))
-
-
-def _calls(response: Json) -> list[Json]:
-    calls = _message(response).get("tool_calls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-
-
-def _usage(response: Json) -> Json:
-    reported = _object(response.get("usage"))
-    return usage(reported.get("prompt_tokens"), reported.get("completion_tokens"))
-
-
-def _object(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
+    choices = list_at(response, "choices")
+    return object_at(choices[0], "message") if choices else {}
 
 
 FORMAT = "openhands"
@@ -184,12 +152,15 @@ class _Reader(Reader):
         elif action == "condensation_request":
             self.out.leave(number, "events that are no messages were left out")
         else:
-            fresh = not response_id(item) or response_id(item) != self._response
+            response = text_at(item, f"{_RESPONSE}.id")
+            fresh = not response or response != self._response
             answer = self._begin(number, item)
             call = call_of(item)
             answer.model = call.model or self.model
             if fresh:
-                answer.text(text_of(item))
+                answer.text(
+                    text_at(_message(object_at(item, _RESPONSE)), "content") or text_at(item, "args.thought")
+                )
                 answer.usage = call.usage
             file_id = call.call_id or f"action {item.get('id')}"
             self._calls[count(item.get("id"))] = file_id
@@ -197,7 +168,7 @@ class _Reader(Reader):
 
     def _begin(self, number: int, item: Json) -> Any:
         """The answer that an action belongs to: actions of one response share its id."""
-        response = response_id(item)
+        response = text_at(item, f"{_RESPONSE}.id")
         if not response or response != self._response:
             self.end_answer()
         self._response = response
@@ -205,14 +176,16 @@ class _Reader(Reader):
 
     def _condensed(self, number: int, item: Json) -> None:
         self.end_answer()
-        made = Condensation.of(item)
-        if not made.summary:
+        summary = text_at(item, "args.summary").strip()
+        if not summary:
             self._skip(number, "compaction without a summary, not applied")
             return
-        kept = [place for each, place in self._numbers.items() if each > made.last_forgotten > 0]
+        forgotten = map(count, list_at(item, "args.forgotten_event_ids"))
+        last = max(*forgotten, count(value_at(item, "args.forgotten_events_end_id")), 0)
+        kept = [place for each, place in self._numbers.items() if each > last > 0]
         places = sorted(place for place in kept if place in self.out.first_at)
         first_kept = self.out.first_at[places[0]] if places else None
-        self.out.compaction(made.summary, "blocking", (0, 0), self.time, number, first_kept)
+        self.out.compaction(summary, "blocking", (0, 0), self.time, number, first_kept)
 
     def _skip(self, number: int, reason: str) -> None:
         self.out.skip(number, f"event {number} of the history: {reason}")

@@ -2,7 +2,16 @@
 
 from tui_app.events import Error
 from tui_app.session.importers.event_builder import ToolOutcome
-from tui_app.session.importers.reader import LineReader, block_list, branch, count, record_text, usage
+from tui_app.session.importers.reader import (
+    LineReader,
+    block_list,
+    branch,
+    count,
+    object_at,
+    record_text,
+    usage,
+    value_at,
+)
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 FORMAT = "pi"
@@ -15,7 +24,7 @@ _ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchS
 def is_pi(source: Source) -> bool:
     """Whether the file holds messages in pi's entries."""
     return any(
-        (line.data.get("type") == "message" and message_of(line.data).get("role") in _ROLES)
+        line.data.get("type") == "message" and value_at(line.data, "message.role") in _ROLES
         for line in source.lines.records
     )
 
@@ -23,12 +32,6 @@ def is_pi(source: Source) -> bool:
 def read_pi(source: Source) -> Imported:
     """Read a session: the branch that its last entry stands on."""
     return _Reader(source).read()
-
-
-def message_of(record: Json) -> Json:
-    """The message of an entry; empty when it has none."""
-    message = record.get("message")
-    return message if isinstance(message, dict) else {}
 
 
 class _Reader(LineReader):
@@ -53,7 +56,7 @@ class _Reader(LineReader):
         kind = record.get("type")
         match kind:
             case "message":
-                self._message(line, message_of(record))
+                self._message(line, object_at(record, "message"))
             case "compaction":
                 self._compacted(line, record)
             case "branch_summary":
@@ -78,10 +81,8 @@ class _Reader(LineReader):
                 stop = record_text(message, "stopReason")
                 answer.finish = _FINISH.get(stop, "")
                 answer.state = "interrupted" if stop == "aborted" else "complete"
-                used = message.get("usage")
-                used = used if isinstance(used, dict) else {}
-                read, written = used.get("cacheRead"), used.get("cacheWrite")
-                answer.usage = usage(used.get("input"), used.get("output"), read, written)
+                tokens = ("usage.input", "usage.output", "usage.cacheRead", "usage.cacheWrite")
+                answer.usage = usage(*(value_at(message, path) for path in tokens))
                 for block in block_list(message.get("content")):
                     self._block(line, block)
                 error = record_text(message, "errorMessage")

@@ -134,6 +134,36 @@ def record_text(record: Json, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def value_at(record: Any, path: str) -> Any:
+    """What stands in a record under keys with points between; None when it is not there."""
+    for key in path.split("."):
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def text_at(record: Any, *paths: str) -> str:
+    """The first text that is not empty under one of the paths; else an empty one."""
+    found = (value_at(record, path) for path in paths)
+    return next((value for value in found if isinstance(value, str) and value), "")
+
+
+def object_at(record: Any, path: str) -> Json:
+    """The object under a path; an empty one when there is none."""
+    value = value_at(record, path)
+    return value if isinstance(value, dict) else {}
+
+
+def list_at(record: Any, path: str) -> list[Any]:
+    """The list under a path; an empty one when there is none."""
+    value = value_at(record, path)
+    return value if isinstance(value, list) else []
+
+
+def objects_at(record: Any, path: str) -> list[Json]:
+    """The objects in the list under a path."""
+    return [item for item in list_at(record, path) if isinstance(item, dict)]
+
+
 # Content blocks of other programs as pydantic-ai content: texts, and small files as binary parts.
 
 MAX_BINARY_CHARS = 2_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 from tui_app.session.importers.event_builder import plain_text
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.reader import record_text
-from tui_app.session.importers.source import Found, Imported, Json, Source, is_role_message
+from tui_app.session.importers.reader import list_at, record_text, value_at
+from tui_app.session.importers.source import Found, Imported, Source, is_role_message
 
 FORMAT = "swe-agent"
 
@@ -28,7 +28,10 @@ def read_swe_agent(source: Source) -> Imported:
     for item in _history(source.document):
         message, waiting = _role_message(item, waiting)
         spelled.append(message)
-    if waiting and (last := _last_observation(source.document)) is not None:
+    # The model never saw what the last action answered, so the history does not have it.
+    steps = list_at(source.document, "trajectory")
+    last = value_at(steps[-1], "observation") if steps else None
+    if waiting and isinstance(last, str):
         spelled.append({"role": "tool", "content": last})
     return read_role_messages(source, Found(spelled, {}), format=FORMAT)
 
@@ -36,8 +39,8 @@ def read_swe_agent(source: Source) -> Imported:
 def _history(document: Any) -> list[Any]:
     if not isinstance(document, dict) or not isinstance(document.get("trajectory"), list):
         return []
-    history = document.get("history")
-    return history if isinstance(history, list) and any(map(is_role_message, history)) else []
+    history = list_at(document, "history")
+    return history if any(map(is_role_message, history)) else []
 
 
 def _role_message(item: Any, waiting: bool) -> tuple[Any, bool]:
@@ -48,7 +51,8 @@ def _role_message(item: Any, waiting: bool) -> tuple[Any, bool]:
         action = record_text(item, "action")
         if item.get("tool_calls") or not action.strip():
             return item, False
-        thought = record_text(item, "thought").strip() or _without(item.get("content"), action)
+        around = plain_text(item.get("content")).replace(f"```\n{action.strip()}\n```", "").strip()
+        thought = record_text(item, "thought").strip() or around
         call = {"function": {"name": _TOOL, "arguments": {"command": action.strip()}}}
         return {**item, "content": thought, "tool_calls": [call]}, True
     ids = item.get("tool_call_ids")
@@ -57,16 +61,3 @@ def _role_message(item: Any, waiting: bool) -> tuple[Any, bool]:
     if waiting and item.get("role") == "user":
         return {**item, "role": "tool"}, False
     return item, waiting
-
-
-def _without(content: Any, action: str) -> str:
-    """What was said around an action."""
-    text = plain_text(content)
-    return text.replace(f"```\n{action.strip()}\n```", "").strip()
-
-
-def _last_observation(document: Json) -> str | None:
-    """What the last action answered: the model never saw it, so the history does not have it."""
-    last = document["trajectory"][-1] if document["trajectory"] else None
-    observation = last.get("observation") if isinstance(last, dict) else None
-    return observation if isinstance(observation, str) else None
