@@ -4,6 +4,7 @@ The screen, the command line and the offline model read them alike.
 """
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
@@ -76,3 +77,29 @@ def log_number(text: str) -> int | None:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _DIGITS:
         return None
     return int(digits)
+
+
+# A range of messages that the user has named by log numbers.
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of messages to summarise, by log number, both ends included; 0 leaves an end open."""
+
+    first: int = 0
+    last: int = 0
+
+    @property
+    def named(self) -> bool:
+        """Whether the user has named an end."""
+        return bool(self.first or self.last)
+
+    @property
+    def words(self) -> str:
+        """``from #4 up to #12``; empty where no end is named."""
+        ends = (f"from #{self.first}" if self.first else "", f"up to #{self.last}" if self.last else "")
+        return " ".join(filter(None, ends))
+
+
+WHOLE = Span()
+"""All that the policy lets go."""

@@ -21,8 +21,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.context.compaction import proposal
 from tui_app.conversation.engine import Inbox
-from tui_app.conversation.queue import WorkQueue
-from tui_app.conversation.work import Compact, Prompt
+from tui_app.conversation.work import Compact, Prompt, WorkQueue
 from tui_app.events import AssistantDelta, UserMessage
 from tui_app.session.sql_store import SqlStore
 from tui_app.ui.prompt.editor import PromptEditor

@@ -21,8 +21,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import History, ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
 from tui_app.session.sqlite_store import SqliteStore

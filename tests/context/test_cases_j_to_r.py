@@ -164,7 +164,7 @@ async def test_case_q_media_is_counted_by_kind_kept_in_the_tail_and_named_in_the
     seen: list[str] = []
 
     def note(task: SummaryTask) -> str:
-        from tui_app.context.summaries.transcript import transcript_lines
+        from tui_app.context.summaries.prompt import transcript_lines
 
         seen.extend(transcript_lines(task.items))
         return NOTES

@@ -18,7 +18,7 @@ from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes, complaints, prompts
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.context.window_limits import ContextTooLarge
 
 ANNOUNCED = 40_000

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, user
 from tui_app.context.compaction.replacement import WAY_BACK, UserWords, summary_message
 from tui_app.context.facts.observations import unmarked
-from tui_app.context.summaries.extractive import extractive_summary, marker_summary
+from tui_app.context.summaries.writer import extractive_summary, marker_summary
 from tui_app.context.view import Item
 
 RULE = "Never touch the `migrations` folder."

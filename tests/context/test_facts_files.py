@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.facts_kit import call, history, shell, texts, user
 from tui_app.context.facts import extract_facts
 from tui_app.context.facts.shell import producer
-from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.summaries.writer import extractive_summary
 
 
 def files(*groups: list[ModelMessage]) -> set[str]:

@@ -4,8 +4,7 @@ import pytest
 
 from tui_app.context.compaction.proposal import writers_for
 from tui_app.context.policy import PRESETS, derive
-from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
-from tui_app.context.summaries.writer import Summariser
+from tui_app.context.summaries.writer import ExtractiveSummariser, MarkerSummariser, Summariser
 from tui_app.events import Trigger
 
 MODEL = ExtractiveSummariser(len, "the model")

@@ -15,7 +15,7 @@ from tests.context.validity import as_bytes
 from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.guards import NO_PROGRESS
 from tui_app.context.policy import Policy
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.events import CompactionComplete, Notice
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

@@ -17,7 +17,7 @@ from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
 from tui_app.context.policy import OFF
 from tui_app.context.requests.pipeline import SILENT_TRUNCATION
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import CompactionStart, Notice, Truncation
 

@@ -19,8 +19,7 @@ from tests.context.histories import as_items, long_conversation
 from tests.context.word_counter import WordCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
-from tui_app.context.rewrite import Change, Rewrite
-from tui_app.context.view import Item, place_summary, to_messages
+from tui_app.context.view import Change, Item, Rewrite, place_summary, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, ToolTrimmed
 from tui_app.usage import Breakdown

@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, 
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items
 from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
-from tui_app.context.message_sizes import sizes_of
+from tui_app.context.history import sizes_of
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 WINDOW = ContextWindow(limit=10_000, source="setting", reserve=1_000)

@@ -6,7 +6,7 @@ from tests.context.facts_kit import call, characters, history, says, shell, text
 from tui_app.context.facts import extract_facts
 from tui_app.context.facts.details import NAMES_IN_A_LINE, detail_facts, grouped, index_names, reports
 from tui_app.context.facts.observations import read_items
-from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.summaries.writer import extractive_summary
 
 LISTING = "web/src/chat.tsx\nweb/src/app.tsx\nweb/lib/util.ts"
 REPORT = "The entry is chat.tsx, which calls openSocket."

@@ -8,7 +8,7 @@ from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PRESETS, Policy
-from tui_app.context.summaries.transcript import message_text
+from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import to_messages
 from tui_app.usage import Breakdown, ContextWindow
 

@@ -11,14 +11,17 @@ from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import extract_facts
 from tui_app.context.history import ListHistory, Originals, original_view
 from tui_app.context.policy import PLIMSOLL, Archive, Trim
-from tui_app.context.rewrite import Change, Rewrite
-from tui_app.context.summaries.extractive import extractive_summary
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.transcript import message_text
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import message_text
+from tui_app.context.summaries.writer import (
+    ExtractiveSummariser,
+    Progress,
+    Summary,
+    SummaryTask,
+    extractive_summary,
+)
 from tui_app.context.tool_results.archive import archived, heuristic_digest
 from tui_app.context.tool_results.normalise import trim
-from tui_app.context.view import Item, to_messages
+from tui_app.context.view import Change, Item, Rewrite, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Payload
 from tui_app.usage import Breakdown

@@ -42,8 +42,8 @@ from tui_app.context.policy import (
     derive,
     framed,
 )
-from tui_app.context.summaries.heuristic import ExtractiveSummariser, MarkerSummariser
-from tui_app.context.summaries.transcript import RESULT_LIMIT
+from tui_app.context.summaries.prompt import RESULT_LIMIT
+from tui_app.context.summaries.writer import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.tool_results.archive import to_archive
 from tui_app.context.tool_results.normalise import trim
 from tui_app.context.view import Item, pairs

@@ -13,9 +13,8 @@ from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import ListHistory, OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.transcript import message_text, prompts_of
-from tui_app.context.summaries.writer import Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.prompt import message_text, prompts_of
+from tui_app.context.summaries.writer import ExtractiveSummariser, Summary, SummaryFailed, SummaryTask
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete
 from tui_app.usage import Breakdown

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import as_items, retry_prompt
-from tui_app.context.summaries.transcript import clip, message_text, part_text, prompts_of, transcript_lines
+from tui_app.context.summaries.prompt import clip, message_text, part_text, prompts_of, transcript_lines
 
 PICTURE = BinaryContent(b"x", media_type="image/png")
 

@@ -11,7 +11,7 @@ from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import long_conversation
 from tests.context.validity import as_bytes
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
-from tui_app.context.compaction.review import DECLINED, EMPTY
+from tui_app.context.compaction.proposal import DECLINED, EMPTY
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.writer import SummaryTask

@@ -7,8 +7,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import as_items, long_conversation, messages
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import ListHistory
-from tui_app.context.message_sizes import RunningCount, RunningMessages, same_objects
+from tui_app.context.history import ListHistory, RunningCount, RunningMessages, same_objects
 from tui_app.context.view import to_messages
 from tui_app.usage import Breakdown
 

@@ -10,9 +10,9 @@ from tests.context.histories import as_items, long_conversation
 from tests.context.test_planner import usage_of
 from tui_app.context.compaction.plan import Plan, Refusal, plan_compaction, split_span
 from tui_app.context.compaction.replacement import WAY_BACK, UserWords, summary_message
-from tui_app.context.compaction_range import Span
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.view import Item, latest_prompt_index, safe_cuts
+from tui_app.references import Span
 
 HISTORY: list[ModelMessage] = long_conversation(12)
 ITEMS = as_items(HISTORY)

@@ -8,13 +8,12 @@ from pydantic_ai.messages import ModelMessage
 from tests.context.facts_kit import call, characters, history, says, shell, texts, user
 from tui_app.context.facts import extract_facts
 from tui_app.context.policy import Archive, Pointers, Trim
-from tui_app.context.rewrite import Rewrite
-from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.summaries.writer import extractive_summary
 from tui_app.context.tool_results.archive import archived, digest_message, heuristic_digest
 from tui_app.context.tool_results.normalise import trim
 from tui_app.context.tool_results.pointers import pointers
 from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 
 def applied(items: list[Item], rewrite: Rewrite | None) -> list[Item]:

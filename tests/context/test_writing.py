@@ -15,8 +15,13 @@ from tui_app.context.counting.prices import Ledger, Spent
 from tui_app.context.facts.observations import UNCONFIRMED
 from tui_app.context.history import OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.writer import (
+    ExtractiveSummariser,
+    Progress,
+    Summary,
+    SummaryFailed,
+    SummaryTask,
+)
 from tui_app.events import CompactionComplete
 
 pytestmark = pytest.mark.asyncio

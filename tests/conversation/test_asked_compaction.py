@@ -2,8 +2,8 @@
 
 import pytest
 
-from tui_app.context.compaction_range import Span
 from tui_app.conversation.work import Compact, asked_compaction
+from tui_app.references import Span
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, file_name
 from tui_app.context.facts.observations import read_items
-from tui_app.context.summaries.transcript import message_text
+from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import Item
 from tui_app.conversation.attachments import (
     MAX_BYTES,

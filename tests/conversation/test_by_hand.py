@@ -11,7 +11,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tool_results.scope import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
+from tui_app.context.tool_results.results import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions, Reviews

@@ -8,8 +8,7 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.conversation.queue import WorkQueue
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
 from tui_app.events import QueueChanged, Record, SessionClear, TurnEnd, TurnStart, UserMessage
 
 

@@ -12,8 +12,7 @@ from pydantic_ai.messages import (
 
 from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
 from tui_app.context.compaction.replacement import key_ranges
-from tui_app.context.history import Proposal
-from tui_app.context.message_sizes import sizes_of
+from tui_app.context.history import Proposal, sizes_of
 from tui_app.context.policy import Trim
 from tui_app.context.tool_results.archive import archived
 from tui_app.context.tool_results.normalise import trim

@@ -18,8 +18,7 @@ from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.imports import import_session
 from tui_app.conversation.replay import STAGES, Outcome, Replay, Request, work_of
 from tui_app.conversation.session_history import storable, storable_list
-from tui_app.conversation.simulate import CannotSimulate, simulate
-from tui_app.conversation.transcripts import read_session, read_transcript
+from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript, simulate
 from tui_app.events import SessionRewind, SessionStart, UserMessage
 from tui_app.session.sqlite_store import SqliteStore
 

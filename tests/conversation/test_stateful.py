@@ -19,12 +19,11 @@ from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.replacement import parts_of
-from tui_app.context.compaction_range import Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
-from tui_app.context.tool_results.scope import HandStage
+from tui_app.context.tool_results.results import HandStage
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import safe_cuts, to_messages
 from tui_app.conversation.compactions import Compactions, Reviews
@@ -41,6 +40,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
+from tui_app.references import Span
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.event_heads import MESSAGES, head_of
 from tui_app.session.rewind_fork import fork_session

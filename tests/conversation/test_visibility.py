@@ -20,9 +20,8 @@ from tests.conversation.logged import answer, opened, result, say
 from tui_app.context.compaction.replacement import acknowledging_response
 from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL, Archive, Stages
-from tui_app.context.rewrite import Change, Rewrite
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import to_messages
+from tui_app.context.view import Change, Rewrite, to_messages
 from tui_app.conversation.exports import export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (

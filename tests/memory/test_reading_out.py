@@ -11,7 +11,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts.observations import read_items
 from tui_app.context.message_marks import inbox_message, is_inbox
-from tui_app.context.summaries.transcript import prompts_of
+from tui_app.context.summaries.prompt import prompts_of
 from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
 from tui_app.memory.entries import KINDS, PERSON, Entry
 from tui_app.memory.inbox import read_out

@@ -16,8 +16,13 @@ from tests.quality.sent_checks import SECRET
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import Proposal
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.writer import (
+    ExtractiveSummariser,
+    Progress,
+    Summary,
+    SummaryFailed,
+    SummaryTask,
+)
 from tui_app.context.view import Item, to_messages
 from tui_app.conversation.session_history import SessionHistory, ViewMessages
 from tui_app.events import CompactionComplete, Record

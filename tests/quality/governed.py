@@ -18,8 +18,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
-from tui_app.context.summaries.extractive import extractive_summary
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser, extractive_summary
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels

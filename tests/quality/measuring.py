@@ -25,7 +25,7 @@ from tests.quality.truth import Truth, truth_of
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.facts import extract_facts
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.summaries.extractive import extractive_summary
+from tui_app.context.summaries.writer import extractive_summary
 from tui_app.context.view import Item
 
 PLAYED = {"default policy": PLIMSOLL, "compaction alone": COMPACTION_ALONE}

@@ -30,7 +30,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import answer_id, is_system, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits

@@ -27,7 +27,6 @@ from tui_app.cli.command import (
 )
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, print_json, say, tell
-from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
 from tui_app.conversation.work import EditSummary, Restate
@@ -40,7 +39,7 @@ from tui_app.events import (
     Notice,
     Record,
 )
-from tui_app.references import log_number
+from tui_app.references import WHOLE, Span, log_number
 from tui_app.ui import text as numbers
 
 if TYPE_CHECKING:

@@ -35,8 +35,7 @@ from tui_app.ui.gauge_text import window_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.replay import Outcome, Request, Work
-    from tui_app.conversation.simulate import Simulation, SimulationProgress
-    from tui_app.conversation.transcripts import Transcript
+    from tui_app.conversation.simulate import Simulation, SimulationProgress, Transcript
 
 ALL = "all"
 
@@ -155,8 +154,7 @@ def _replay_each(program: Program, asked: Asked, done: "list[Simulation]") -> in
         The exit code of a signal that stopped a replay, else 0.
     """
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.simulate import CannotSimulate
-    from tui_app.conversation.transcripts import read_session, read_transcript
+    from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript
 
     for source in asked.sources:
         try:

@@ -22,12 +22,11 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
-from tui_app.context.rewrite import Digest
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser, Summariser
+from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, Spans, traced
 from tui_app.context.tool_results.stages import StageHost
+from tui_app.context.view import Digest
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger

@@ -15,7 +15,7 @@ from tui_app.agent.turn import ProgramEnded, RetryRules
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.compaction.review import Reviewer
+from tui_app.context.compaction.proposal import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
@@ -34,13 +34,13 @@ from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.project_context import Extras, extras_of
-from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
+from tui_app.conversation.work import WorkQueue
 from tui_app.events import CompactionStart, SessionStart, Trigger
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken

@@ -17,9 +17,8 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
+from tui_app.context.compaction.proposal import Refocus
 from tui_app.context.compaction.replacement import key_ranges
-from tui_app.context.compaction.review import Refocus
-from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.view import is_system
@@ -32,6 +31,7 @@ from tui_app.events import (
     Payload,
     Trigger,
 )
+from tui_app.references import WHOLE, Span
 from tui_app.settings import ReviewMode
 
 # Summaries that wait for the user: shown as events, decided by whoever shows them.

@@ -9,7 +9,6 @@ from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.context.compaction_range import Span
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
@@ -17,7 +16,6 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.message_actions import Outlook
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.policies import PolicySwitch
-from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
 from tui_app.conversation.session_tools import Tooling
@@ -37,8 +35,10 @@ from tui_app.conversation.work import (
     Rewind,
     Switch,
     Work,
+    WorkQueue,
 )
 from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
+from tui_app.references import Span
 from tui_app.usage import ContextUsage
 
 NOTHING = "Nothing to try again: there is no earlier prompt."

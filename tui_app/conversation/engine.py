@@ -14,8 +14,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.threads import DaemonThreads
+from tui_app.conversation.work import WorkQueue
 from tui_app.events import AssistantDelta, Notice, Record
 from tui_app.session.lock import SessionLocked
 

@@ -21,7 +21,7 @@ from pydantic_ai.tools import ToolDefinition
 from tui_app.api_keys import ApiKeys
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.secrets import MASK, mask_secrets
-from tui_app.context.summaries.transcript import clip
+from tui_app.context.summaries.prompt import clip
 from tui_app.conversation.threads import log_defect
 from tui_app.events import (
     CompactionComplete,

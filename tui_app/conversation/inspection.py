@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from tui_app.agent.catalog import ModelShelf, list_models
 from tui_app.agent.models import ModelNotReady
 from tui_app.context.compaction.plan import Plan, Refusal, plan_of
-from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
@@ -18,6 +17,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
+from tui_app.references import WHOLE, Span
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import SessionFolder

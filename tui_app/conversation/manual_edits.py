@@ -7,19 +7,16 @@ from datetime import UTC, datetime
 
 from tui_app.context.compaction.replacement import PreviousSummary, RewordedSummary, parts_of, reworded
 from tui_app.context.compaction.retention import fact_line, judge
-from tui_app.context.history import new_messages, rewrite_event
+from tui_app.context.history import new_messages, rewrite_event, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
-from tui_app.context.message_sizes import sizes_of
 from tui_app.context.policy import Archive, Offload
 from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.transcript import message_text
+from tui_app.context.summaries.prompt import message_text
 from tui_app.context.tool_results.archive import archive_by_hand
 from tui_app.context.tool_results.offload import offload_by_hand
-from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.tool_results.scope import NO_GAIN, HandStage, Refused
-from tui_app.context.view import Item, company_of, cost_of, is_summary, is_system
+from tui_app.context.tool_results.results import NO_GAIN, HandStage, Refused, SpillNames
+from tui_app.context.view import Item, Rewrite, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory, ViewMessages

@@ -16,14 +16,12 @@ from pydantic_ai.usage import RunUsage
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import EVENTS, ListHistory
-from tui_app.context.message_sizes import RunningCount
+from tui_app.context.history import EVENTS, ListHistory, RunningCount
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
-from tui_app.context.rewrite import Rewrite
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.context.tool_results.stages import StageHost
-from tui_app.context.view import Item, is_prompt, sections, to_messages
+from tui_app.context.view import Item, Rewrite, is_prompt, sections, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import (

@@ -17,10 +17,9 @@ from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
 from tui_app.context.message_marks import Stage
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.storage_errors import as_disk_errors
-from tui_app.context.summaries.transcript import transcript_lines
-from tui_app.context.view import Item, is_sealed, to_messages
+from tui_app.context.summaries.prompt import transcript_lines
+from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import (
     AssistantMessage,

@@ -12,10 +12,9 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import RetryRules, pause_before
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
-from tui_app.context.rewrite import Digest
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.heuristic import ExtractiveSummariser
-from tui_app.context.summaries.writer import ModelSummariser, Summariser
+from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
+from tui_app.context.view import Digest
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Notice, Trigger
 from tui_app.providers import OFFLINE

@@ -31,10 +31,9 @@ from tui_app.context.window_limits import most
 from tui_app.conversation.attachments import AttachedFile, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
-from tui_app.conversation.queue import WorkQueue
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.work import Prompt, Switch
+from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
     AgentOutput,
     Error,

@@ -25,8 +25,7 @@ from tui_app.context.facts.rules import asks, find_rules, sounds_decided
 from tui_app.context.facts.shell import normal_command
 from tui_app.context.message_marks import is_inbox
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.prompt import inert, transcript
-from tui_app.context.summaries.transcript import fitted
+from tui_app.context.summaries.prompt import fitted, inert, transcript
 from tui_app.context.view import Item, is_summary, is_system
 from tui_app.memory.entries import (
     EXTRACTION,

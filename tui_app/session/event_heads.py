@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.context.tool_titles import call_title, command_failed, result_note
+from tui_app.context.tool_words import call_title, command_failed, result_note
 from tui_app.events import (
     REWRITES,
     AgentOutput,

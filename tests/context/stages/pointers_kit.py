@@ -8,9 +8,8 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.stages.stage_kit import call, check, names, result
 from tui_app.context.policy import Pointers
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 BODY = "".join(f"line {number} of the file\n" for number in range(1, 101))
 OTHER = BODY.replace("line", "LINE")

@@ -20,9 +20,8 @@ from pydantic_ai.messages import (
 from tests.context.histories import as_items
 from tests.context.validity import as_bytes, complaints, unpaired
 from tui_app.context.requests.builder import sendable
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.view import Item, to_messages
+from tui_app.context.view import Item, Rewrite, to_messages
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 Stage = Callable[[Sequence[Item]], Rewrite | None]

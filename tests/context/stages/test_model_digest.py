@@ -8,8 +8,8 @@ from tui_app.context.counting.prices import Spent
 from tui_app.context.history import ListHistory
 from tui_app.context.message_marks import is_digest
 from tui_app.context.policy import RESERVE
-from tui_app.context.rewrite import Digest
 from tui_app.context.tool_results.stages import StageHost, StageRunner
+from tui_app.context.view import Digest
 from tui_app.events import Payload, ToolArchived
 
 pytestmark = pytest.mark.asyncio

@@ -34,9 +34,8 @@ from tests.context.stages.stage_kit import (
 from tests.context.validity import complaints
 from tui_app.context.message_marks import DIGEST_HEADING, is_archived, is_digest, is_digest_part, mark_of
 from tui_app.context.policy import Archive
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.archive import archived, digest_message, heuristic_digest, to_archive
-from tui_app.context.view import Item, to_messages
+from tui_app.context.view import Item, Rewrite, to_messages
 
 TEXT = "a result that is long enough to be worth a stub in its place. " * 4
 

@@ -13,9 +13,8 @@ from tests.context.histories import as_items, messages, retry_prompt
 from tests.context.stages.stage_kit import applied, call, check, names, only, result, said, view
 from tui_app.context.message_marks import OWN, mark_of
 from tui_app.context.policy import NormaliseLimits
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.normalise import normalise
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 LIMITS = NormaliseLimits()
 FEW_LINES = NormaliseLimits(lines=10)

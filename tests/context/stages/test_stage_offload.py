@@ -15,11 +15,10 @@ from tests.context.stages.stage_kit import NOON, applied, call, check, names, on
 from tui_app.context.counting.encodings import TextCounter, estimate
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Offload
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 SMALL = Offload(tokens=100)
 

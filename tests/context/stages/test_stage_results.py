@@ -11,8 +11,7 @@ from pydantic_ai.messages import BinaryContent, ImageUrl, ToolReturnPart, UserPr
 from tests.context.histories import retry_prompt
 from tests.context.stages.stage_kit import call, result, said, view, words
 from tui_app.context.tool_results.archive import digest_message
-from tui_app.context.tool_results.results import result_text
-from tui_app.context.tool_results.scope import turn_start
+from tui_app.context.tool_results.results import result_text, turn_start
 from tui_app.context.view import last_messages
 
 VALUES = st.recursive(

@@ -19,11 +19,10 @@ from tests.context.stages.stage_kit import (
     words,
 )
 from tui_app.context.policy import SLIDING_WINDOW_MARKER, Offload, Trim
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.archive import digest_message
 from tui_app.context.tool_results.normalise import trim
 from tui_app.context.tool_results.offload import offload
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 LONG = "0123456789" * 300
 AT_ONCE = Trim(keep_messages=0, marker=SLIDING_WINDOW_MARKER)

@@ -10,12 +10,11 @@ from tests.context.histories import as_items, messages
 from tests.context.stages.stage_kit import Stage, applied, check, names
 from tui_app.context.counting.encodings import estimate
 from tui_app.context.policy import Archive, NormaliseLimits, Offload, Pointers, Trim
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.tool_results.archive import archived, heuristic_digest, to_archive
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite
 
 
 def stages(cutoff: int, tokens: int, chars: int, lines: int) -> list[Stage]:

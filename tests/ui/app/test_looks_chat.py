@@ -28,7 +28,7 @@ from tests.ui.app.scenes import (
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, write_files
 from tests.ui.looks import Look, Looks, sizes
-from tui_app.context.compaction.review import DECLINED
+from tui_app.context.compaction.proposal import DECLINED
 from tui_app.events import (
     Error,
     ModelChange,

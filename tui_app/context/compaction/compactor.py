@@ -22,10 +22,15 @@ from tui_app.context.compaction.guards import (
     refuse_gain,
 )
 from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
-from tui_app.context.compaction.proposal import ProposalWriter, writers_for
+from tui_app.context.compaction.proposal import (
+    Declined,
+    ProposalWriter,
+    Reviewer,
+    priced,
+    review,
+    writers_for,
+)
 from tui_app.context.compaction.replacement import WAY_BACK
-from tui_app.context.compaction.review import Declined, Reviewer, priced, review
-from tui_app.context.compaction_range import WHOLE, Span
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
@@ -39,6 +44,7 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.events.base import Outcome as Ending
+from tui_app.references import WHOLE, Span
 
 # A compaction under way: what is known of it, and the task that writes.
 

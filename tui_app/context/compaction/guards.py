@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tui_app.context.compaction.plan import FORCED, Plan
-from tui_app.context.history import History, Proposal
-from tui_app.context.message_sizes import sizes_of
+from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Trigger

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.context.compaction_range import WHOLE, Span
-from tui_app.context.history import History
+from tui_app.context.history import History, Sizes, Weigh, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
-from tui_app.context.message_sizes import Sizes, Weigh, sizes_of
 from tui_app.context.policy import Policy, Recent, Wording
-from tui_app.context.summaries.transcript import clip
+from tui_app.context.summaries.prompt import clip
 from tui_app.context.view import (
     Item,
     Split,
@@ -21,6 +19,7 @@ from tui_app.context.view import (
     with_room,
 )
 from tui_app.events import Trigger
+from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
 
 # Cutting a view where the user has named the part to summarise.

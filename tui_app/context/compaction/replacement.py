@@ -21,7 +21,7 @@ from tui_app.context.facts.observations import Said, one_line, sentences, with_f
 from tui_app.context.facts.rules import is_bare_command, marked, superseded
 from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.transcript import clip, prompts_of
+from tui_app.context.summaries.prompt import clip, prompts_of
 from tui_app.context.user_text import said_in_refusal, typed_text
 from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact

@@ -20,7 +20,7 @@ from tui_app.context.facts.observations import (
     worked,
 )
 from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, sounds_decided
-from tui_app.context.foreign_tools import TASK_LIST_ARGUMENTS, TASK_WORDS
+from tui_app.context.tool_words import TASK_LIST_ARGUMENTS, TASK_WORDS
 from tui_app.events import Fact
 
 MAX_DECISIONS = 60

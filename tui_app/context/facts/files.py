@@ -18,7 +18,7 @@ from tui_app.context.facts.observations import (
     worked,
 )
 from tui_app.context.facts.shell import ON_TRAILS, WHOLE_TREE, Effect, file_effects
-from tui_app.context.foreign_tools import (
+from tui_app.context.tool_words import (
     EDIT_LIST_ARGUMENTS,
     MOVES,
     NEW_TEXT_ARGUMENTS,

@@ -22,8 +22,8 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.facts.shell import last_program_of, program_of
-from tui_app.context.foreign_tools import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.message_marks import OWN, is_archived, is_digest_part, is_inbox_part, mark_of
+from tui_app.context.tool_words import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
 from tui_app.events import Fact

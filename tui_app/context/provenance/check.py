@@ -53,8 +53,7 @@ from tui_app.context.provenance.wording import (
     unquoted,
     wording,
 )
-from tui_app.context.summaries.prompt import language_of
-from tui_app.context.summaries.transcript import prompts_of
+from tui_app.context.summaries.prompt import language_of, prompts_of
 from tui_app.context.user_text import command_typed
 from tui_app.context.view import Item
 

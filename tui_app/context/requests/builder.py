@@ -25,8 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.history import History
-from tui_app.context.message_sizes import RunningMessages, same_objects, sizes_of
+from tui_app.context.history import History, RunningMessages, same_objects, sizes_of
 from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
 from tui_app.context.view import (

@@ -19,8 +19,7 @@ from pydantic_core import to_json
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.counting.tally import believable, is_silent_truncation
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
-from tui_app.context.history import History
-from tui_app.context.message_sizes import RunningCount, RunningMessages, same_objects
+from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
 from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent

@@ -13,31 +13,28 @@ from pydantic_ai.messages import ModelRequest, RetryPromptPart, UserPromptPart
 
 from tui_app.context.message_marks import DIGEST_ABOUT, DIGEST_HEADING, DIGEST_KIND, OWN, is_archived, mark_of
 from tui_app.context.policy import Archive
-from tui_app.context.rewrite import Rewrite
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.tool_results.results import (
-    ARCHIVED_OPENING,
-    ResultForm,
-    ResultPart,
-    result_text,
-    results_of,
-    rewrite_results,
-    shorten,
-)
-from tui_app.context.tool_results.scope import (
     ARCHIVED,
+    ARCHIVED_OPENING,
     NO_GAIN,
     NO_RESULT,
     UNREAD,
     Refused,
+    ResultForm,
+    ResultPart,
     call_of,
     newest_answers,
     paired,
     recalled,
+    result_text,
+    results_of,
+    rewrite_results,
+    shorten,
     unsettled,
 )
-from tui_app.context.tool_titles import call_title, result_note
-from tui_app.context.view import Item, Pair
+from tui_app.context.tool_words import call_title, result_note
+from tui_app.context.view import Item, Pair, Rewrite
 from tui_app.tool_specs import SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.

@@ -7,7 +7,6 @@ from string import Formatter
 
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Trim
-from tui_app.context.rewrite import Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
     Kept,
     ResultForm,
@@ -20,13 +19,16 @@ from tui_app.context.tool_results.results import (
     cut_lines,
     file_text,
     length_of,
+    paired,
     reads_on,
     recall,
+    recalled,
     rewrite_results,
     sha256_of,
+    turn_start,
+    unsettled,
 )
-from tui_app.context.tool_results.scope import paired, recalled, turn_start, unsettled
-from tui_app.context.view import Item, last_messages
+from tui_app.context.view import Item, Rewrite, SpillFile, last_messages
 from tui_app.tool_specs import GREP, READ_FILE
 
 _SPILLED = "[Output kept out of the conversation"

@@ -4,29 +4,26 @@ from collections.abc import Callable, Sequence
 
 from tui_app.context.message_marks import is_archived, mark_of
 from tui_app.context.policy import Offload
-from tui_app.context.rewrite import Rewrite, SpillFile
 from tui_app.context.tool_results.results import (
+    ARCHIVED,
+    IN_FILE,
+    NO_GAIN,
+    NO_RESULT,
+    Refused,
     ResultForm,
     ResultPart,
     SpillNames,
     count_lines,
     file_text,
     length_of,
+    newest_answers,
+    paired,
     recall,
+    recalled,
     results_of,
     rewrite_results,
 )
-from tui_app.context.tool_results.scope import (
-    ARCHIVED,
-    IN_FILE,
-    NO_GAIN,
-    NO_RESULT,
-    Refused,
-    newest_answers,
-    paired,
-    recalled,
-)
-from tui_app.context.view import Item
+from tui_app.context.view import Item, Rewrite, SpillFile
 from tui_app.tool_specs import GREP, READ_FILE
 
 _OPENING = "[Output moved to a file"

@@ -12,27 +12,28 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_core import from_json, to_json
 
 from tui_app.context.facts.files import target_of
-from tui_app.context.foreign_tools import (
+from tui_app.context.message_marks import mark_of
+from tui_app.context.policy import Pointers
+from tui_app.context.tool_results.results import (
+    ResultForm,
+    ResultPart,
+    SpillNames,
+    call_of,
+    length_of,
+    paired,
+    recall,
+    rewrite_results,
+    sha256_of,
+    turn_start,
+)
+from tui_app.context.tool_words import (
     FILE_ARGUMENTS,
     PATCH_ARGUMENTS,
     PIECE_ARGUMENTS,
     PIECE_LIST_ARGUMENT,
     body_kind,
 )
-from tui_app.context.message_marks import mark_of
-from tui_app.context.policy import Pointers
-from tui_app.context.rewrite import Change, Rewrite, SpillFile
-from tui_app.context.tool_results.results import (
-    ResultForm,
-    ResultPart,
-    SpillNames,
-    length_of,
-    recall,
-    rewrite_results,
-    sha256_of,
-)
-from tui_app.context.tool_results.scope import call_of, paired, turn_start
-from tui_app.context.view import Item
+from tui_app.context.view import Change, Item, Rewrite, SpillFile
 from tui_app.tool_specs import BodyKind
 
 # Calls that write to files: which of their arguments hold text that is in the file afterwards.

@@ -2,26 +2,29 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_ai.messages import (
     MULTI_MODAL_CONTENT_TYPES,
     ModelRequest,
     ModelRequestPart,
+    ModelResponse,
     RetryPromptPart,
+    ToolCallPart,
     ToolReturnPart,
 )
 from pydantic_core import from_json, to_json
 
 from tui_app.context.counting.tokens import to_json_text
+from tui_app.context.facts.commands import latest_runs, still_open
+from tui_app.context.facts.observations import argument_texts, read_items
 from tui_app.context.message_marks import Mark, Stage, is_archived, mark_of, marked
-from tui_app.context.rewrite import Change, Rewrite, SpillFile
-from tui_app.context.view import Item
-from tui_app.tool_specs import SEARCH_HISTORY
+from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile, is_system, latest_prompt_index, pairs
+from tui_app.tool_specs import SEARCH_HISTORY, tool_spec
 
 ResultPart = ToolReturnPart | RetryPromptPart
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
@@ -352,3 +355,104 @@ def sha256_of(text: str) -> str:
 def _safe(text: str, limit: int, instead: str) -> str:
     """A piece of a file name: safe characters only, and nothing that hides a file or looks like an option."""
     return _UNSAFE.sub("_", text[:limit]) or instead
+
+
+# The part of a view that a stage may touch.
+
+_HANDLE = re.compile(r"#\d{1,12}")
+_RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
+_PATH_CHARS = 1_000
+_FAILURES = 5
+"""Failures that stay at most: whoever has left behind more is not going to mend the oldest."""
+
+
+def turn_start(items: Sequence[Item]) -> int:
+    """Index of the newest message the user wrote, with which the present turn begins; 0 if there is none."""
+    return latest_prompt_index(items) or 0
+
+
+def unread(items: Sequence[Item]) -> list[Item]:
+    """What the next request must hold: system prompts, latest prompt, newest response and all behind it."""
+    latest = latest_prompt_index(items)
+    answer = newest_answer(items)
+    return [
+        item
+        for place, item in enumerate(items)
+        if is_system(item.message) or place == latest or (answer is not None and place >= answer)
+    ]
+
+
+def newest_answer(items: Sequence[Item]) -> int | None:
+    """Index of the newest answer of a model."""
+    places = range(len(items) - 1, -1, -1)
+    return next((index for index in places if isinstance(items[index].message, ModelResponse)), None)
+
+
+def call_of(items: Sequence[Item], pair: Pair) -> ToolCallPart:
+    """The call of a pair."""
+    parts = items[pair.call].message.parts
+    return next(
+        part for part in parts if isinstance(part, ToolCallPart) and part.tool_call_id == pair.call_id
+    )
+
+
+def paired(items: Sequence[Item]) -> list[Pair]:
+    """Calls with their results, in the order of the results."""
+    return list(pairs([item.message for item in items]))
+
+
+def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results that were brought back in the present turn: they must not leave at once."""
+    start = turn_start(items)
+    return {id(pair.part) for pair in found if pair.call >= start and _brings_back(call_of(items, pair))}
+
+
+def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
+    """Identities of the results of the newest answer's calls."""
+    last = newest_answer(items)
+    return {id(pair.part) for pair in found if pair.call == last}
+
+
+def unsettled(items: Sequence[Item]) -> frozenset[int]:
+    """Keys of the results that the work still hangs on.
+
+    They are the newest failures that nothing has solved since, and calls that the user declined: what went
+    wrong, and what is not wanted, must not go out of sight before it has been dealt with.
+    """
+    runs = latest_runs(read_items(items)).values()
+    failures = [run.action.key for run in runs if still_open(run)][-_FAILURES:]
+    declined = (
+        item.key
+        for item in items
+        for part in item.message.parts
+        if isinstance(part, ToolReturnPart) and part.outcome == "denied"
+    )
+    return frozenset((*failures, *declined))
+
+
+def _brings_back(call: ToolCallPart) -> bool:
+    recalls = tool_spec(call.tool_name).recalls
+    if recalls == "always":
+        return True
+    texts = argument_texts(call.args_as_dict())
+    if recalls == "by handle" and any(_HANDLE.fullmatch(text.strip()) for text in texts):
+        return True
+    return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)
+
+
+# Stages that the user applies to one message by hand.
+
+HandStage = Literal["archive", "offload"]
+"""Stages that the user can ask for."""
+NO_RESULT = "Only results of tools can be archived or put in a file."
+ARCHIVED = "This result is archived already."
+UNREAD = "The model has not read this result yet."
+IN_FILE = "This result is in a file already."
+NO_GAIN = "Nothing would be gained: what stands for it is as long."
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing is done, as a sentence for the user."""
+
+    reason: str

@@ -8,11 +8,9 @@ from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
-from tui_app.context.history import History
-from tui_app.context.message_sizes import sizes_of
+from tui_app.context.history import History, sizes_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Archive, Policy
-from tui_app.context.rewrite import Digest, Rewrite
 from tui_app.context.tool_results.archive import (
     archived,
     clip_digest,
@@ -23,9 +21,8 @@ from tui_app.context.tool_results.archive import (
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.tool_results.results import ResultPart, SpillNames
-from tui_app.context.tool_results.scope import unread
-from tui_app.context.view import Item
+from tui_app.context.tool_results.results import ResultPart, SpillNames, unread
+from tui_app.context.view import Digest, Item, Rewrite
 
 _LOG = logging.getLogger(__name__)
 WORTH_IT = 0.05

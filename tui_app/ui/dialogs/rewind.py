@@ -13,9 +13,8 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.context.compaction_range import Span
 from tui_app.conversation.work import Clear, Compact, Restate, Restore, RestoreFiles, Rewind, asked_compaction
-from tui_app.references import log_number
+from tui_app.references import Span, log_number
 from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import (
     RewindPoint,

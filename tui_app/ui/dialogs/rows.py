@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_app.context.tool_titles import call_title, result_note
+from tui_app.context.tool_words import call_title, result_note
 from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
 from tui_app.events import (
     CompactionComplete,
