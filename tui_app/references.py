@@ -1,4 +1,4 @@
-"""Files that a text names: ``@path``, or ``@"a path"`` where the path holds spaces.
+"""Files that a text names, ``@path`` or ``@"a path"`` where the path holds spaces, and ranges of log numbers.
 
 The screen, the command line and the offline model read them alike.
 """
