@@ -20,11 +20,11 @@ from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.hints import HintRow
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.status import LET_IN, QueueView, StatusRow
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.widgets import HintRow
 
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.web.access import Answer, Gate, is_loopback, new_token
+from tui_app.web.server import Answer, Gate, is_loopback, new_token
 
 TOKEN = "t0ken-of-the-server"
 GATE = Gate(host="127.0.0.1", port=8420, token=TOKEN)

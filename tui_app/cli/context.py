@@ -24,8 +24,7 @@ from tui_app.events import Notice, Record
 from tui_app.references import log_number
 from tui_app.session.user_view import fold_user_view
 from tui_app.ui import text as numbers
-from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, window_text
-from tui_app.ui.text import one_line
+from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, window_text
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tui_app.api_keys import ApiKeys, KeyringTrouble
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, run_until_signal
 from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
 from tui_app.providers import key_variables, providers_of
-from tui_app.ui.gauge_text import window_text
+from tui_app.ui.text import window_text
 
 
 def configure_models(parser: argparse.ArgumentParser) -> None:

@@ -46,8 +46,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     program.settings(policy=args.policy)
     folder = program.folder(args.path)
     try:
-        from tui_app.web.access import Gate, is_loopback, new_token
-        from tui_app.web.server import command_line, serve
+        from tui_app.web.server import Gate, command_line, is_loopback, new_token, serve
     except ImportError as error:
         raise CommandFailed(NO_WEB_SERVER) from error
     if args.no_token and not is_loopback(args.host):

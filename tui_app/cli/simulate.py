@@ -31,7 +31,7 @@ from tui_app.session.importers import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
 from tui_app.ui import text as numbers
-from tui_app.ui.gauge_text import window_text
+from tui_app.ui.text import window_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.replay import Outcome, Request, Work

@@ -20,7 +20,6 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.types import CSSPathType
 
-from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
@@ -29,6 +28,7 @@ from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.themes import THEMES, own_themes
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
+from tui_app.ui.widgets import SESSION, TellsFailures
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -187,8 +187,8 @@ class PlimsollApp(TellsFailures, Host):
 
     async def leave(self, *, ask: bool) -> None:
         """See :meth:`Host.leave`."""
+        from tui_app.ui.dialogs.actions import what_quitting_costs
         from tui_app.ui.dialogs.base import confirmed
-        from tui_app.ui.dialogs.quit import what_quitting_costs
 
         text = what_quitting_costs(self.chat.session) if ask and self.chat.is_ready else ""
         if text and not await confirmed(self, text, verb="Quit", keep="Stay"):

@@ -18,11 +18,11 @@ from textual.reactive import reactive
 from textual.widgets import Input, Static
 
 from tui_app.text import visible
-from tui_app.ui.hints import HintRow
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import ExactStatic, GrownScroll
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
+from tui_app.ui.widgets import HintRow
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def _build(self) -> ApprovalDetail:
         """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked."""
-        from tui_app.ui.fields import WrittenLine
+        from tui_app.ui.widgets import WrittenLine
 
         detail = ApprovalDetail(id="approval-scroll")
         self.mount(

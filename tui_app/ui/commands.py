@@ -51,21 +51,21 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
     argument="[focus]", busy="queue",
 )  # fmt: skip
 async def _compact(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import compact
+    from tui_app.ui.dialogs.actions import compact
 
     compact(chat.session, argument)
 
 
 @command("undo", "Take the last compaction, rewind or /clear back", busy="queue")
 async def _undo(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import restate
+    from tui_app.ui.dialogs.actions import restate
 
     restate(chat.session, undo=True)
 
 
 @command("redo", "Apply an undone compaction again", busy="queue")
 async def _redo(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import restate
+    from tui_app.ui.dialogs.actions import restate
 
     restate(chat.session, undo=False)
 
@@ -91,7 +91,7 @@ async def _retry(chat: "Chat", argument: str) -> None:
     "fork", "Go on from an earlier prompt in a new session", argument="[#number]", opens="always", leaves=True
 )
 async def _fork(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.fork import fork
+    from tui_app.ui.dialogs.rewind import fork
 
     await fork(chat.app, chat.session, argument)
 
@@ -203,14 +203,14 @@ async def _prompts(chat: "Chat", argument: str) -> None:
 
 @command("export", "Write it to a file", argument="[file]")
 async def _export(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.export import export_session
+    from tui_app.ui.dialogs.import_export import export_session
 
     await export_session(chat.session, argument)
 
 
 @command("import", "Go on with a conversation of another program", argument="[file]", opens="always")
 async def _import(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.imports import import_transcript
+    from tui_app.ui.dialogs.import_export import import_transcript
     from tui_app.ui.dialogs.sessions import Chosen, go_to
 
     if imported := await import_transcript(chat.app, chat.session, argument):
@@ -287,13 +287,13 @@ async def _subconscious(chat: "Chat", argument: str) -> None:
 
 @command("mcp", "MCP servers: state, tools, tokens", argument="[reload [name]]", opens="alone")
 async def _mcp(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.mcp import show_mcp
+    from tui_app.ui.dialogs.extensions import show_mcp
 
     await show_mcp(chat.app, chat.session, argument)
 
 
 @command("skills", "List what the model can load", opens="always")
 async def _skills(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.skills import show_skills
+    from tui_app.ui.dialogs.extensions import show_skills
 
     await show_skills(chat.app, chat.session)

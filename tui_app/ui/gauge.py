@@ -8,8 +8,17 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, Zone, gauge_text, threshold_text, unmarked_text, zone
-from tui_app.ui.text import UNICODE, Glyphs
+from tui_app.ui.text import (
+    BACKGROUND,
+    BLOCKING,
+    UNICODE,
+    Glyphs,
+    Zone,
+    gauge_text,
+    threshold_text,
+    unmarked_text,
+    zone,
+)
 from tui_app.usage import ContextUsage, ContextWindow
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widgets import Static
 
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import clean, wrap_spans
+from tui_app.ui.widgets import TellsFailures
 
 SOON_CHARS = 4_000
 """A text up to this size is wrapped at once."""

@@ -13,10 +13,10 @@ from textual.widgets import Input, Static
 
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
-from tui_app.ui.fields import WrittenLine
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import one_line, tokens
+from tui_app.ui.widgets import WrittenLine
 
 KINDS: dict[MessageKind, str] = {
     "user": "you",

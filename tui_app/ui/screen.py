@@ -18,7 +18,6 @@ from textual.message import Message
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted
 from tui_app.ui.commands import COMMANDS, run_command
-from tui_app.ui.failures import SESSION, TellsFailures
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
@@ -26,6 +25,7 @@ from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
 from tui_app.ui.slash import ParsedCommand, SlashCommand, find_commands, is_command, named, parse
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow
+from tui_app.ui.widgets import SESSION, TellsFailures
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -128,7 +128,7 @@ class ChatScreen(TellsFailures, Chat):
         """Send a prompt, or run a command."""
         # Behind the first frame: it needs neither work for the engine nor what sends it.
         from tui_app.conversation.work import Prompt
-        from tui_app.ui.dialogs.queue import send, send_custom
+        from tui_app.ui.dialogs.actions import send, send_custom
 
         self.app.quit_asked = float("-inf")
         if self.session.is_leaving or self.app.is_changing:
@@ -228,14 +228,14 @@ class ChatScreen(TellsFailures, Chat):
 
     def action_cancel(self) -> None:
         """Go one step back: a waiting prompt, then the turn or compaction."""
-        from tui_app.ui.dialogs.quit import step_back
+        from tui_app.ui.dialogs.actions import step_back
 
         # Not exclusive: a second press must not lose the prompt the first is about to give back.
         self.work(step_back(self, self.app.type_ahead.opening), group="cancel", exclusive=False)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""
-        from tui_app.ui.dialogs.quit import stop_or_quit
+        from tui_app.ui.dialogs.actions import stop_or_quit
 
         stop_or_quit(self.app, self)
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui_app.ui.gauge_text import BACKGROUND, BLOCKING
-from tui_app.ui.text import one_line, tokens
+from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, tokens
 from tui_app.usage import ContextUsage, percent_text
 
 if TYPE_CHECKING:

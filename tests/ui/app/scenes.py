@@ -31,10 +31,10 @@ from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.filter import ThemePicker
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, TranscriptRow
-from tui_app.ui.dialogs.mcp import McpScreen
+from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
@@ -46,7 +46,6 @@ from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.dialogs.skills import SkillsScreen
 from tui_app.ui.screen import ChatScreen
 
 Scene = Callable[[Deck], Awaitable[None]]

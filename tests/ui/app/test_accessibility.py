@@ -26,10 +26,10 @@ from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.dialogs.help import help_rows
 from tui_app.ui.dialogs.palette import own_bindings
-from tui_app.ui.hints import HintRow
 from tui_app.ui.keys import key_labels
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.widgets import HintRow
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
 

@@ -11,9 +11,9 @@ from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui.chat.state import CANCELLED
+from tui_app.ui.dialogs.actions import ONE_RUNS
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.rewind import ONE_RUNS
 
 SUMMARY = "The person asked six questions about words; all were answered."
 BRIEF = Text(SUMMARY, usage=(0, 0))

@@ -10,9 +10,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.settings.tables import McpServer
 from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.mcp import NONE, McpScreen
-from tui_app.ui.dialogs.skills import SkillsScreen
 
 
 def program(name: str = "files", mode: str = "plain") -> McpServer:

@@ -9,7 +9,7 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app.session.store import SessionInfo
 from tui_app.ui.chat.state import EARLIER
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
-from tui_app.ui.dialogs.fork import NOTHING
+from tui_app.ui.dialogs.rewind import NOTHING_TO_FORK as NOTHING
 from tui_app.ui.dialogs.rewind import PromptPicker
 
 

@@ -15,7 +15,7 @@ from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen
+from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 

@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_fork import elsewhere, stored
 from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.dialogs import fork as forking
+from tui_app.ui.dialogs import rewind as forking
 from tui_app.ui.dialogs import sessions
 from tui_app.ui.dialogs.message import MessageScreen
 

@@ -11,7 +11,7 @@ from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat.state import PROPOSED
-from tui_app.ui.dialogs.queue import send
+from tui_app.ui.dialogs.actions import send
 from tui_app.ui.dialogs.review import ReviewScreen
 
 SUMMARY = "The person asked six questions about words; all were answered."

@@ -11,7 +11,7 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.conversation.work import Clear, Restate, Rewind
-from tui_app.ui.dialogs.quit import GO_BACK
+from tui_app.ui.dialogs.actions import GO_BACK
 from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker
 from tui_app.ui.themes import Tone
 

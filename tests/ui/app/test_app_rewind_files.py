@@ -5,7 +5,8 @@ import pytest
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk, shown
-from tui_app.ui.dialogs.rewind import RewindFiles, undo
+from tui_app.ui.dialogs.actions import undo
+from tui_app.ui.dialogs.rewind import RewindFiles
 
 
 @pytest.fixture(autouse=True)

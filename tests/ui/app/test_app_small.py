@@ -14,8 +14,8 @@ from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.hints import HintRow
 from tui_app.ui.timeline import Timeline
+from tui_app.ui.widgets import HintRow
 
 PLAN = replace(SWITCH, target="dinghy:scripted", current="")
 PROPOSED = proposed(DONE)

@@ -9,7 +9,7 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Desk, shown
 from tui_app.conversation.work import Prompt
 from tui_app.ui.dialogs import session_info as stats
-from tui_app.ui.dialogs.queue import send
+from tui_app.ui.dialogs.actions import send
 from tui_app.ui.dialogs.session_info import StatsScreen
 
 

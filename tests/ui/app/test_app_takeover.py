@@ -23,9 +23,9 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.ui.chat import log_reader as following
 from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
 from tui_app.ui.chat.pane import ChatHeader
+from tui_app.ui.dialogs.actions import send
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.queue import send
 
 WRITER = """
 import sys

@@ -9,8 +9,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import CompactionComplete
+from tui_app.ui.dialogs.actions import GO_BACK
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.quit import GO_BACK
 
 DONE = CompactionComplete(
     job="j",

@@ -15,15 +15,15 @@ from tests.ui.kit import Deck, Desk, shown
 from tui_app import ui
 from tui_app.ui import log_texts
 from tui_app.ui.chat import unsent
-from tui_app.ui.dialogs import export as files
-from tui_app.ui.dialogs import imports as importing
+from tui_app.ui.dialogs import import_export as files
+from tui_app.ui.dialogs import import_export as importing
 from tui_app.ui.dialogs import sessions
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.imports import ImportScreen
+from tui_app.ui.dialogs.import_export import ImportScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.row_bodies import LateBodies
+from tui_app.ui.widgets import TellsFailures
 
 
 class Mishap(Exception):

@@ -47,9 +47,9 @@ from tui_app.session.importers.discovery import LocalTranscript
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.imports import ImportProgressDialog, ImportScreen, TranscriptRow
-from tui_app.ui.dialogs.mcp import McpScreen
+from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.pins import PinsScreen
@@ -58,7 +58,6 @@ from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.dialogs.skills import SkillsScreen
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.themes import THEMES
 

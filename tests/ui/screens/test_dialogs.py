@@ -15,9 +15,9 @@ from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.help import HelpScreen, help_rows
 from tui_app.ui.dialogs.models import WAYS, SwitchDialog, size_text, switch_lines
-from tui_app.ui.hints import HintRow
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
+from tui_app.ui.widgets import HintRow
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
 

@@ -13,7 +13,7 @@ from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.models import ModelPicker, ModelRow
 from tui_app.ui.dialogs.sessions import SessionChoice, SessionsScreen, session_line
-from tui_app.ui.hints import HintRow
+from tui_app.ui.widgets import HintRow
 
 MODELS = [
     ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),

@@ -10,9 +10,9 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui_app.ui.fields import WrittenArea
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.widgets import WrittenArea
 
 LARGE = "\n".join(f"line {number}" for number in range(63))
 OTHER = "\n".join(f"row {number} of another text" for number in range(40))

@@ -14,8 +14,7 @@ from tui_app.session.model_state import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.dialogs.context import ContextScreen, ContextView, category_rows
 from tui_app.ui.gauge import ContextGauge, marks, measure_bar
-from tui_app.ui.gauge_text import gauge_text, threshold_text, zone
-from tui_app.ui.text import PLAIN, Glyphs
+from tui_app.ui.text import PLAIN, Glyphs, gauge_text, threshold_text, zone
 from tui_app.ui.themes import THEMES
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
 

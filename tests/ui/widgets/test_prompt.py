@@ -9,8 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.prompt.paste import Chips, is_large
+from tui_app.ui.prompt.editor import Chips, PromptEditor, is_large
 from tui_app.ui.prompt.row import PromptRow
 
 NOWHERE = Path("no-such-folder")

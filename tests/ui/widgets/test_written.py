@@ -4,7 +4,7 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 
-from tui_app.ui.fields import WrittenArea, WrittenLine
+from tui_app.ui.widgets import WrittenArea, WrittenLine
 
 
 class Desk(App[None]):

@@ -17,9 +17,7 @@ from textual.widgets import Static
 
 from tui_app.settings import Settings
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.gauge import ContextGauge, marks
-from tui_app.ui.hints import HintRow
 from tui_app.ui.keys import (
     COPY,
     MARK_HINTS,
@@ -38,9 +36,10 @@ from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.status import QueueView, StatusRow, fit_pieces
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line, price_text, unpriced_text
 from tui_app.ui.timeline import Timeline
-from tui_app.ui.transcript.find_place import FindPlace
+from tui_app.ui.transcript.find import FindPlace
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
+from tui_app.ui.widgets import HintRow, TellsFailures
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart

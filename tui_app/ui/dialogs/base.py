@@ -20,14 +20,12 @@ from textual.types import CSSPathType
 from textual.widgets import Button, Input, Static, TextArea
 from textual.worker import WorkerCancelled, get_current_worker
 
-from tui_app.ui.failures import TellsFailures
-from tui_app.ui.fields import ReadArea, WrittenLine
-from tui_app.ui.hints import HintRow
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.prompt.paste import normalise
+from tui_app.ui.prompt.editor import normalise
 from tui_app.ui.text import clean, one_line
 from tui_app.ui.transcript.pieces import clip
 from tui_app.ui.type_ahead import LoneLetter, StrayKeys
+from tui_app.ui.widgets import HintRow, ReadArea, TellsFailures, WrittenLine
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession

@@ -21,9 +21,9 @@ from tui_app.events import CompactionComplete, Fact, FactState
 from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
-from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
+from tui_app.ui.widgets import WrittenArea
 
 # The names of a compaction's six parts: in a row where they fit, else only that of the one shown.
 

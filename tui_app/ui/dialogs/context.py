@@ -23,12 +23,23 @@ from tui_app.session.stats import SessionStats, StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog
-from tui_app.ui.dialogs.mcp import overview
+from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.gauge import marks
-from tui_app.ui.gauge_text import BACKGROUND, BLOCKING, gauge_text, threshold_text, unmarked_text, window_text
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.request_ledger import LedgerList, with_stale
-from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
+from tui_app.ui.text import (
+    BACKGROUND,
+    BLOCKING,
+    UNICODE,
+    Glyphs,
+    count,
+    gauge_text,
+    one_line,
+    threshold_text,
+    tokens,
+    unmarked_text,
+    window_text,
+)
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text, percent_texts
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog
-from tui_app.ui.fields import WrittenLine
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.text import clean, one_line
+from tui_app.ui.widgets import WrittenLine
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")

@@ -18,9 +18,9 @@ from tui_app.session.database import has_begun, open_store
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import what_leaving_costs
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.quit import what_leaving_costs
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import one_line

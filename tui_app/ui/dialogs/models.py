@@ -20,9 +20,8 @@ from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, LookupCancelled, confirmed, look_up, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.gauge_text import window_text
 from tui_app.ui.keys import Hint
-from tui_app.ui.text import clean, cost, one_line, tokens
+from tui_app.ui.text import clean, cost, one_line, tokens, window_text
 from tui_app.ui.type_ahead import StrayKeys
 
 if TYPE_CHECKING:

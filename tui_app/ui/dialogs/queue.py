@@ -1,7 +1,5 @@
 """What waits to be sent: take it back to edit it, remove it, or let it come earlier or later."""
 
-import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from textual import on
@@ -11,19 +9,14 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.conversation.work import Prompt
-from tui_app.files import Refused
-from tui_app.references import mentions
-from tui_app.session.stats import is_over
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog, confirmed
+from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.keys import place_bindings, place_hints
-from tui_app.ui.slash import CustomCommand, prompt_of
 from tui_app.ui.status import QueueView
-from tui_app.ui.text import cost, one_line
+from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.ui.host import Chat, Host
+    from tui_app.ui.host import Host
 
 EMPTY = "Nothing waits any more."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
@@ -147,64 +140,3 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 
 
 # Sending to the model: at once, or, above the session's budget, when the user says so.
-
-
-def send(screen: "Chat", prompt: Prompt) -> None:
-    """Send a prompt, or ask first; what is not sent goes back to the editor."""
-    session, pane = screen.session, screen.pane
-    if is_above(session) and not prompt.above_budget:
-        # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
-        screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
-    elif session.submit(prompt):
-        session.unsent.sent(prompt.text)
-        pane.introduce("")
-        pane.transcript.action_last()
-    else:
-        pane.prompt.editor.give_back(prompt.text)
-
-
-async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
-    """Send the prompt that a command stands for; what was typed goes back where there is none."""
-    session, editor = screen.session, screen.pane.prompt.editor
-    typed = f"/{command.name} {argument}".strip()
-    try:
-        text = await asyncio.to_thread(prompt_of, command, argument)
-    except Refused as refused:
-        editor.give_back(typed)
-        session.say(f"/{command.name} cannot be used: {refused}.")
-        return
-    if text.strip():
-        send(screen, Prompt(text, mentions(text)))
-    else:
-        editor.give_back(typed)
-        session.say(f"/{command.name} says nothing: {command.file} is empty.")
-
-
-def is_above(session: ChatSession) -> bool:
-    """Whether the session has used its budget up."""
-    return is_over(session.launch.settings.budget, session.state.spent)
-
-
-async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
-    """Ask whether something is sent above the budget.
-
-    Args:
-        app: Shows the question.
-        session: What has cost too much.
-        what: What would be sent, for example ``this prompt``.
-    """
-    spent, limit = session.state.spent or 0.0, session.launch.settings.budget["session_usd"]
-    text = f"This session has cost {cost(spent)}; its budget is {cost(limit)}. Send {what} anyway?"
-    return await confirmed(app, text, verb="Send", keep="Do not send")
-
-
-async def _send_above(screen: "Chat", prompt: Prompt) -> None:
-    session = screen.session
-    # It has left the editor: whoever quits instead of answering finds it again.
-    session.unsent.sent(prompt.text)
-    yes = await agreed(screen.app, session, "this prompt")
-    session.unsent.given_back(prompt.text)
-    if yes:
-        send(screen, replace(prompt, above_budget=True))
-    else:
-        screen.pane.prompt.editor.give_back(prompt.text)

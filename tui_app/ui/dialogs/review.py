@@ -22,10 +22,10 @@ from tui_app.events import CompactionProgress, CompactionProposed, CompactionSta
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
 from tui_app.ui.dialogs.compaction import COLOURS
-from tui_app.ui.fields import WrittenArea
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
+from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host

@@ -1,6 +1,10 @@
-"""Earlier prompts: which one to go back to, and what would leave the model's view with it."""
+"""Earlier prompts: go back to one, or fork the session there, and what leaves the model's view with it."""
 
+import asyncio
+import sqlite3
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -13,20 +17,29 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.conversation.work import Clear, Compact, Restate, Restore, RestoreFiles, Rewind, asked_compaction
-from tui_app.references import Span, log_number
-from tui_app.session.entries import Entry
+from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.work import Clear, Rewind
+from tui_app.references import log_number
+from tui_app.session.database import open_store
+from tui_app.session.lock import SessionLocked
+from tui_app.session.management import delete_session
 from tui_app.session.rewind_fork import (
+    Fork,
+    NotAPrompt,
     RewindPoint,
+    fork_points,
+    fork_session,
     rewind_points,
     tokens_after_rewind,
 )
+from tui_app.session.store import SessionNotFound
 from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import agreed, is_above, what_leaving_costs
 from tui_app.ui.dialogs.base import Dialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.queue import agreed, is_above
 from tui_app.ui.keys import Hint
+from tui_app.ui.launch import Launch
 from tui_app.ui.text import clock, count, one_line, tokens
 
 if TYPE_CHECKING:
@@ -237,7 +250,6 @@ def file_lines(files: "Sequence[FileOutlook]") -> list[Content]:
 
 NOTHING = "Nothing to rewind: the context holds no earlier prompt."
 NOTHING_TO_CLEAR = "Nothing to clear: the context holds no message."
-ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
 
 
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
@@ -312,46 +324,69 @@ async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook
     return await session.ask(look)
 
 
-# Compacting what was said, and taking back what was done to it: from a command, a key or a row.
+# Going on from an earlier prompt in a session of its own.
+
+NOTHING_TO_FORK = "Nothing to fork: there is no prompt yet."
 
 
-def compact(session: ChatSession, argument: str = "") -> None:
-    """Compact now, or after the running turn.
-
-    Args:
-        session: The open session.
-        argument: What stands behind ``/compact``: see :func:`asked_compaction`.
-    """
-    if session.state.compacting and session.state.status.trigger == "manual":
-        session.say(ONE_RUNS)
-        if argument:
-            session.presenter.give_back(f"/compact {argument}")
-    elif isinstance(asked := asked_compaction(argument), str):
-        session.say(asked)
+async def fork(app: "Host", session: ChatSession, argument: str) -> None:
+    """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
+    at = await _chosen(app, session, argument)
+    if at is None:
+        return
+    question = what_leaving_costs(session)
+    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
+        return
+    work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
+    try:
+        forked = await asyncio.shield(work)
+    except asyncio.CancelledError:
+        # The thread cannot be stopped: what it makes is taken away when it is there.
+        app.run_worker(_take_away(work, session.launch), exit_on_error=False)
+        raise
+    except (NotAPrompt, SessionNotFound) as error:
+        session.say(str(error))
+    except (OSError, sqlite3.Error) as error:
+        told = storage_error(error, session.launch.paths.database) or error
+        session.report(f"The session could not be forked: {told}")
     else:
-        session.submit(asked)
+        session.presenter.give_back(forked.prompt)
+        app.open_session(forked.session)
 
 
-def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
-    """Compact what was said up to a row, or from it on."""
-    session.submit(Compact(span=part_of(entry, up_to=up_to)))
+async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
+    """Delete a fork that nobody wants any more; one that has failed has left nothing."""
+    with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
+        made = await work
+        await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)
 
 
-def part_of(entry: Entry, *, up_to: bool) -> Span:
-    """What was said up to a row, or from it on."""
-    return Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
+async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | None:
+    """Log number of the prompt that is named, or that the user chooses."""
+    if argument:
+        if number := log_number(argument):
+            return number
+        session.say("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
+        return None
+    points = fork_points(session.presenter.view.entries)
+    if not points:
+        session.say(NOTHING_TO_FORK)
+        return None
+    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained, unit="rows"))
 
 
-def restate(session: ChatSession, *, undo: bool) -> None:
-    """Take the newest compaction, rewind or clearing back, or apply an undone compaction again."""
-    session.submit(Restate(undo=undo))
+def _explained(point: RewindPoint) -> str:
+    along = (
+        "1 row of the conversation comes"
+        if point.messages == 1
+        else f"{point.messages:,} rows of the conversation come"
+    )
+    return f"{along} along into a new session, the prompt as a draft. This session stays as it is."
 
 
-def undo(session: ChatSession, entry: Entry) -> None:
-    """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
-    if entry.kind == "files":
-        session.submit(RestoreFiles(entry.seq))
-    elif entry.kind in ("rewrite", "clear"):
-        session.submit(Restore(entry.seq))
-    else:
-        session.submit(Restate(undo=True, compaction=entry.seq))
+def _fork(launch: Launch, session: str, at: int) -> Fork:
+    store = open_store(launch.database)
+    try:
+        return fork_session(store, launch.paths.sessions_dir, session, at=at, now=time.time())
+    finally:
+        store.close()

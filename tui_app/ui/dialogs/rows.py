@@ -30,10 +30,10 @@ from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import Difference, compaction_diff
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import compact_part, undo
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on
-from tui_app.ui.dialogs.rewind import compact_part, undo
 from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Transcript

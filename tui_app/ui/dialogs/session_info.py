@@ -19,13 +19,12 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
+from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.mcp import overview, status_lines
 from tui_app.ui.gauge import marks
-from tui_app.ui.gauge_text import gauge_text
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.stats_text import sections
-from tui_app.ui.text import count, one_line
+from tui_app.ui.text import count, gauge_text, one_line
 
 # In words.
 

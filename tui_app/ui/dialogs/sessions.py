@@ -23,9 +23,9 @@ from tui_app.session.management import delete_session, rename_session
 from tui_app.session.search import Found, Searched, searching
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.session.workspace import SessionFolder
+from tui_app.ui.dialogs.actions import what_leaving_costs
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.quit import what_leaving_costs
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clean, count, one_line, padded, tokens

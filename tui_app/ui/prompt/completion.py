@@ -17,7 +17,6 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from tui_app.references import Mention, is_writable, mention_at, written
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.slash import (
     CustomCommand,
     SlashCommand,
@@ -28,6 +27,7 @@ from tui_app.ui.slash import (
     parse,
 )
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
+from tui_app.ui.widgets import TellsFailures
 
 MAX_ROWS = 8
 _GROUP = "offers"

@@ -16,10 +16,10 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from tui_app.context.counting.encodings import estimate
-from tui_app.ui.failures import TellsFailures
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
+from tui_app.ui.widgets import TellsFailures
 
 _LABEL_CELLS = 40
 CHIP_KEYS = "ctrl+o expands, backspace removes"

@@ -8,19 +8,18 @@ from typing import Protocol
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.session.entries import Entry
-from tui_app.ui.failures import TellsFailures
-from tui_app.ui.fields import WrittenLine
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.pieces import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.widgets import TellsFailures, WrittenLine
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
@@ -242,3 +241,45 @@ class FindRow(TellsFailures, Horizontal):
         keys = f"   enter next {self.separator} up previous {self.separator} esc closes"
         roomy = self.size.width >= _ROOMY and progress.over
         self.query_one("#find-state", Static).update(Content(words + (keys if roomy else "")))
+
+
+# The place of the search row: it is made when it is first wanted, so that the first paint need not wait.
+
+
+class FindPlace(Vertical):
+    """The place of the search row, which is made when it is first wanted; most sessions do without it.
+
+    The row's ``Closed`` comes through here.
+
+    Args:
+        transcript: Shows the places.
+        bodies: Where words are looked for.
+        separator: Sign between two things that the row says.
+        id: Textual id.
+    """
+
+    DEFAULT_CSS = "FindPlace { height: auto; }"
+
+    def __init__(
+        self, transcript: Transcript, bodies: "Searchable", separator: str, *, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self._transcript, self._bodies, self._separator = transcript, bodies, separator
+        self.row: FindRow | None = None
+        """The row, once it was opened."""
+
+    async def open(self, words: str = "") -> None:
+        """Show the row; with words, search for them at once."""
+        # The first paint does not wait for it.
+        if self.row is None:
+            self.row = FindRow(self._transcript, self._bodies, id="find")
+            self.row.separator = self._separator
+            await self.mount(self.row)
+        self.row.open(words)
+
+    def hide(self) -> bool:
+        """Hide the row; returns whether it was open."""
+        if self.row is None or not self.row.is_open:
+            return False
+        self.row.hide()
+        return True

@@ -1,16 +1,24 @@
-"""Stopping and leaving: what Esc, ctrl+c and the quit commands do, one step a press."""
+"""Actions of the chat without a dialog of their own: stop, leave, send, compact and undo."""
 
+import asyncio
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, asked_compaction
+from tui_app.files import Refused
+from tui_app.references import Span, mentions
+from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
+from tui_app.session.stats import is_over
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import cancel_lookup
+from tui_app.ui.dialogs.base import cancel_lookup, confirmed
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
-from tui_app.ui.text import one_line
+from tui_app.ui.slash import CustomCommand, prompt_of
+from tui_app.ui.text import cost, one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Chat, Host
@@ -127,3 +135,109 @@ def _what_waits(session: ChatSession) -> list[str]:
     if commands:
         told.append(f"{', '.join(commands)} {'is' if len(commands) == 1 else 'are'} dropped")
     return told
+
+
+def send(screen: "Chat", prompt: Prompt) -> None:
+    """Send a prompt, or ask first; what is not sent goes back to the editor."""
+    session, pane = screen.session, screen.pane
+    if is_above(session) and not prompt.above_budget:
+        # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
+        screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
+    elif session.submit(prompt):
+        session.unsent.sent(prompt.text)
+        pane.introduce("")
+        pane.transcript.action_last()
+    else:
+        pane.prompt.editor.give_back(prompt.text)
+
+
+async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
+    """Send the prompt that a command stands for; what was typed goes back where there is none."""
+    session, editor = screen.session, screen.pane.prompt.editor
+    typed = f"/{command.name} {argument}".strip()
+    try:
+        text = await asyncio.to_thread(prompt_of, command, argument)
+    except Refused as refused:
+        editor.give_back(typed)
+        session.say(f"/{command.name} cannot be used: {refused}.")
+        return
+    if text.strip():
+        send(screen, Prompt(text, mentions(text)))
+    else:
+        editor.give_back(typed)
+        session.say(f"/{command.name} says nothing: {command.file} is empty.")
+
+
+def is_above(session: ChatSession) -> bool:
+    """Whether the session has used its budget up."""
+    return is_over(session.launch.settings.budget, session.state.spent)
+
+
+async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
+    """Ask whether something is sent above the budget.
+
+    Args:
+        app: Shows the question.
+        session: What has cost too much.
+        what: What would be sent, for example ``this prompt``.
+    """
+    spent, limit = session.state.spent or 0.0, session.launch.settings.budget["session_usd"]
+    text = f"This session has cost {cost(spent)}; its budget is {cost(limit)}. Send {what} anyway?"
+    return await confirmed(app, text, verb="Send", keep="Do not send")
+
+
+async def _send_above(screen: "Chat", prompt: Prompt) -> None:
+    session = screen.session
+    # It has left the editor: whoever quits instead of answering finds it again.
+    session.unsent.sent(prompt.text)
+    yes = await agreed(screen.app, session, "this prompt")
+    session.unsent.given_back(prompt.text)
+    if yes:
+        send(screen, replace(prompt, above_budget=True))
+    else:
+        screen.pane.prompt.editor.give_back(prompt.text)
+
+
+ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
+
+
+def compact(session: ChatSession, argument: str = "") -> None:
+    """Compact now, or after the running turn.
+
+    Args:
+        session: The open session.
+        argument: What stands behind ``/compact``: see :func:`asked_compaction`.
+    """
+    if session.state.compacting and session.state.status.trigger == "manual":
+        session.say(ONE_RUNS)
+        if argument:
+            session.presenter.give_back(f"/compact {argument}")
+    elif isinstance(asked := asked_compaction(argument), str):
+        session.say(asked)
+    else:
+        session.submit(asked)
+
+
+def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
+    """Compact what was said up to a row, or from it on."""
+    session.submit(Compact(span=part_of(entry, up_to=up_to)))
+
+
+def part_of(entry: Entry, *, up_to: bool) -> Span:
+    """What was said up to a row, or from it on."""
+    return Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
+
+
+def restate(session: ChatSession, *, undo: bool) -> None:
+    """Take the newest compaction, rewind or clearing back, or apply an undone compaction again."""
+    session.submit(Restate(undo=undo))
+
+
+def undo(session: ChatSession, entry: Entry) -> None:
+    """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
+    if entry.kind == "files":
+        session.submit(RestoreFiles(entry.seq))
+    elif entry.kind in ("rewrite", "clear"):
+        session.submit(Restore(entry.seq))
+    else:
+        session.submit(Restate(undo=True, compaction=entry.seq))
