@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 import pytest_asyncio
 
+from tests.examples import PROFILE
 from tests.network_guard import Attempts, guarded_connect, guarded_getaddrinfo
 from tests.servers.aimock import VARIABLE, AiMock, running_aimock
 from tests.servers.fake_openai import FakeOpenAI
@@ -26,20 +27,19 @@ NODE_MODULES = os.environ.get(VARIABLE)
 FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
-# A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
-gc.set_threshold(100_000, 20, 20)
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True, max_examples=50)
-hypothesis.settings.register_profile(
-    "thorough",
-    deadline=None,
-    max_examples=5_000,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
-)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+# A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time,
+# and after every 100,000 a tenth.
+gc.set_threshold(1_000_000, 5, 50)
+hypothesis.settings.load_profile(PROFILE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-looks", action="store_true", help="keep what screens look like now")
+
+
+def pytest_collection_finish() -> None:
+    """What has been loaded by now stays: it need not be looked through for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

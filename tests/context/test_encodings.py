@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
 from tiktoken_ext import openai_public
 
+from tests.examples import examples
 from tui_app.context.counting import encodings
 from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
 
@@ -147,7 +148,7 @@ def test_pieces_change_no_count(name, alphabet, seed, reference, counters) -> No
     assert counters[name].count(text) == len(reference[name].encode_ordinary(text))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     left=st.text(max_size=30), right=st.text(max_size=30), joint=st.sampled_from([" ", "\n", ", x", ";\n/ y"])
 )

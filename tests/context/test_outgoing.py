@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import asked, long_conversation, retry_prompt
 from tests.context.validity import complaints, prompts
+from tests.examples import examples
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import Outgoing, build
@@ -121,7 +122,7 @@ def test_what_the_run_adds_is_part_of_both_counts() -> None:
     assert feedback in out.messages[-1].parts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(asked(), st.sampled_from([256, 512, 1_024, 2_048]), st.integers(0, 200))
 def test_the_counts_of_the_event_are_those_of_the_request(
     history: list[ModelMessage], window: int, system: int

@@ -14,6 +14,7 @@ from pydantic_ai.tools import ToolDefinition
 from tests.context.governor_kit import Provider, Rig, plain_counter, rig
 from tests.context.histories import messages
 from tests.context.stages.stage_kit import result, said, words
+from tests.examples import examples
 from tui_app.context.policy import OFF, PRESETS, Policy
 from tui_app.context.requests.pipeline import Piece, PrefixMeter, Sent, prefix_kept
 from tui_app.events import (
@@ -193,7 +194,7 @@ async def test_between_two_rewrites_every_request_begins_with_the_one_before(
     assert 0 < len(broken) <= len(rewritten) <= len(requests) // 3, "rewrites come in batches"
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.sampled_from(list(PRESETS.values())), st.lists(st.integers(0, 4), max_size=12), st.integers(8, 30))
 def test_whatever_turns_there_are(policy: Policy, turns: list[int], window_k: int) -> None:
     made = asyncio.run(talked(policy, window_k * 1_000, turns))

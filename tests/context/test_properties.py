@@ -16,6 +16,7 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_items, asked, messages
 from tests.context.validity import as_bytes, complaints, prompts, system_prompts
+from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.encodings import TextCounter
@@ -31,7 +32,7 @@ from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
 from tui_app.usage import Breakdown, ContextWindow
 
-MANY = settings(max_examples=400)
+MANY = settings(max_examples=examples(400))
 WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])
 
 
@@ -195,7 +196,7 @@ class Parrot:
         return Summary(text=self.text)
 
 
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(
     asked(max_size=20), st.sampled_from([512, 1_024, 2_048, 8_192]), st.sampled_from(["manual", "overflow"])
 )
@@ -226,7 +227,7 @@ def test_compaction_keeps_what_must_stay(history: list[ModelMessage], window: in
         assert all(a is b for a, b in zip(before, after, strict=True))
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(asked())
 def test_a_stored_history_gives_the_same_bytes_every_time(history: list[ModelMessage]) -> None:
     stored = as_bytes(ModelMessagesTypeAdapter.validate_json(as_bytes(history)))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_app import events
 from tui_app.events import (
     BY_TYPE,
@@ -72,7 +73,7 @@ def _without_nan(payload: Payload) -> bool:
 
 
 @pytest.mark.parametrize("kind", PAYLOADS, ids=lambda kind: kind.TYPE)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_any_payload_comes_back_from_json(kind: type[Payload], data: st.DataObject) -> None:
     payload = data.draw(_any_of(kind).filter(_without_nan))

@@ -9,13 +9,14 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.histories import as_items, asked
 from tests.context.validity import complaints, prompts, system_prompts
+from tests.examples import examples
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.truncator import Truncated, truncate
 from tui_app.context.requests.builder import sendable
 from tui_app.context.view import Item, is_prompt, is_summary, is_system, latest_prompt_index, sections, units
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=examples(150), deadline=None)
 BUDGETS = st.integers(0, 3_000)
 PINS = st.sets(st.integers(0, 30), max_size=6)
 COUNTER = TokenCounter(TextCounter("o200k_base"))

@@ -13,6 +13,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.validity import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
+from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.imports import import_session
@@ -65,7 +66,7 @@ async def test_a_replay_ends_as_a_live_conversation_does(policy: str, window: in
     st.sampled_from(sorted(PRESETS)),
     st.integers(3_000, 12_000),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 async def test_any_replay_ends_as_a_live_conversation_does(
     turns: list[list[int]], policy: str, window: int
 ) -> None:

@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 
 from tests.context.validity import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
+from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.counting.prices import Ledger
@@ -442,7 +443,7 @@ class Session(RuleBasedStateMachine):
         assert len(self.said) == sum(head.type in MESSAGES for head in self.store.heads(self.session))
 
 
-Session.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+Session.TestCase.settings = settings(max_examples=examples(50), stateful_step_count=40, deadline=None)
 TestSession = Session.TestCase
 
 

@@ -16,6 +16,7 @@ from tests.context.governor_kit import Writer, plain_counter
 from tests.context.validity import complaints
 from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.logged import answer, as_json, opened, result, say
+from tests.examples import examples
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
@@ -164,7 +165,7 @@ async def test_a_list_of_messages_has_the_same_view(history: SessionHistory, tri
     assert without_handles(other) == without_handles(history)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(STEPS)
 def test_whatever_happens_the_log_tells_the_view(steps: list[str]) -> None:
     with TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.memory.boards import MAIN, board_in, found, store_in
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Draft, Entry, EntryKind, NotRemembered
@@ -228,7 +229,7 @@ DRAFTS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(DRAFTS, st.integers(1, 6))
 def test_putting_the_same_drafts_twice_is_putting_them_once(drafts: list[Draft], most: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

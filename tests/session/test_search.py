@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_app.events import AssistantMessage, SessionStart, ToolResult, UserMessage
 from tui_app.session import search
 from tui_app.session import search as search_parts
@@ -129,7 +130,9 @@ QUERY = st.one_of(
 
 
 @given(query=QUERY, typing=st.booleans())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_any_text_is_a_query(store: SqliteStore, query: str, typing: bool) -> None:
     if not store.sessions():
         say(store, "tide harbour AND text", "ß é * \U0001f6a2")

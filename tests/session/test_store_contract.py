@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -108,7 +109,7 @@ def test_events_come_back_as_they_went_in(store: SessionStore) -> None:
     assert store.info(session).tokens == 812
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(codec=None), max_size=300), title=st.text(max_size=40))
 def test_any_text_comes_back(store: SessionStore, text: str, title: str) -> None:
     session = store.create(replace(START, title=title), time=1.0)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_app.events import (
     PAYLOADS,
     Error,
@@ -77,7 +78,7 @@ def is_json(payload: Payload) -> bool:
 
 
 @pytest.mark.parametrize("kind", STORED)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_every_event_comes_back(kind: type[Payload], data: st.DataObject) -> None:
     payload = data.draw(any_of(kind).filter(is_json))

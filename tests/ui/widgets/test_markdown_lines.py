@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE
 from tui_app.ui.transcript.lines import Painter
@@ -31,7 +32,7 @@ def numbered(parts: list[str]) -> str:
     return re.sub(r"\{\}", lambda _: f"w{next(numbers)}", " ".join(parts))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(PART, min_size=1, max_size=25), FRAME, st.integers(20, 200))
 def test_every_word_of_a_paragraph_is_shown(parts: list[str], frame: str, width: int) -> None:
     words = numbered(parts)
@@ -40,7 +41,7 @@ def test_every_word_of_a_paragraph_is_shown(parts: list[str], frame: str, width:
         assert word in seen
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(PART, min_size=1, max_size=12), st.integers(1, 12), st.integers(20, 200))
 def test_no_cell_of_a_table_is_cut(parts: list[str], columns: int, width: int) -> None:
     numbers = count(100)
