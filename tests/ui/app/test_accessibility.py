@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.actions import parse
+from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
@@ -24,6 +26,7 @@ from tui_app.events import Error
 from tui_app.settings.keys import ACTION_KEYS
 from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.commands import COMMANDS
+from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.help import help_rows
 from tui_app.ui.dialogs.palette import own_bindings
 from tui_app.ui.keys import key_labels
@@ -32,6 +35,26 @@ from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import HintRow
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
+
+
+WITHOUT_DIALOG = frozenset(
+    {
+        "chat",
+        "draft",
+        "commands",
+        "conversation",
+        "unfolded",
+        "timeline",
+        "notice",
+        "find",
+        "marked",
+        "question",
+        "palette",
+    }
+)
+"""Scenes of the chat alone; and over the palette itself there is none."""
+WALKING = frozenset({"move", "page", "first", "last"})
+"""What means something only while one looks at the list."""
 
 
 @pytest.fixture
@@ -61,7 +84,7 @@ async def at(deck: Deck, scene: str) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_all_text_has_a_contrast_of_four_and_a_half_and_the_focus_is_seen(
+async def test_all_text_has_contrast_the_focus_is_seen_and_keys_are_in_the_palette(
     full: Desk, scene: str
 ) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
@@ -74,6 +97,32 @@ async def test_all_text_has_a_contrast_of_four_and_a_half_and_the_focus_is_seen(
         assert painted(deck) != dark
         assert faint(deck) == set()
         await the_focus_is_seen(deck)
+        if scene not in WITHOUT_DIALOG:
+            await keys_are_offered(deck)
+
+
+async def keys_are_offered(deck: Deck) -> None:
+    """Over a dialog the palette offers whatever its keys do at this moment."""
+    screen = deck.app.screen
+    assert isinstance(screen, Dialog)
+    for widget in (screen.focused, *screen.focus_chain):
+        screen.set_focus(widget)
+        await deck.settle()
+        acting = {binding.description for binding in can_act(deck)}
+        assert "Close" in acting or len(acting) > 1, "the check would notice"
+        offered = [row.title for row in deck.app.get_system_commands(screen)]
+        assert acting - set(offered) == set(), widget
+        assert len(offered) == len(set(offered)), widget
+
+
+def can_act(deck: Deck) -> list[Binding]:
+    """Keys of ours that do something now: not what stops a search that does not run, or suits another row.
+
+    Textual's own, for the cursor of a text or the next thing to focus, explain themselves nowhere.
+    """
+    every = deck.app.screen.active_bindings.values()
+    ours = [active.binding for active in every if active.enabled and active.binding.tooltip]
+    return [binding for binding in ours if parse(binding.action)[1] not in (*WALKING, "command_palette")]
 
 
 def faint(deck: Deck) -> set[str]:
