@@ -25,10 +25,13 @@ from pydantic_ai.exceptions import (
     UsageLimitExceeded,
     UserError,
 )
+from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error
+from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error
+from tui_app.providers import key_variable
 
 MODEL = "openai:gpt-5"
 LIBRARY_WORDS = re.compile(
@@ -309,3 +312,130 @@ def test_overflow_carries_its_numbers() -> None:
     assert (said.limit, said.requested) == (2_048, 12_608)
     said = describe_error(ContextTooLarge(100, 900), model="vllm:tiny")
     assert (said.limit, said.requested) == (100, 900)
+
+
+# Keys and errors: a missing key is named, its value never shown; nor what upsets a terminal.
+
+
+SECRET = "sk-proj-" + "abCD1234" * 6
+
+
+class ErrorMaskingRequest:
+    url = "http://user:hunter2secret@127.0.0.1:11434/v1/chat/completions"
+
+
+class AddressedError(Exception):
+    request = ErrorMaskingRequest()
+
+
+def rejected(status: int, body: object) -> ModelHTTPError:
+    return ModelHTTPError(status, "gpt-5", body)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Incorrect API key provided: {SECRET}. You can find your key",
+        "Incorrect API key provided: sk-abcde***************************wxyz.",
+        f"headers: Authorization: Bearer {SECRET}",
+        "Authorization: Bearer abcdef.ghijkl",
+        "x-api-key: gsk_abcdefghijklmnopqrstuvwxyz012345",
+        "https://example.com/v1?key=AIzaSyA1234567890abcdefghijklmnopqrstuvw",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_keys_are_masked_everywhere(text, status) -> None:
+    said = describe_error(rejected(status, {"message": text}), model=MODEL)
+    everything = " ".join((said.message, said.hint, said.detail))
+    for secret in (SECRET, SECRET[8:], "abcde***", "abcdef.ghijkl", "gsk_abc", "AIzaSy"):
+        assert secret not in everything
+    assert MASK in said.detail
+
+
+def test_passwords_in_addresses_are_not_shown() -> None:
+    error = ModelConnectionError("m", "Connection error.")
+    error.__cause__ = AddressedError("Connection refused")
+    said = describe_error(error, model=MODEL)
+    assert "127.0.0.1:11434" in said.message
+    assert "hunter2" not in said.message + said.hint + said.detail
+
+
+def test_foreign_text_is_tamed() -> None:
+    hostile = "bad \x1b[31mred\x1b[0m \u202eevil\nsecond [bold]line[/]\x00 " + "long " * 500
+    said = describe_error(rejected(400, {"message": hostile}), model="openai:\x1b[2Jgpt")
+    assert not any(char in said.message + said.detail for char in "\x1b\x00\u202e")
+    assert "\n" not in said.message
+    assert len(said.message) < 320
+    assert len(describe_error(ValueError("x" * 50_000), model=MODEL).detail) < 4_100
+
+
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-5", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "openrouter:x/y"]
+)
+def test_real_missing_keys(model, monkeypatch) -> None:
+    for name in (
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GOOGLE_API_KEY",
+        "GEMINI_API_KEY",
+        "OPENROUTER_API_KEY",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UserError) as caught:
+        infer_model(model)
+    said = describe_error(caught.value, model=model)
+    assert said.kind == "auth"
+    assert key_variable(model) in said.message
+
+
+def test_endpoints_without_a_known_key() -> None:
+    assert key_variable("mybox:llama") is None
+    said = describe_error(rejected(401, None), model="mybox:llama")
+    assert "the key that endpoints.mybox.key_env names (or name one there)" in said.hint
+
+
+# What a provider says about its limits stands in the details of the error.
+
+
+def test_rate_limit_headers_are_in_the_details_and_no_others() -> None:
+    headers = {
+        "x-ratelimit-remaining-requests": "0",
+        "anthropic-ratelimit-tokens-reset": "2026-11-22T16:00:00Z",
+        "Retry-After": "7",
+        "set-cookie": "session=secret",
+    }
+    told = describe_error(
+        ModelHTTPError(429, "gpt-5", {"error": "slow"}, headers=headers), model="openai:gpt-5"
+    )
+    assert "x-ratelimit-remaining-requests: 0" in told.detail
+    assert "anthropic-ratelimit-tokens-reset: 2026-11-22T16:00:00Z" in told.detail
+    assert "retry-after: 7" in told.detail
+    assert "secret" not in told.detail
+
+
+# What is said of a request that is too long: never that a number does not fit a larger one.
+
+
+def test_both_numbers_where_they_explain_it() -> None:
+    said = describe_error(ContextTooLarge(2_048, 12_608), model=MODEL)
+    assert said.message == (
+        "The conversation (12,608 tokens) is longer than the 2,048 tokens openai:gpt-5 takes."
+    )
+
+
+@pytest.mark.parametrize("requested", [1_900, 2_048])
+def test_numbers_that_explain_nothing_are_not_made_a_reason(requested: int) -> None:
+    said = describe_error(ContextTooLarge(2_048, requested), model=MODEL)
+    assert said.message == (
+        "The provider says the conversation is too long for openai:gpt-5, "
+        f"although {requested:,} of 2,048 tokens would fit by the numbers known here."
+    )
+    assert "ctrl+g" in said.hint
+    assert (said.kind, said.limit, said.requested) == ("context_overflow", 2_048, requested)
+
+
+def test_a_limit_that_no_model_has_is_not_told() -> None:
+    body = {"message": "This model's maximum context length is 1 tokens. However, you requested 900 tokens."}
+    said = describe_error(ModelHTTPError(400, "m", body), model=MODEL)
+    assert said.message == "The conversation (900 tokens) is longer than what openai:gpt-5 takes."
+    assert (said.kind, said.limit) == ("context_overflow", None)

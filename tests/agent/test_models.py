@@ -1,20 +1,29 @@
 """Names become models with the right server, key and window; wrong names get a helpful sentence."""
 
+import gc
 import json
+import re
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models import Model
+from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
 
+from tests.servers.scripted_gguf import cached_gguf
+from tui_app.agent import models as gguf
 from tui_app.agent.models import (
     ModelNotReady,
     UnknownModel,
+    ask_window,
     build_model,
     closest,
     known_window,
@@ -22,12 +31,13 @@ from tui_app.agent.models import (
     vendor_provider,
 )
 from tui_app.agent.offline.model import OfflineModel
+from tui_app.extras import install_command
 from tui_app.settings import Endpoint
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*KEYS, "VLLM_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -94,12 +104,14 @@ def address(model: Model[Any]) -> str:
     return model.provider.base_url.rstrip("/")
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_the_offline_model_needs_nothing() -> None:
     model = build_model("offline:extractive", env={})
     assert isinstance(model, OfflineModel)
     assert (model.model_id, known_window(model)) == ("offline:extractive", 32_000)
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_pydantic_ai_names_are_taken_as_they_are() -> None:
     assert isinstance(build_model("test", env={}), TestModel)
     model = build_model("openai:gpt-5", env={"OPENAI_API_KEY": "k"})
@@ -111,6 +123,7 @@ def test_pydantic_ai_names_are_taken_as_they_are() -> None:
     assert (type(claude).__name__, known_window(claude)) == ("AnthropicModel", 200_000)
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_base_urls_of_the_environment_are_honoured_and_need_no_key() -> None:
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "ANTHROPIC_BASE_URL": "http://127.0.0.1:8"}
     assert address(build_model("openai:gpt-5", env=env)) == "http://127.0.0.1:9/v1"
@@ -118,12 +131,14 @@ def test_base_urls_of_the_environment_are_honoured_and_need_no_key() -> None:
     assert address(build_model("anthropic:claude-sonnet-5", env=env)) == "http://127.0.0.1:8"
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_the_process_environment_does_not_leak_into_a_given_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     model = build_model("openai:gpt-5", env={"OPENAI_API_KEY": "k"})
     assert address(model) == "https://api.openai.com/v1"
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("protocol", "kind"),
     [
@@ -142,6 +157,7 @@ def test_an_endpoint_speaks_its_protocol_at_its_address(protocol: str, kind: str
     assert known_window(model) == 5_000
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_an_endpoint_without_its_key_says_which_variable_it_wants() -> None:
     endpoints = endpoint("openai-chat", "http://127.0.0.1:9/v1", key_env="MY_KEY")
     with pytest.raises(ModelNotReady, match="MY_KEY"):
@@ -149,6 +165,7 @@ def test_an_endpoint_without_its_key_says_which_variable_it_wants() -> None:
     assert build_model("mine:m", env={"MY_KEY": "secret"}, endpoints=endpoints).model_name == "m"
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("name", "port"),
     [("ollama:qwen3", 11434), ("lmstudio:phi", 1234), ("llamacpp:x", 8080), ("vllm:y", 8000)],
@@ -159,12 +176,14 @@ def test_local_servers_are_reached_on_their_usual_ports(name: str, port: int) ->
     assert known_window(model) is None
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_ollama_elsewhere_is_pydantic_ais_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_BASE_URL", "http://127.0.0.1:7/v1")
     model = build_model("ollama:qwen3", env={"OLLAMA_BASE_URL": "http://127.0.0.1:7/v1"})
     assert (type(model).__name__, address(model)) == ("OllamaModel", "http://127.0.0.1:7/v1")
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -185,6 +204,7 @@ def test_a_wrong_name_gets_one_sentence_and_close_names(name: str, hint: str) ->
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("name", "lacking"),
     [
@@ -199,6 +219,7 @@ def test_a_missing_key_is_named(name: str, lacking: str) -> None:
         build_model(name, env={})
 
 
+@pytest.mark.usefixtures("no_keys")
 def test_close_names_know_the_endpoints() -> None:
     assert "workstation:" in closest(
         "workstatoin:",
@@ -206,6 +227,7 @@ def test_close_names_know_the_endpoints() -> None:
     )
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize("protocol", ["openai-chat", "openai", "anthropic"])
 async def test_a_failed_request_is_sent_once(server: Server, protocol: str) -> None:
     base = server.root if protocol == "anthropic" else f"{server.root}/v1"
@@ -215,6 +237,7 @@ async def test_a_failed_request_is_sent_once(server: Server, protocol: str) -> N
     assert [method for method, _, _ in server.asked] == ["POST"]
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize("protocol", ["openai-chat", "openai", "anthropic"])
 async def test_the_server_is_asked_for_its_window(server: Server, protocol: str) -> None:
     base = server.root if protocol == "anthropic" else f"{server.root}/v1"
@@ -224,17 +247,20 @@ async def test_the_server_is_asked_for_its_window(server: Server, protocol: str)
     assert server.asked[0][2]["authorization"] == "Bearer secret"
 
 
+@pytest.mark.usefixtures("no_keys")
 async def test_a_server_of_one_model_is_believed_under_any_name(server: Server) -> None:
     model = build_model("mine:whatever", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
     assert await server_window(model) == 2048
 
 
+@pytest.mark.usefixtures("no_keys")
 async def test_a_server_that_does_not_say_is_unknown(server: Server) -> None:
     server.item = {"id": "tiny"}
     model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
     assert await server_window(model) is None
 
 
+@pytest.mark.usefixtures("no_keys")
 async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(*_: object, **__: object) -> None:
         raise AssertionError
@@ -245,11 +271,13 @@ async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: py
         assert await server_window(build_model(name, env=env)) is None
 
 
+@pytest.mark.usefixtures("no_keys")
 async def test_a_dead_server_is_no_error() -> None:
     model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", "http://127.0.0.1:9/v1"))
     assert await server_window(model) is None
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("prefix", "name"),
     [
@@ -270,8 +298,64 @@ async def test_a_key_that_stands_in_the_keyring_reaches_its_provider(prefix: str
         assert provider.client.api_key == "from-the-keyring"
 
 
+@pytest.mark.usefixtures("no_keys")
 @pytest.mark.parametrize(
     ("typed", "first"), [("gpt-5", "openai:gpt-5"), ("claude-sonnet-4-5", "anthropic:claude-sonnet-4-5")]
 )
 def test_whoever_makes_a_model_is_proposed_before_a_gateway_to_it(typed: str, first: str) -> None:
     assert closest(typed)[0] == first
+
+
+# A model file in this process: it answers, says how large its window is, and leaves nothing behind.
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return cached_gguf({"tide": ["Low tide is at four."]}, tmp_path_factory.mktemp("gguf"))
+
+
+async def test_it_answers_and_says_how_large_its_window_is(file: Path) -> None:
+    model = build_model(f"gguf:{file}", env={})
+    result = await Agent(model).run("tide")
+    assert result.output.strip() == "Low tide is at four."
+    assert (await ask_window(model) or 0) > 1_000
+    assert isinstance(model, OpenAIChatModel)
+    await model.client.close()
+
+
+async def test_the_port_is_closed_to_others_and_gone_with_the_model(file: Path) -> None:
+    model = build_model(f"gguf:{file}", env={})
+    address = urlsplit(str(model.base_url))
+    assert address.hostname == "127.0.0.1"
+    with socket.create_connection((address.hostname, address.port or 0), timeout=5) as stranger:
+        stranger.sendall(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+        assert b" 401 " in stranger.recv(100)
+    del model
+    gc.collect()
+    with (
+        pytest.raises(ConnectionRefusedError),
+        socket.create_connection((address.hostname, address.port or 0), timeout=5),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), (b"hello", "is no GGUF model file")])
+def test_why_a_file_cannot_be_used(tmp_path: Path, content: bytes | None, said: str) -> None:
+    path = tmp_path / "model.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnknownModel, match=said):
+        build_model(f"gguf:{path}", env={})
+
+
+def test_a_damaged_file_is_told_as_one(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "half.gguf"
+    path.write_bytes(file.read_bytes()[:5_000])
+    with pytest.raises(UnknownModel, match="damaged"):
+        build_model(f"gguf:{path}", env={})
+
+
+def test_without_the_package_it_says_what_to_install(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gguf, "find_spec", lambda _name: None)
+    with pytest.raises(ModelNotReady, match=re.escape(install_command("local"))):
+        build_model(f"gguf:{file}", env={})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.programs import Lab
+from tests.benchmarks.measure import Lab
 from tui_app.paths import Paths
 
 

@@ -1,22 +1,40 @@
-"""Opening, appending and searching, however long a session is and however many there are."""
+"""What a session costs as it grows: opening, appending, searching, a pass of the governor, a replay."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from time import perf_counter
+from statistics import median
+from time import perf_counter, process_time, thread_time
 
 import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tests.benchmarks.measure import Comparison, in_turn
-from tests.benchmarks.sessions import write_session
+from tests.benchmarks.sessions import words, write_long_session, write_session
+from tests.conversation.simulating_kit import prompt, session
+from tests.conversation.simulating_kit import words as bench_replay_words
+from tui_app.api_keys import ApiKeys
+from tui_app.context.counting.encodings import NEAREST, TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.policy import PLIMSOLL
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.replay import Replay
+from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.conversation.work import Prompt
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.preview import load_preview
+from tui_app.session.preview import StatsReader, load_preview
 from tui_app.session.search import search_sessions
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import load_settings
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+# Opening, appending and searching, however long a session is and however many there are.
+
+
 ROUNDS = 25
 
 
@@ -77,6 +95,8 @@ def opening(paths: Paths, session: str) -> Callable[[], object]:
     return work
 
 
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
 def test_length_of_a_session(tmp_path: Path) -> None:
     """Opening reads a light row for each message of the view; for each it must not become dearer."""
     short, long = home(tmp_path / "short"), home(tmp_path / "long")
@@ -100,6 +120,8 @@ def test_length_of_a_session(tmp_path: Path) -> None:
     assert found.good
 
 
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
 def test_number_of_sessions(tmp_path: Path) -> None:
     few, lots = home(tmp_path / "few"), home(tmp_path / "lots")
     many(few, 10)
@@ -116,6 +138,8 @@ def test_number_of_sessions(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
 def test_a_million_messages(tmp_path: Path) -> None:
     """Every kind of query answers while a person waits for a key to be painted."""
     paths = home(tmp_path)
@@ -124,3 +148,227 @@ def test_a_million_messages(tmp_path: Path) -> None:
         times = sorted(took(lambda: search_sessions(paths.database, query)) for _ in range(5))  # noqa: B023
         print(f"\n1M messages, {query}: {times[2]:.0f} ms ({times[0]:.0f} to {times[-1]:.0f})")
         assert times[2] < 2_000, query
+
+
+# What a session costs as it grows: an event costs what it adds, and opening it costs its end.
+
+
+TURNS, BLOCK = 1_500, 250
+MOST_MS = 100
+
+
+def bench_long_life_took(work: Callable[[], object]) -> float:
+    """Milliseconds of processor time of this thread."""
+    started = thread_time()
+    work()
+    return 1_000 * (thread_time() - started)
+
+
+def bench_long_life_compare(
+    name: str, ours: Callable[[], object], baseline: Callable[[], object], most: float
+) -> None:
+    measured = in_turn(lambda: bench_long_life_took(ours), lambda: bench_long_life_took(baseline), ROUNDS)
+    found = Comparison(name=name, ours=measured[0], baseline=measured[1], unit="ms", most=most)
+    print(f"\n{found}")
+    assert found.good
+
+
+class Life:
+    """A session of so many events, and what windows do with it."""
+
+    def __init__(self, folder: Path, events: int) -> None:
+        self.paths = Paths.from_env({"PLIMSOLL_HOME": str(folder)})
+        self.session, self._life = write_long_session(self.paths, events)
+        self.store = SqliteStore(self.paths.database)
+        self.store._db.execute("PRAGMA synchronous=OFF")
+
+    def history(self) -> SessionHistory:
+        """What the engine works on."""
+        history = SessionHistory(
+            store=self.store,
+            session=self.session,
+            archive=Archive(SessionFolder(self.paths.sessions_dir / self.session)),
+            counter=TokenCounter(TextCounter(None)),
+            publish=lambda _: None,
+            model="offline:extractive",
+        )
+        history.load()
+        return history
+
+    def open(self) -> None:
+        """Read what is painted first, what the session has cost, and the engine's view with its messages."""
+        load_preview(self.paths.database, self.session)
+        StatsReader(self.paths.database, self.session).read()
+        self.history().items()
+
+    def turn(self) -> None:
+        """Write the events of one more turn, archives and compactions among them."""
+        self.store.append_many(self.session, self._life.turn())
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(3600)
+def test_opening_and_writing_do_not_grow_with_the_log(tmp_path: Path) -> None:
+    short, long = Life(tmp_path / "short", 1_000), Life(tmp_path / "long", 32_000)
+    bench_long_life_compare("open a session of 32,000 events, against 1,000", long.open, short.open, most=1.2)
+    turns = "write 50 turns behind 32,000 events, against 1,000"
+    bench_long_life_compare(turns, lambda: repeat(long.turn), lambda: repeat(short.turn), most=1.15)
+    short.store.close()
+    long.store.close()
+
+
+def repeat(work: Callable[[], object], times: int = 50) -> None:
+    for _ in range(times):
+        work()
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(3600)
+def test_a_rewind_of_thousands_of_turns(tmp_path: Path) -> None:
+    """Anywhere in the conversation, and taking it back: at most a tenth of a second each."""
+    life = Life(tmp_path, 26_000)
+    prompts = [head.seq for head in life.store.newest(life.session, (UserMessage.TYPE,))]
+    assert len(prompts) >= 3_000
+    rewinds, undos = [], []
+    for place in range(0, len(prompts), len(prompts) // 20):
+        history = life.history()
+        rewinds.append(bench_long_life_took(lambda: history.rewind(prompts[place])))  # noqa: B023 - at once
+        (cut,) = history.view.reversible
+        undos.append(bench_long_life_took(lambda: history.restore(cut)))  # noqa: B023 - at once
+    life.store.close()
+    for name, times in (("rewind", rewinds), ("its undo", undos)):
+        print(f"\n{name} at {len(prompts):,} turns: {median(times):.1f} ms (at most {max(times):.1f})")
+        assert max(times) <= MOST_MS
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(3600)
+async def test_a_turn_late_in_a_long_session(tmp_path: Path) -> None:
+    """The engine with the built-in model: processor time for each 250 turns, with tools and compactions."""
+    env = {**os.environ, "PLIMSOLL_HOME": str(tmp_path / "home")}
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(7):
+        lines = (f"quay {number} line {line}: {words(line, 4)}\n" for line in range(120))
+        (work / f"quay{number}.txt").write_text("".join(lines))
+    paths = Paths.from_env(env)
+    opened = open_session(
+        Opening(
+            settings=load_settings(paths, env, {}), paths=paths, env=env, keys=ApiKeys(env, paths), cwd=work,
+            model="offline:extractive",
+        )
+    )  # fmt: skip
+    await opened.prepare()
+    blocks = []
+    for block in range(TURNS // BLOCK):
+        started = process_time()
+        for number in range(block * BLOCK, (block + 1) * BLOCK):
+            opened.conversation.submit(Prompt(asked(number)))
+            await opened.conversation.settle()
+        blocks.append(process_time() - started)
+    await opened.close()
+    print(f"\n{BLOCK} turns each: {', '.join(f'{seconds:.1f} s' for seconds in blocks)}")
+    found = Comparison(
+        name=f"turns {TURNS - BLOCK + 1} to {TURNS}, against the first {BLOCK}",
+        ours=blocks[-1:],
+        baseline=blocks[:1],
+        unit="s",
+        most=1.15,
+    )
+    print(found)
+    assert found.good
+
+
+def asked(number: int) -> str:
+    if number % 10 == 3:
+        return f"read quay{number % 7}.txt"
+    rule = f"Never touch the file quay{number}.cfg. " if number % 40 == 5 else ""
+    return f"{rule}What about number {number}? {words(number, 110)}"
+
+
+# What a pass of the governor and a whole replay cost, however long the conversation is.
+
+
+BENCH_REPLAY_TURNS = [(300, 200, 400), (250, 150), (), (500, 300), (60,), (350, 350, 350)]
+"""About 14,000 tokens."""
+MILLION = 73
+"""How often the turns make a million tokens."""
+WINDOW = 8_000
+"""So small that the shortest conversation is compacted too."""
+
+
+@pytest.fixture(scope="module")
+def text() -> TextCounter:
+    loaded = TextCounter(NEAREST)
+    loaded.load()
+    return loaded
+
+
+def fresh(text: TextCounter, window: int) -> Replay:
+    return Replay(PLIMSOLL, window, text, TokenCounter(text), lambda *_: None)
+
+
+async def one_pass(replay: Replay, new: Sequence[ModelMessage]) -> float:
+    """Milliseconds of processor time for a request with some new messages."""
+    started = process_time()
+    for message in new:
+        replay.history.append(message)
+    await replay.ask(bench_replay_words("."))
+    return 1_000 * (process_time() - started)
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
+async def test_a_pass_with_one_new_message(text: TextCounter) -> None:
+    messages = [*session(BENCH_REPLAY_TURNS * MILLION), prompt("Go on.")]
+    colds, warms = [], []
+    for _ in range(3):
+        replay = fresh(text, 4_000_000)
+        colds.append(await one_pass(replay, messages))
+        assert replay.requests[-1].tokens >= 1_000_000
+        for number in range(30):
+            replay.history.append(bench_replay_words(f"Done {number}."))
+            warms.append(await one_pass(replay, [prompt(f"And berth {number}? Look at all its lines.")]))
+    found = Comparison(
+        name="pass with one new message over 1M tokens, against a first pass",
+        ours=warms,
+        baseline=colds,
+        unit="ms",
+        most=1 / 100,
+    )
+    print(f"\n{found}")
+    assert found.good
+
+
+async def per_million(text: TextCounter, turns: int, rounds: int) -> list[float]:
+    """Seconds of processor time that a replay takes for each million tokens in it."""
+    messages, took = session(BENCH_REPLAY_TURNS * turns), []
+    for _ in range(rounds):
+        replay = fresh(text, WINDOW)
+        started = process_time()
+        await replay.play(messages)
+        seconds = process_time() - started
+        took.append(seconds * 1_000_000 / sum(replay.counter.message(message).total for message in messages))
+        assert len(replay.requests) == sum(isinstance(message, ModelResponse) for message in messages)
+    return took
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
+async def test_a_replay_grows_with_the_conversation_and_no_faster(text: TextCounter) -> None:
+    await per_million(text, 2, 1)
+    short, middle, long = (
+        await per_million(text, 1, 9),
+        await per_million(text, 7, 5),
+        await per_million(text, MILLION, 3),
+    )
+    for name, baseline in (("14k", short), ("100k", middle)):
+        found = Comparison(
+            name=f"replay of 1M tokens in a window of 8k, per million tokens, against {name}",
+            ours=long,
+            baseline=baseline,
+            unit="s",
+            most=2,
+        )
+        print(f"\n{found}")
+        assert found.good

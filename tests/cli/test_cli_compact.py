@@ -1,5 +1,7 @@
 """``plimsoll compact`` and ``plimsoll context``."""
 
+import io
+import json
 from pathlib import Path
 
 import pytest
@@ -7,8 +9,10 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import NOON, Story
 from tui_app.events import ModelChange
 from tui_app.paths import Paths
+from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.lock import WriterLock
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.ui.text import tokens
@@ -258,3 +262,143 @@ def test_a_failed_summary_is_a_line_in_the_log_and_quotes_nothing(
     assert ", status 400" in text
     assert "albatross" not in text
     assert "Traceback" not in text
+
+
+# ``plimsoll compact`` on a named part, and with words of one's own for the summary.
+
+
+def test_up_to_a_message_and_back(plimsoll: Plimsoll, imported: str) -> None:
+    before = plimsoll("context", imported, "--json").json["messages"]
+    planned = plimsoll("compact", imported, "--up-to", "#20", "--dry-run", "--json").json
+    whole = plimsoll("compact", imported, "--dry-run", "--json").json
+    assert 0 < planned["messages_removed"] < whole["messages_removed"]
+    done = plimsoll("compact", imported, "--up-to", "20", "--json").json
+    assert done["outcome"] == "success"
+    assert done["messages_removed"] == planned["messages_removed"]
+    assert plimsoll("compact", imported, "--undo").code == 0
+    assert plimsoll("context", imported, "--json").json["messages"] == before
+
+
+def test_from_a_message(plimsoll: Plimsoll, imported: str) -> None:
+    done = plimsoll("compact", imported, "--from", "12", "--json").json
+    assert done["outcome"] == "success"
+    shown = plimsoll("export", imported, "--format", "pydantic-ai", "--view", "agent").out
+    kinds = [part["part_kind"] for message in json.loads(shown) for part in message["parts"]]
+    assert kinds.index("compaction") > 0, "what was said before it still stands in front"
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "said"),
+    [
+        (("--up-to", "2"), 1, "othing to compact"),
+        (("--up-to", "999999"), 1, "There is no message #999999"),
+        (("--up-to", "x"), 2, "the number of a message"),
+        (("--from", "9", "--up-to", "3"), 2, "nothing lies between"),
+        (("--from", "9", "--undo"), 2, "does not go with"),
+        (("--edit-summary", "no-such-file"), 1, "cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    plimsoll: Plimsoll, imported: str, flags: tuple[str, ...], code: int, said: str
+) -> None:
+    ended: object
+    try:
+        failed = plimsoll("compact", imported, *flags)
+        ended = failed.code
+        assert said in failed.err
+    except SystemExit as stopped:
+        ended = stopped.code
+    assert ended == code
+
+
+def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
+    plimsoll: Plimsoll, imported: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "notes.md").write_text("Notes of my own.")
+    none = plimsoll("compact", imported, "--edit-summary", "notes.md")
+    assert (none.code, none.err.strip()) == (1, "Nothing to edit: no compaction stands.")
+    plimsoll("compact", imported)
+    edited = plimsoll("compact", imported, "--edit-summary", "notes.md", "--json").json
+    assert edited["summary"] == "Notes of my own."
+    after = plimsoll("context", imported, "--json").json
+    assert after["total"] == pytest.approx(edited["tokens_after"], abs=12)
+    assert "Notes of my own." in plimsoll("export", imported, "--format", "markdown", "--view", "agent").out
+    monkeypatch.setattr("sys.stdin", io.StringIO("Piped notes."))
+    assert "Edited the summary #" in plimsoll("compact", imported, "--edit-summary", "-").out
+    again = plimsoll("compact", imported, "--edit-summary", "notes.md")
+    assert again.code == 0
+    same = plimsoll("compact", imported, "--edit-summary", "notes.md")
+    assert (same.code, same.err.strip()) == (1, "Nothing to change: the summary says that already.")
+    (project / "notes.md").write_text(" ")
+    empty = plimsoll("compact", imported, "--edit-summary", "notes.md")
+    instead = "The summary is empty. plimsoll compact --undo takes the compaction back instead."
+    assert (empty.code, empty.err.strip()) == (1, instead)
+
+
+# ``plimsoll context ID --pin …``: single messages steered without the screen.
+
+
+TEXT = "".join(f"{number}: the tide comes in twice a day\n" for number in range(800))
+CALL, RESULT = 4, 5
+"""Log numbers of the call of a tool and of what it returned."""
+
+
+@pytest.fixture
+def session(paths: Paths) -> str:
+    story = Story("tide", model="offline:extractive").user("When?")
+    story.tool("read_file", '{"path": "tide.txt"}', TEXT, tokens=9_000).answer("Twice.").user("Thanks.")
+    paths.ensure()
+    store = SqliteStore(paths.database)
+    try:
+        session = store.create(story.start, time=NOON)
+        store.append_many(session, story.events)
+        return session
+    finally:
+        store.close()
+
+
+def view(paths: Paths, session: str) -> AgentView:
+    store = SqliteStore(paths.database, read_only=True)
+    try:
+        return fold_agent_view(store.heads(session))
+    finally:
+        store.close()
+
+
+def test_each_step_is_an_event_and_the_new_size_is_printed(
+    plimsoll: Plimsoll, paths: Paths, session: str
+) -> None:
+    before = plimsoll("context", session, "--json").json["total"]
+    small = plimsoll("context", session, "--offload", f"#{RESULT}", "--json").json["total"]
+    assert small < before - 5_000
+    assert view(paths, session).rewrites
+    assert plimsoll("context", session, "--restore", RESULT, "--json").json["total"] == before
+    assert plimsoll("context", session, "--archive", CALL, "--json").json["total"] < before - 5_000
+    assert plimsoll("context", session, "--restore", RESULT).code == 0
+    assert plimsoll("context", session, "--window", 128_000, "--pin", RESULT, "--pin", 2).code == 0
+    assert view(paths, session).pins == {RESULT, 2}
+    assert plimsoll("context", session, "--unpin", CALL).code == 0, "the call's number means its result"
+    assert view(paths, session).pins == {2}
+
+
+@pytest.mark.parametrize(
+    ("args", "why"),
+    [
+        (("--pin", 999), "#999 is not part of the next request."),
+        (("--unpin", RESULT), f"#{RESULT} is not pinned."),
+        (("--restore", RESULT), "Nothing to take back"),
+        (("--archive", 2), "Only results of tools"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    plimsoll: Plimsoll, session: str, args: tuple[object, ...], why: str
+) -> None:
+    refused = plimsoll("context", session, *args)
+    assert refused.code == 1
+    assert why in refused.err
+
+
+def test_a_number_is_asked_for(plimsoll: Plimsoll, session: str) -> None:
+    refused = plimsoll("context", session, "--pin", "newest")
+    assert refused.code == 2
+    assert "no number of a message" in refused.err

@@ -1,20 +1,50 @@
-"""``plimsoll run``: what it says beside the answer."""
+"""``plimsoll run``: what it says beside the answer, with files, approvals, hooks and other agents."""
 
+import base64
+import io
+import json
+import os
 import re
 import sqlite3
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Plimsoll, Result
+from tests.context.schema_check import problems
 from tests.servers.behaviours import Failure, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.cli import output
+from tui_app.cli.run import AnswerView, JsonView, RecordView, Verdict
 from tui_app.conversation.telemetry import NO_ADDRESS
-from tui_app.events import Payload, Record, SessionEnd, SessionStart, UserMessage
+from tui_app.events import (
+    AssistantDelta,
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    GaugeChanged,
+    MemoryPressure,
+    Notice,
+    Payload,
+    Record,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.store import Event
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+
+# ``plimsoll run``: what it says beside the answer.
+
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
 
@@ -195,3 +225,558 @@ def test_the_setting_behind_a_reached_limit_is_named(
     result = plimsoll("run", "look around", "--model", "own:scripted")
     assert result.code == 1
     assert "raise max_steps in the settings" in result.err
+
+
+# ``plimsoll run``: files that the prompt names go along, as they do on the screen.
+
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+@pytest.fixture
+def own(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+    """A model that answers, and keeps what it was sent."""
+    endpoint = f'{{own = {{base_url = "{fake_openai.base_url}", window = 64000}}}}'
+    monkeypatch.setenv("PLIMSOLL_ENDPOINTS", endpoint)
+    monkeypatch.setenv("PLIMSOLL_MODEL", "own:scripted")
+    fake_openai.add(Text("Fine.", usage=(4_000, 5)))
+    return fake_openai
+
+
+def said(server: FakeOpenAI) -> str:
+    """What the person said, as the model got it."""
+    (request,) = server.journal
+    return json.dumps([each["content"] for each in request["messages"] if each["role"] == "user"])
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def attached(plimsoll: Plimsoll, *args: str) -> list[str]:
+    result = plimsoll("run", *args, "--json")
+    assert result.code == 0, result.err
+    (spoken,) = [line for line in result.lines if line["type"] == "user.message"]
+    files: list[str] = spoken["data"]["attachments"]
+    return files
+
+
+def test_pictures_and_texts_go_along_and_what_is_not_there_is_said(
+    plimsoll: Plimsoll, project: Path, own: FakeOpenAI
+) -> None:
+    (project / "chart.png").write_bytes(PIXEL)
+    prompt = "@chart.png what is it? and @tides.txt @nope.txt @everyone"
+    result = plimsoll("run", prompt)
+    assert (result.code, result.out) == (0, "Fine.\n")
+    assert result.err.splitlines() == ["@nope.txt is not attached: there is no such file."]
+    sent = said(own)
+    assert prompt in sent
+    assert base64.b64encode(PIXEL).decode() in sent
+    assert "Low water on Sunday is at 09:40." in sent
+
+
+def test_the_folder_that_is_worked_in_is_looked_into(
+    plimsoll: Plimsoll, project: Path, own: FakeOpenAI
+) -> None:
+    (project / "below").mkdir()
+    (project / "below" / "here.txt").write_text("Here.")
+    assert attached(plimsoll, "see @here.txt and @../tides.txt", "--cwd", "below") == ["here.txt"]
+
+
+def test_a_prompt_that_is_piped_in_counts_as_pasted(
+    plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "what does @tides.txt say?\n")
+    assert attached(plimsoll, "-") == ["tides.txt"]
+    own.add(Text("Fine."))
+    piped(monkeypatch, "a line\n" * 30 + "see @tides.txt\n")
+    assert attached(plimsoll, "-") == []
+
+
+# ``plimsoll run`` has nobody to ask: what asks is denied, and that is said, unless it was allowed before.
+
+
+WRITE = ("run", "write notes/tide.txt: high at noon", "--model", "offline:extractive")
+RUN = ("run", "run: echo high water", "--model", "offline:extractive")
+
+
+@pytest.mark.parametrize(
+    ("flags", "written"),
+    [
+        ((), False),
+        (("--yes",), True),
+        (("--allow", "write_file notes/*"), True),
+        (("--allow", "write_file docs/*"), False),
+        (("--allow", "run_command"), False),
+        (("--yes", "--read-only"), False),
+    ],
+)
+def test_a_file_is_written_only_where_that_was_allowed(
+    plimsoll: Plimsoll, project: Path, flags: tuple[str, ...], written: bool
+) -> None:
+    result = plimsoll(*WRITE, *flags)
+    assert result.code == 0
+    assert (project / "notes/tide.txt").exists() is written
+    if written:
+        assert (project / "notes/tide.txt").read_text() == "high at noon\n"
+
+
+def test_a_denial_is_said_on_stderr_and_in_the_events(plimsoll: Plimsoll) -> None:
+    result = plimsoll(*RUN)
+    assert "denied: run_command echo high water" in result.err
+    assert "--allow or --yes lets it" in result.err
+    decided = [line for line in plimsoll(*RUN, "--json").lines if line["type"] == "approval.decided"]
+    assert [(line["data"]["decision"], line["data"]["by"]) for line in decided] == [("denied", "unattended")]
+
+
+def test_a_command_is_run_and_quoted(plimsoll: Plimsoll) -> None:
+    result = plimsoll(*RUN, "--allow", "run_command echo")
+    assert "Exit code 0" in result.out
+    assert "high water" in result.out
+    assert "denied" not in result.err
+
+
+def test_rules_of_the_settings_count_and_deny_wins_over_yes(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    config = plimsoll_home / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text('[approvals]\nallow = ["run_command echo"]\n')
+    assert "Exit code 0" in plimsoll(*RUN).out
+    (config / "config.toml").write_text('[approvals]\ndeny = ["run_command echo"]\n')
+    result = plimsoll(*RUN, "--yes")
+    assert "Exit code" not in result.out
+    assert 'denied by the rule "run_command echo"' in result.err
+
+
+@pytest.mark.parametrize("rule", ["", "run_command ls; rm", "a b\nc", "se;nd x"])
+def test_a_rule_that_could_allow_nothing_is_wrong_usage(plimsoll: Plimsoll, rule: str) -> None:
+    result = plimsoll(*RUN, "--allow", rule)
+    assert result.code == 2
+    assert "allowed:" in result.err
+
+
+OWN_AGENT = """
+from pathlib import Path
+
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+helper = Agent(TestModel(call_tools=["book"], custom_output_text="That was all."))
+
+@helper.tool_plain
+def book(ferry: str) -> str:
+    Path("booked").touch()
+    return "booked"
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "rules", "why"),
+    [
+        ((), "", "asks unless a rule allows it; --allow or --yes lets it"),
+        (("--allow", "book"), "", ""),
+        (("--yes",), "", ""),
+        ((), 'allow = ["book"]', ""),
+        (
+            ("--yes", "--read-only"),
+            'allow = ["book"]',
+            "read-only mode: no rule says that this tool only looks",
+        ),
+        (("--read-only",), 'looks = ["book"]', ""),
+        (("--yes",), 'deny = ["book"]', 'by the rule "book"'),
+    ],
+)
+def test_a_tool_of_an_agent_of_ones_own_runs_only_where_that_was_allowed(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, flags: tuple[str, ...], rules: str, why: str
+) -> None:
+    (project / "agents.py").write_text(OWN_AGENT)
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(f"[approvals]\n{rules}\n")
+    result = plimsoll("run", "Book.", "--agent", "agents.py:helper", *flags)
+    assert result.code == 0
+    assert "That was all." in result.out
+    assert (project / "booked").exists() is not bool(why)
+    assert why in result.err
+    assert ("denied" in result.err) is bool(why)
+
+
+def test_the_environment_gives_no_rules(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLIMSOLL_APPROVALS", '{allow = ["*"]}')
+    result = plimsoll(*RUN)
+    assert result.code != 0
+    assert "only in the settings file" in result.err
+
+
+def test_config_set_keeps_comments_inside_a_list(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    config = plimsoll_home / "config/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        '[approvals]\nallow = [\n  # tests\n  "run_command pytest",\n  "edit_file",  # all\n]\n'
+    )
+    assert (
+        plimsoll("config", "set", "approvals.allow", '["run_command pytest", "edit_file", "plan"]').code == 0
+    )
+    text = config.read_text()
+    assert "# tests" in text
+    assert "# all" in text
+    assert '"plan"' in text
+    assert plimsoll("config", "set", "approvals.allow", '["edit_file"]').code == 0
+    assert "pytest" not in config.read_text()
+    assert '"edit_file",  # all' in config.read_text()
+    assert plimsoll("config", "set", "approvals.allow", '["nonsense;"]').code != 0
+
+
+SECRET = "TOKEN=hunter2"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "rule", "answered"),
+    [
+        ("read .env", "read_file .env", 'Not done: the rule "read_file .env" forbids it.'),
+        ("grep hunter2", "read_file .env", "Files left out by rules of the user: 1."),
+        ("grep hunter2", "grep", 'Not done: the rule "grep" forbids it. I found nothing'),
+        ("list files", "ls", 'Not done: the rule "ls" forbids it.'),
+    ],
+)
+def test_what_must_not_be_read_is_not_and_the_answer_says_so(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, prompt: str, rule: str, answered: str
+) -> None:
+    (project / ".env").write_text(f"{SECRET}\n")
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(f'[approvals]\ndeny = ["{rule}"]\n')
+    result = plimsoll("run", prompt, "--model", "offline:extractive", "--yes")
+    assert result.code == 0
+    assert answered in result.out
+    assert "Do not try" not in result.out
+    assert SECRET not in result.out + result.err
+    assert "glob" not in result.err, "no other way is tried"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("git -C . push origin HEAD", 'denied by the rule "run_command git push": run_command git -C . push'),
+        ("git --no-pager push", 'denied by the rule "run_command git push"'),
+        ("git -c alias.p=push p", "which this may be: not all of it is known before it runs"),
+        ("git --unheard-of x push", "which this may be: not all of it is known before it runs"),
+    ],
+)
+def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_it(
+    plimsoll: Plimsoll, plimsoll_home: Path, line: str, why: str
+) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    (plimsoll_home / "config/config.toml").write_text(
+        '[approvals]\ndeny = ["run_command git push"]\nallow = ["run_command"]\n'
+    )
+    for more in (("--yes",), ("--allow", "run_command git"), ()):
+        result = plimsoll("run", f"run: {line}", "--model", "offline:extractive", *more)
+        assert "Exit code" not in result.out
+        assert why in result.err
+        assert "lets it" not in result.err, "nothing on the command line does"
+
+
+def test_a_rule_about_no_tool_is_pointed_out(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    (plimsoll_home / "config").mkdir(parents=True, exist_ok=True)
+    config = plimsoll_home / "config/config.toml"
+    config.write_text('[approvals]\ndeny = ["run_comand git push", "read_file .env", "ferries_book"]\n')
+    said = "deny run_comand git push: No tool is called run_comand: is run_command meant?"
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [(each["state"], each["text"]) for each in checks] == [
+        ("warn", said),
+        ("warn", "deny ferries_book: No tool is called ferries_book."),
+    ]
+    assert said in plimsoll("config", "set", "approvals.allow", '["plan"]').err
+    config.write_text(config.read_text() + '[mcp.ferries]\ncommand = "ferries"\n')
+    checks = [each for each in plimsoll("doctor", "--json").json["checks"] if each["name"] == "approvals"]
+    assert [each["text"] for each in checks] == [said]
+    assert plimsoll("config", "set", "approvals.deny", '["run_command git push"]').err == ""
+    assert "2 rules" in plimsoll("doctor").out
+
+
+# ``plimsoll run --agent``: what an agent returns in a form of its own, and where its failures are told.
+
+
+AGENT = """
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+
+class Ferry(BaseModel):
+    name: str
+    times: list[str]
+
+class Odd:
+    pass
+
+def said(name: str) -> str:
+    return f"Booked on\\n{name}."
+
+def odd(name: str) -> Any:
+    return Odd()
+
+def failing(name: str) -> str:
+    raise KeyError("sunday")
+
+def model(*steps):
+    async def stream(messages, info):
+        step = steps[sum(isinstance(each, ModelResponse) for each in messages)]
+        if isinstance(step, str):
+            yield step
+        else:
+            yield {0: DeltaToolCall(*step)}
+    return FunctionModel(stream_function=stream)
+
+FINAL = "final_result"
+ferry = '{"name": "Elsa Ö", "times": ["09:00", "17:30"]}'
+typed = Agent(model((FINAL, ferry)), output_type=Ferry)
+number = Agent(model((FINAL, '{"response": 7}')), output_type=int)
+spoken = Agent(model((FINAL, '{"name": "Elsa"}')), output_type=said)
+strange = Agent(model((FINAL, '{"name": "Elsa"}')), output_type=odd)
+plain = Agent(model("Just text."), output_type=[str, Ferry])
+broken = Agent(model(("failing", '{"name": "Elsa"}'), "A pity."), tools=[failing])
+"""
+
+
+@pytest.fixture
+def _agents(project: Path) -> None:
+    (project / "agents.py").write_text(AGENT)
+
+
+@pytest.mark.usefixtures("_agents")
+@pytest.mark.parametrize(
+    ("agent", "out"),
+    [
+        ("typed", '{"name":"Elsa Ö","times":["09:00","17:30"]}\n'),
+        ("number", "7\n"),
+        ("spoken", "Booked on\nElsa.\n"),
+        ("plain", "Just text.\n"),
+    ],
+)
+def test_what_it_returns_is_printed(plimsoll: Plimsoll, agent: str, out: str) -> None:
+    result = plimsoll("run", "When?", "--agent", f"agents.py:{agent}", "--yes")
+    assert (result.code, result.out) == (0, out)
+
+
+@pytest.mark.usefixtures("_agents")
+def test_what_is_no_json_is_told_in_words(plimsoll: Plimsoll) -> None:
+    result = plimsoll("run", "When?", "--agent", "agents.py:strange", "--yes")
+    assert result.code == 0
+    assert "Odd object" in json.loads(result.out)
+
+
+@pytest.mark.usefixtures("_agents")
+def test_it_is_an_event_and_part_of_the_exports(plimsoll: Plimsoll) -> None:
+    result = plimsoll("run", "When?", "--agent", "agents.py:typed", "--json")
+    events = [json.loads(line) for line in result.out.splitlines()]
+    [event] = [each for each in events if each["type"] == "agent.output"]
+    assert event["data"] == {"text": '{"name":"Elsa Ö","times":["09:00","17:30"]}', "structured": True}
+    assert event["seq"] > 0
+    for form in ("markdown", "html"):
+        exported = plimsoll("export", event["session"], "--format", form)
+        assert exported.code == 0
+        assert "17:30" in exported.out.partition("Answer")[2]
+
+
+@pytest.mark.usefixtures("_agents")
+def test_what_a_tool_raises_is_told_to_the_model_and_logged(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
+    result = plimsoll("run", "When?", "--agent", "agents.py:broken", "--yes")
+    assert (result.code, result.out) == (0, "A pity.\n")
+    assert "failing Elsa, failed" in result.err
+    assert "Traceback" not in result.err
+    log = (plimsoll_home / "state/plimsoll.log").read_text()
+    assert "the tool failing failed" in log
+    assert "KeyError: 'sunday'" in log
+
+
+# Hooks without a screen: their events as JSON lines, what is said of failing ones, how they are listed.
+
+
+@pytest.fixture
+def home(plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    (plimsoll_home / "config").mkdir()
+    return plimsoll_home
+
+
+def define(home: Path, *hooks: tuple[str, str]) -> None:
+    tables = (f"[[hooks.{event}]]\nshell = true\ncommand = '{line}'\n" for event, line in hooks)
+    (home / "config" / "config.toml").write_text("\n".join(tables))
+
+
+def test_events_of_a_run(plimsoll: Plimsoll, home: Path) -> None:
+    define(
+        home, ("sessionStart", "exit 3"), ("preTool", "echo seen"), ("postTool", "cat > /dev/null"),
+        ("sessionEnd", "echo bye"),
+    )  # fmt: skip
+    result = plimsoll(*QUESTION, "--json")
+    assert result.code == 0
+    lines = [line for line in result.lines if line["type"] == "hook.ran"]
+    assert [problems(line, event_schema("hook.ran")) for line in lines] == [[]] * len(lines)
+    ran = {(line["data"]["hook"], line["data"]["outcome"]) for line in lines}
+    assert ran == {("sessionStart", "failed"), ("preTool", "ok"), ("postTool", "ok"), ("sessionEnd", "ok")}
+    assert result.lines[-1]["type"] == "session.end"
+
+
+def test_text_says_only_what_did_not_go_well(plimsoll: Plimsoll, home: Path) -> None:
+    define(
+        home, ("sessionStart", "exit 3"), ("preTool", "echo no tools >&2; exit 2"), ("sessionEnd", "echo bye")
+    )
+    result = plimsoll(*QUESTION)
+    assert "sessionStart hook exit ended with exit code 3" in result.err
+    assert "preTool hook echo declined" in result.err
+    assert "sessionEnd" not in result.err
+
+
+def test_compact_waits_for_its_hooks(plimsoll: Plimsoll, home: Path, project: Path, imported: str) -> None:
+    define(home, ("preCompact", "exit 2"), ("postCompact", "cat > told"))
+    result = plimsoll("compact", imported, "--json")
+    assert result.code == 0
+    assert result.json["outcome"] == "success"
+    assert "preCompact hook exit vetoed the compaction" in result.err
+    assert "one that is headless cannot be vetoed" in result.err
+    assert '"trigger": "headless"' in (project / "told").read_text()
+
+
+def test_config_lists_them_and_wrong_ones_are_refused(plimsoll: Plimsoll, home: Path) -> None:
+    define(home, ("preTool", "make check"))
+    assert plimsoll("config", "--json").json["hooks"] == {
+        "preTool": [{"command": "make check", "shell": True, "timeout_s": 60.0, "match": []}]
+    }
+    assert "make check" in plimsoll("config").out
+    define(home, ("preLunch", "make check"))
+    result = plimsoll("config")
+    assert result.code == 1
+    assert "hooks.preLunch is an unknown event" in result.err
+
+
+# How events become lines on stdout and stderr, and what an exit code follows from.
+
+
+TROUBLE = Error(kind="auth", message="The key is wrong.", hint="Set another one.")
+
+
+def shown(
+    view: RecordView, payloads: Sequence[Payload], capsys: pytest.CaptureFixture[str]
+) -> tuple[str, str]:
+    for number, payload in enumerate(payloads, 1):
+        view.show(Record(seq=number if payload.STORED else 0, time=1.0, session="s", data=payload))
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_streamed_answers_end_in_a_line_break(capsys: pytest.CaptureFixture[str]) -> None:
+    payloads = [
+        AssistantDelta(thinking="hm"),
+        AssistantDelta(text="Let me "),
+        AssistantDelta(text="look."),
+        AssistantMessage(text="Let me look."),
+        AssistantMessage(text=""),
+        AssistantMessage(text="Not streamed."),
+    ]
+    assert shown(AnswerView(), payloads, capsys) == ("Let me look.\nNot streamed.\n", "")
+
+
+def test_everything_else_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    payloads = [
+        ToolCall(tool_call_id="a", name="grep", args='{"pattern": "x"}'),
+        ToolCall(tool_call_id="b", name="ls", args="{}"),
+        ToolResult(tool_call_id="b", name="ls", text="one\ntwo"),
+        ToolResult(tool_call_id="a", name="grep", text="", outcome="error"),
+        CompactionComplete(
+            job="1", outcome="failed", trigger="background", reason="the model answered nothing"
+        ),
+        Notice(text="Stayed."),
+        TROUBLE,
+    ]
+    out, err = shown(AnswerView(), payloads, capsys)
+    assert out == ""
+    assert err.splitlines() == [
+        "  ls ., 2 entries",
+        '  grep "x", failed',
+        "Compaction failed: the model answered nothing",
+        "Stayed.",
+        "The key is wrong. Set another one.",
+    ]
+
+
+def test_answers_drive_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = shown(
+        AnswerView(), [AssistantDelta(text="a\x1b]0;owned\x07b\x1b"), AssistantDelta(text="[31mc")], capsys
+    )
+    assert "\x1b" not in out
+    assert "owned" not in out
+    assert out.startswith("ab")
+
+
+def test_json_lines_hold_what_is_stored_notices_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    usage = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+    payloads = [
+        TurnStart(text="x"),
+        AssistantDelta(text="y"),
+        AssistantMessage(text="y \u202e\x9b\ud800"),
+        GaugeChanged(usage=usage),
+        Notice(text="n"),
+        TurnEnd(outcome="done"),
+    ]
+    out, err = shown(JsonView(), payloads, capsys)
+    assert err == "n\n"
+    assert out.isascii()
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["type"] for line in lines] == ["assistant.message", "notice", "turn.end"]
+    assert (lines[1]["seq"], lines[1]["data"]) == (0, {"text": "n", "passing": False})
+
+
+def test_short_memory_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    short = MemoryPressure(rss_mb=9, limit_mb=1, action="drop")
+    assert shown(JsonView(), [short], capsys) == ("", "Memory is short (9 of 1 MB): caches were dropped.\n")
+
+
+@pytest.mark.parametrize(
+    ("payloads", "code"),
+    [
+        ([TurnEnd(outcome="done")], 0),
+        ([TurnEnd(outcome="cancelled")], 1),
+        ([TROUBLE, TurnEnd(outcome="failed")], 1),
+        ([TROUBLE, TurnEnd(outcome="done")], 1),
+        ([], 1),
+    ],
+)
+def test_exit_code_of_a_turn(payloads: list[Payload], code: int) -> None:
+    verdict = Verdict()
+    for payload in payloads:
+        verdict.note(Record(seq=0, time=1.0, session="s", data=payload))
+    assert verdict.code == code
+
+
+def test_columns_line_up_for_wide_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say_table([("a", "回到", "1"), ("bb", "x", "22")], right=(2,))
+    assert capsys.readouterr().out.splitlines() == ["a   回到   1", "bb  x     22"]
+
+
+def test_bars_never_hide_something() -> None:
+    assert [output.bar(share, 10) for share in (0, 0.001, 0.5, 1, 7)] == [
+        "",
+        "█",
+        "█" * 5,
+        "█" * 10,
+        "█" * 10,
+    ]
+    assert output.bar(0.5, 4, ascii_only=True) == "##"
+
+
+def test_documents_on_a_terminal_are_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, expected in (
+        (Terminal(io.BytesIO(), "utf-8"), b"ab\n"),
+        (io.TextIOWrapper(io.BytesIO(), "latin-1"), "a\x9bb\\udc80\n".encode()),
+    ):
+        monkeypatch.setattr("sys.stdout", stream)
+        output.print_document("a\x85b\n" if stream.isatty() else "a\x9bb\udc80\n")
+        assert stream.buffer.getvalue() == expected  # type: ignore[attr-defined]

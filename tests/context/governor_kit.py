@@ -1,11 +1,14 @@
-"""A provider that behaves as scripted, and the parts of a governor around it."""
+"""A provider that behaves as scripted, the parts of a governor around it, and a text counter to follow."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, Span, SpanContext, TracerProvider
+from opentelemetry.util.types import AttributeValue
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
@@ -15,7 +18,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tests.context.validity import complaints
+from tests.context.histories import complaints
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger
@@ -29,6 +32,76 @@ from tui_app.context.view import Item
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import CompactionComplete, Payload
+
+# A text counter that tests can follow in their heads.
+
+
+class WordCounter(TextCounter):
+    """Counts words and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__("o200k_base")
+        self.asked: list[str] = []
+        self.ready = False
+
+    @property
+    def loaded(self) -> bool:
+        return self.ready
+
+    def count(self, text: str) -> int:
+        self.asked.append(text)
+        return len(text.split()) * (10 if self.ready else 1)
+
+
+# A tracer that keeps the spans it was asked for; the API of OpenTelemetry alone records nothing.
+
+
+class KeptSpan(trace.NonRecordingSpan):
+    """A span that remembers its name and attributes."""
+
+    def __init__(self, name: str, attributes: Mapping[str, Any] | None) -> None:
+        super().__init__(INVALID_SPAN_CONTEXT)
+        self.name = name
+        self.attributes = dict(attributes or {})
+
+    def is_recording(self) -> bool:
+        return True
+
+    def get_span_context(self) -> SpanContext:
+        return INVALID_SPAN_CONTEXT
+
+    def set_attribute(self, key: str, value: AttributeValue) -> None:
+        self.attributes[key] = value
+
+    def set_attributes(self, attributes: Mapping[str, AttributeValue]) -> None:
+        self.attributes.update(attributes)
+
+
+class Tracer(TracerProvider, trace.Tracer):
+    """Provider and tracer in one."""
+
+    def __init__(self) -> None:
+        self.spans: list[KeptSpan] = []
+
+    def get_tracer(self, *_args: Any, **_kwargs: Any) -> trace.Tracer:
+        return self
+
+    def start_span(self, name: str, *_args: Any, attributes: Any = None, **_kwargs: Any) -> Span:
+        span = KeptSpan(name, attributes)
+        self.spans.append(span)
+        return span
+
+    @contextmanager
+    def start_as_current_span(  # type: ignore[override]
+        self, name: str, *_args: Any, attributes: Any = None, **_kwargs: Any
+    ) -> Iterator[Span]:
+        span = self.start_span(name, attributes=attributes)
+        with trace.use_span(span):
+            yield span
+
+
+# A provider that behaves as scripted, and the parts of a governor around it.
+
 
 P = TypeVar("P", bound=Payload)
 Delta = str | dict[int, DeltaThinkingPart] | dict[int, DeltaToolCall]

@@ -1,4 +1,4 @@
-"""Facts: rules, requests, decisions, questions, tasks and details of a history."""
+"""Facts of a history: rules, requests, decisions, files, commands and names."""
 
 from collections.abc import Callable
 
@@ -15,11 +15,16 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tests.context.facts_kit import MESSAGES, call, history, says, summary, texts, user
+from tests.context.facts_kit import MESSAGES, call, characters, history, says, shell, summary, texts, user
 from tui_app.context.facts import extract_facts
-from tui_app.context.facts.observations import clip
+from tui_app.context.facts.details import NAMES_IN_A_LINE, detail_facts, grouped, index_names, reports
+from tui_app.context.facts.observations import clip, read_items
 from tui_app.context.facts.rules import clip_middle
+from tui_app.context.facts.shell import producer
+from tui_app.context.summaries.writer import extractive_summary
 from tui_app.context.view import Item
+
+# Facts: rules, requests, decisions, questions, tasks and details of a history.
 
 
 @pytest.mark.parametrize(
@@ -375,3 +380,490 @@ def test_any_messages_give_the_same_facts_twice(messages: list[ModelMessage]) ->
     facts = extract_facts(items)
     assert facts == extract_facts(items)
     assert all(fact.text and fact.weight > 0 and fact.source.startswith("#") for fact in facts)
+
+
+# Facts about files and commands: what was really done, and which errors are still open.
+
+
+def files(*groups: list[ModelMessage]) -> set[str]:
+    return set(texts(extract_facts(history(*groups)), "file"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "result", "fact"),
+    [
+        ("Read", {"file_path": "/w/a.py"}, "1 import os", "/w/a.py · read"),
+        ("Write", {"file_path": "/w/a.py", "content": "x"}, "File created at /w/a.py", "/w/a.py · created"),
+        ("write_file", {"path": "a.py", "content": "x"}, "Wrote 1 byte", "a.py · written"),
+        ("MultiEdit", {"file_path": "a.py", "edits": []}, "ok", "a.py · edited"),
+        ("str_replace_editor", {"command": "create", "path": "a.py"}, "ok", "a.py · created"),
+        ("str_replace_based_edit_tool", {"command": "view", "path": "a.py"}, "text", "a.py · read"),
+        ("edit", {"filePath": "a.py", "oldString": "a", "newString": "b"}, "ok", "a.py · edited"),
+        ("edit_file", {"target_file": "a.py", "code_edit": "b"}, "ok", "a.py · edited"),
+        ("NotebookEdit", {"notebook_path": "n.ipynb", "new_source": "b"}, "ok", "n.ipynb · edited"),
+        ("mcp__fs__delete_file", {"path": "a.py"}, "ok", "a.py · deleted"),
+        ("apply_patch", "*** Begin Patch\n*** Add File: n.py\n+x\n*** End Patch", "Done", "n.py · created"),
+    ],
+)
+def test_file_tools_of_many_agents(tool: str, args: dict[str, str] | str, result: str, fact: str) -> None:
+    assert files(call(tool, args, result)) == {fact}
+
+
+@pytest.mark.parametrize(
+    ("command", "facts"),
+    [
+        ("rm -f old.py", {"old.py · deleted"}),
+        ("git rm a.py; git -C d mv e.py f.py", {"a.py · deleted", "d/e.py · deleted", "d/f.py · created"}),
+        ("git rm --cached old.py; git rm -n a.py", set()),
+        ("git checkout -- a.py && git clean -fd && git reset --hard", set()),
+        ("mv a.py lib/b.py", {"a.py · deleted", "lib/b.py · created"}),
+        ("mv a.py lib/", {"a.py · deleted", "lib/a.py · created"}),
+        ("touch 'new file.txt'", {"new file.txt · created"}),
+        ("cat > conf.ini << 'EOF'\nrm important.txt\nEOF", {"conf.ini · written"}),
+        ("echo done >> log.txt 2> /dev/null", {"log.txt · edited"}),
+        ("sed -i 's/a/b/' src/x.py", {"src/x.py · edited"}),
+        ("cd sub && sed -n 1,5p x.py; cat y.md", {"sub/y.md · read"}),
+        ("FOO=1 sudo tee -a /etc/hosts < in", {"/etc/hosts · edited"}),
+        ("grep -rn 'rm x.py' src | head", set()),
+        ("rm -rf $BUILD *.pyc build/", set()),
+        ("echo \"unbalanced > 'quotes", set()),
+        ("git apply <<'EOF'\n*** Begin Patch\n*** Update File: p.py\n*** End Patch\nEOF", {"p.py · edited"}),
+    ],
+)
+def test_effects_of_shell_commands(command: str, facts: set[str]) -> None:
+    assert files(shell(command)) == facts
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        call("Write", {"file_path": "a.py"}, "disk full", "failed"),
+        call("Write", {"file_path": "a.py"}, "no", "denied"),
+        call("Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found</tool_use_error>"),
+        call("Edit", {"file_path": "a.py"}, {"error": "not unique"}),
+        call("Write", {"file_path": "a.py"}, "The user doesn't want to proceed with this tool use."),
+        *(
+            call(tool, {"path": "a.py", "file_path": "a.py"}, said)
+            for tool in ("edit_file", "write_file", "str_replace_editor_edit")
+            for said in (
+                "old_text was not found in a.py; nothing was changed",
+                "Not run: the user declined this call.",
+                "No replacement was performed, old_str `x` did not appear verbatim in a.py.",
+                "String to replace not found in file.",
+                "The text to replace was not found in a.py.",
+                "Nothing was changed: the file is as it was.",
+                "No changes made to a.py",
+                "Could not apply the edit",
+                "Declined by the user.",
+                "Found 3 matches of old_string; it must be unique. File unchanged.",
+            )
+        ),
+        shell("rm a.py", "rm: cannot remove 'a.py'", "failed"),
+        shell("rm a.py", "rm: cannot remove 'a.py'\nExit code 1"),
+    ],
+)
+def test_what_did_not_happen_is_not_claimed(group: list[ModelMessage]) -> None:
+    assert files(group) == set()
+
+
+_MADE = call("write_file", {"path": "a.py"}, "Created a.py")
+_EDITED = call("edit_file", {"path": "/w/src/a.py", "new_text": "total = price * count"}, "ok")
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([_EDITED, shell("git checkout -- src/a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("cd /w && git checkout HEAD -- src")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git checkout a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git restore .")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git restore --source=HEAD src/a.py")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git reset --hard")], "/w/src/a.py · edited, undone"),
+        ([_EDITED, shell("git checkout -f")], "/w/src/a.py · edited, undone"),
+        ([shell("rm a.py"), shell("git checkout -- a.py")], "a.py · deleted, undone"),
+        ([_EDITED, shell("git reset --hard"), _EDITED], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git commit -am x"), shell("git reset --hard")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git commit -am x"), _EDITED, shell("git restore .")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git reset --hard", "fatal: not a repo\nexit code: 128")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout src; git checkout b.py; git reset")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout -p -- a.py; git restore --staged src")], "/w/src/a.py · edited"),
+        ([_EDITED, shell("git checkout other -- src/a.py")], "/w/src/a.py · edited"),
+        ([_MADE, shell("git clean -fd")], "a.py · created, deleted"),
+        ([_MADE, shell("git clean -nfd; git reset --hard")], "a.py · created"),
+        ([_MADE, shell("git add . && git clean -fd")], "a.py · created"),
+        ([_MADE, shell("git add -A; git reset --hard")], "a.py · created, undone"),
+        (
+            [_MADE, shell("git checkout -- a.py"), shell("git reset --hard && git clean -fd")],
+            "a.py · created, undone",
+        ),
+    ],
+)
+def test_what_git_has_undone_is_told_as_undone(steps: list[list[ModelMessage]], told: str) -> None:
+    assert files(*steps) == {told}
+
+
+def test_what_git_has_undone_stays_so_in_the_next_summary() -> None:
+    undone = history(user("Go"), _EDITED, shell("git checkout -- src/a.py"))
+    first = extractive_summary(undone, budget_tokens=800, count=len)
+    again = extractive_summary(history(user("On"), start=20), budget_tokens=800, count=len, previous=first)
+    assert "a.py · edited, undone" in first
+    assert "a.py · edited, undone" in again
+    assert "last change" not in first
+    kept = extractive_summary(history(user("Go"), _EDITED), budget_tokens=800, count=len)
+    assert "last change: `total = price * count`" in kept
+
+
+def test_words_of_a_file_that_was_written_are_no_failure() -> None:
+    said = "The file a.py has been edited:\n  3\tnames must be unique\n  4\tnothing was changed"
+    assert files(call("edit_file", {"path": "a.py"}, said)) == {"a.py · edited"}
+
+
+def test_deeds_on_one_file_are_counted_together() -> None:
+    edit = call("Edit", {"file_path": "/w/src/a.py"}, "ok")
+    facts = extract_facts(
+        history(call("Write", {"file_path": "/w/src/a.py"}, "File created"), edit, edit, edit)
+    )
+    [fact] = [fact for fact in facts if fact.kind == "file"]
+    assert fact.text == "/w/src/a.py · created, edited 3×"
+    assert fact.source == "#8"
+
+
+def test_a_relative_path_is_the_absolute_one_it_ends() -> None:
+    assert files(call("Read", {"file_path": "/w/src/a.py"}), shell("sed -i s/a/b/ ./src/a.py")) == {
+        "/w/src/a.py · edited"
+    }
+
+
+def test_a_deleted_file_is_told_as_deleted_until_it_is_written_again() -> None:
+    edited = call("Edit", {"file_path": "a.py"})
+    assert files(edited, shell("rm a.py")) == {"a.py · edited, deleted"}
+    assert files(shell("rm a.py"), call("Write", {"file_path": "a.py"})) == {"a.py · created"}
+
+
+def test_commands_keep_their_latest_outcome() -> None:
+    facts = extract_facts(
+        history(shell("cd /w && make docs 2>&1 | tail -3"), shell("ls -la"), shell("git status"))
+    )
+    assert texts(facts, "command") == ["`make docs` · ok"]
+
+
+def test_an_error_is_open_until_the_same_command_works() -> None:
+    red = shell("pytest -x", "E   ValueError: bad date in parse.py:12\n1 failed\nexit code: 1")
+    green = shell("cd /w && pytest -x | tail -5", "12 passed")
+    [error] = texts(extract_facts(history(red)), "error")
+    assert error.startswith("`pytest -x` · failed: E ValueError: bad date in parse.py:12")
+    solved = extract_facts(history(red, green))
+    assert texts(solved, "error") == []
+    assert [text for text in texts(solved, "detail") if text.startswith("solved: `pytest -x`")]
+    assert texts(extract_facts(history(green, red)), "error") == [error]
+
+
+def test_a_pipe_does_not_hide_failing_tests() -> None:
+    facts = extract_facts(
+        history(shell("npm test 2>&1 | tail -20", "Tests: 3 failed, 2 passed\nFAIL src/a.test.ts"))
+    )
+    assert len(texts(facts, "error")) == 1
+
+
+def test_words_about_errors_in_a_searched_file_are_no_error() -> None:
+    facts = extract_facts(
+        history(shell("git log --oneline", "fix: Error: 3 failed"), shell("grep -n Error a.py", ""))
+    )
+    assert texts(facts, "error") == []
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -n nothing a.py", "npm run check 2>&1 | grep 'error TS'", "diff a b"]
+)
+def test_finding_nothing_is_no_error(command: str) -> None:
+    assert (
+        texts(extract_facts(history(shell(command, "Command exited with code 1", "failed"))), "error") == []
+    )
+
+
+def test_a_chain_that_worked_solves_its_parts() -> None:
+    red = shell('git commit -m "v1"', "error: gpg failed to sign\nexit code 128", "failed")
+    assert texts(extract_facts(history(red, shell('git add . && git commit -m "v1"'))), "error") == []
+    assert len(texts(extract_facts(history(red, shell('git commit -m "v1" || true; echo ok'))), "error")) == 1
+
+
+@pytest.mark.parametrize(
+    ("later", "still_open"),
+    [
+        (shell("npm test", "12 passed"), False),
+        (shell("npm test -- a.test.ts 2>&1 | tail -5", "1 passed"), False),
+        (shell("npm test -- a.test.ts | grep -i error", ""), True),
+        (shell("npm run lint", "clean"), True),
+        (shell("npm", "usage: npm"), False),
+    ],
+)
+def test_a_whole_check_that_works_solves_its_parts(later: list[ModelMessage], still_open: bool) -> None:
+    red = shell("npm test -- a.test.ts", "Error: boom\nexit code: 1")
+    assert bool(texts(extract_facts(history(red, later)), "error")) is still_open
+
+
+def test_a_filter_at_the_end_of_a_pipe_makes_no_other_command() -> None:
+    red = shell('make check 2>&1 | grep -E "(error|warning)"', "error: x is y\n")
+    [error] = texts(extract_facts(history(red)), "error")
+    assert error == "`make check` · failed: error: x is y"
+    facts = extract_facts(history(red, shell("make check", "all good")))
+    assert texts(facts, "error") == []
+    assert texts(facts, "command") == ["`make check` · ok"]
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        ("a | b", "a | b"),
+        ("cd /w && a -x 2>&1 | grep 'p|q' | sort | uniq -c | head -3", "a -x"),
+        ("a && b | wc -l", "a && b"),
+        ("grep x y", "grep x y"),
+        ("a | grep 'unclosed", "a"),
+        ("", ""),
+    ],
+)
+def test_the_producer_of_an_output(command: str, first: str) -> None:
+    assert producer(command) == first
+
+
+@pytest.mark.parametrize("looked", ["grep -n x missing.py", "cat missing.py", "git show nothing"])
+def test_a_failed_look_leaves_nothing_to_mend(looked: str) -> None:
+    facts = extract_facts(history(shell(looked, "fatal: no such file\nexit code: 2", "failed")))
+    assert texts(facts, "error") == []
+    assert texts(facts, "command") == []
+    read = call("Read", {"file_path": "missing.py"}, "File does not exist.", "failed")
+    assert texts(extract_facts(history(read)), "error") == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "works", "still_open"),
+    [
+        ("pytest -q", "python -m pytest", False),
+        ("pytest -q", "python3.11 -m pytest -q", False),
+        ("python -m pytest -q", "pytest -q", False),
+        ("uv run pytest tests", "poetry run python -m pytest", False),
+        ("npx eslint .", "eslint .", False),
+        ("ruff check . && pytest", "uv run ruff check . && .venv/bin/python -m pytest", False),
+        ("pytest -q", "python -m pytest tests/a.py", True),
+        ("pytest -q", "python -m ruff check .", True),
+        ("python -m app", "python app", True),
+    ],
+)
+def test_a_command_is_the_same_however_its_program_is_found(
+    broken: str, works: str, still_open: bool
+) -> None:
+    facts = extract_facts(
+        history(
+            shell(broken, "E   ImportError: no foo\n1 failed\nexit code: 1"),
+            shell("pip install foo", "Successfully installed foo"),
+            shell(works, "14 passed"),
+        )
+    )
+    assert bool(texts(facts, "error")) is still_open
+
+
+def test_another_tool_that_changed_the_file_solves_a_failed_edit() -> None:
+    red = call("Edit", {"file_path": "a.py"}, "File has not been read yet.", "failed")
+    assert len(texts(extract_facts(history(red, call("Read", {"file_path": "a.py"}))), "error")) == 1
+    assert texts(extract_facts(history(red, call("Write", {"file_path": "a.py"}))), "error") == []
+
+
+def test_the_telling_line_of_a_traceback_comes_first() -> None:
+    trace = "Traceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'name'\nexit code 1"
+    [error] = texts(extract_facts(history(user("Run."), shell("python a.py", trace))), "error")
+    assert error.startswith("`python a.py` · failed: KeyError: 'name'")
+
+
+@pytest.mark.parametrize(
+    ("broken", "works", "still_open"),
+    [
+        ("cd app && npm test", "npm test --prefix app", False),
+        ("cd /w/app && npm run build", "npm --prefix=app run build", False),
+        ("npm test --prefix app", "cd app && npm test", False),
+        ("cd lib && make check", "make -C lib check", False),
+        ("cd app && yarn test", "yarn --cwd ./app test", False),
+        ("cd app && npm test", "npm test --prefix web", True),
+        ("npm test", "npm test --prefix app", True),
+        ("cd app && npm test", "npm run lint --prefix app", True),
+    ],
+)
+def test_a_command_in_a_folder_is_the_same_however_it_gets_there(
+    broken: str, works: str, still_open: bool
+) -> None:
+    facts = extract_facts(history(shell(broken, "FAIL src/x.js\nexit code: 1"), shell(works, "ok")))
+    assert bool(texts(facts, "error")) is still_open
+
+
+_MAKE = shell("make", "cc: error: x.c: No such file\nexit code: 2")
+_PYTEST = shell("pytest tests/test_cart.py", "E   KeyError: price\n1 failed\nexit code: 1")
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("I fixed that build error myself, it works now.", {"pytest"}),
+        ("OK, I've fixed the make error.", {"pytest"}),
+        ("I have already resolved the x.c problem", {"pytest"}),
+        ("I just fixed the failing test.", {"make"}),
+        ("I fixed the KeyError myself. Go on.", {"make"}),
+        ("Ich habe den Build-Fehler selbst behoben.", {"pytest"}),
+        ("I fixed the error.", {"make", "pytest"}),
+        ("I fixed it.", {"make", "pytest"}),
+        ("I fixed the lint error.", {"make", "pytest"}),
+        ("I fixed the build error, but it still fails.", {"make", "pytest"}),
+        ("I thought I fixed the build error.", {"make", "pytest"}),
+        ("Have I fixed the build error?", {"make", "pytest"}),
+        ("Once I fixed the build error you can go on.", {"make", "pytest"}),
+        ("I fixed the typo in the README.", {"make", "pytest"}),
+        ("Please fix the build error.", {"make", "pytest"}),
+    ],
+)
+def test_what_the_user_says_to_have_fixed_is_closed_where_it_is_named(said: str, left: set[str]) -> None:
+    facts = extract_facts(history(_MAKE, _PYTEST, user(said)))
+    assert {text.split("`")[1].split(" ")[0] for text in texts(facts, "error")} == left
+    told = [text for text in texts(facts, "detail") if text.startswith("user says fixed: ")]
+    assert len(told) == 2 - len(left)
+
+
+def test_an_error_after_those_words_is_open() -> None:
+    facts = extract_facts(history(user("I fixed that build error."), _MAKE))
+    assert len(texts(facts, "error")) == 1
+    again = extract_facts(history(_MAKE, user("I fixed that build error."), _MAKE))
+    assert len(texts(again, "error")) == 1
+    told = extractive_summary(history(_MAKE, user("I fixed that build error.")), budget_tokens=900, count=len)
+    assert "`make` · failed, user says fixed" in told
+    assert "## Errors" not in told
+
+
+# Names worth keeping: who used them, where they stand, and which files were only seen.
+
+
+LISTING = "web/src/chat.tsx\nweb/src/app.tsx\nweb/lib/util.ts"
+REPORT = "The entry is chat.tsx, which calls openSocket."
+
+
+def details(*groups: list[ModelMessage]) -> dict[str, float]:
+    return {fact.text: fact.weight for fact in extract_facts(history(*groups)) if fact.kind == "detail"}
+
+
+def test_a_definition_says_so_and_counts_more_than_a_mention() -> None:
+    source = "class CartStore:\n    def add_item(self): return price_of(item_id)"
+    found = details(call("Read", {"file_path": "src/cart.py"}, source))
+    assert {"`CartStore` · defined in src/cart.py", "`price_of` · in src/cart.py"} <= found.keys()
+    assert found["`CartStore` · defined in src/cart.py"] > found["`price_of` · in src/cart.py"]
+
+
+def test_files_that_were_only_seen_stand_by_folder() -> None:
+    facts = detail_facts(read_items(history(shell("git ls-files", LISTING))))
+    assert {text for text, _ in grouped(facts)} == {
+        "files: web/src/: chat.tsx, app.tsx; web/lib/util.ts",
+    }, "what came up together stands together"
+
+
+def test_an_opened_file_is_not_listed_as_seen() -> None:
+    found = details(shell("git ls-files", LISTING), call("Read", {"file_path": "/w/web/src/chat.tsx"}, "x"))
+    assert not any("chat.tsx`" in text for text in found)
+    assert "`app.tsx` · in web/src/" in found
+
+
+def test_what_another_agent_reports_is_heard_like_talk() -> None:
+    listed = details(shell("git ls-files", LISTING))
+    reported = details(shell("git ls-files", LISTING), call("Task", {"prompt": "look"}, REPORT))
+    assert "`openSocket`" in reported
+    assert reported["`chat.tsx` · in web/src/"] > listed["`chat.tsx` · in web/src/"]
+    assert "`chat.tsx`" not in reported, "told by its bare name, it is still the one file"
+    actions = read_items(history(call("Task", {}, REPORT), call("Read", {}, REPORT))).actions
+    assert [reports(action) for action in actions] == [True, False]
+
+
+def test_names_in_files_the_work_is_about_count_more() -> None:
+    read = call("Read", {"file_path": "a.py"}, "callHome()")
+    plain = details(call("Edit", {"file_path": "b.py"}), read)["`callHome` · in a.py"]
+    assert details(call("Edit", {"file_path": "a.py"}), read)["`callHome` · in a.py"] > plain
+    assert details(user("Look at a.py."), says("ok"), read)["`callHome` · in a.py"] > plain
+
+
+def test_code_is_no_file_and_dunders_are_no_names() -> None:
+    printed = (
+        "process.env.HOME console.log(x) cmd.Env = 1 __init__ __name__ app.log ../lib/x.ts ./y.ts @z/w.ts"
+    )
+    names = index_names(read_items(history(shell("cat x", printed))))
+    assert set(names.files) == {"app.log", "lib/x.ts", "y.ts", "z/w.ts"}
+    assert not any("__" in name for name in names.code)
+
+
+def test_marked_words_are_taken_whole_and_calls_without_brackets() -> None:
+    found = texts(
+        extract_facts(history(says("Run `npm:build` and `openDoor()`, not `undefined,`."))), "detail"
+    )
+    assert {"`npm:build`", "`openDoor`"} <= set(found)
+    assert not any("undefined" in text for text in found)
+
+
+def test_a_file_is_known_by_the_place_a_compiler_names() -> None:
+    printed = "src/tide.ts(3,8): error TS1259: no default\nrun.sh(now) open.py()"
+    names = index_names(read_items(history(shell("tsc", printed))))
+    assert set(names.files) == {"src/tide.ts"}
+
+
+def test_the_sides_of_a_diff_are_no_folders() -> None:
+    printed = "diff --git a/src/tide.py b/src/tide.py\n--- a/src/tide.py\n+++ b/src/tide.py\nsee a/plan.md\n"
+    names = index_names(read_items(history(shell("git diff", printed))))
+    assert set(names.files) == {"src/tide.py", "a/plan.md"}
+
+
+def test_a_file_has_one_line_with_what_it_defines_first() -> None:
+    printed = "def open_berth(): ...\n" + "\n".join(f"use_rope_{number}()" for number in range(40))
+    items = history(user("Look at pier.py."), says("ok"), call("Read", {"file_path": "pier.py"}, printed))
+    text = extractive_summary(items, budget_tokens=900, count=characters)
+    lines = [line for line in text.splitlines() if "use_rope_" in line]
+    assert len(lines) == 1, "a page of names is read by nobody"
+    assert lines[0].startswith("- pier.py defines open_berth; also use_rope_")
+    assert lines[0].count(",") == NAMES_IN_A_LINE - 2
+
+
+def test_files_that_were_only_seen_stand_apart() -> None:
+    items = history(user("Look around."), shell("git ls-files", LISTING))
+    once = extractive_summary(items, budget_tokens=900, count=characters)
+    seen = once.partition("## Seen but not opened\n")[2].splitlines()
+    assert "- web/src/: chat.tsx, app.tsx; web/lib/util.ts (#3)" in seen
+    again = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=once)
+    assert again.partition("## Seen but not opened\n")[2].splitlines() == seen
+    below = "**Details**\n- files in web/src/: chat.tsx (#3)\n- files: alone.py (#3)"
+    moved = extractive_summary(history(user("Go on.")), budget_tokens=900, count=characters, previous=below)
+    assert "## Seen but not opened\n- web/src/: chat.tsx (#3)\n- alone.py (#3)" in moved
+
+
+def test_no_piece_of_a_key_is_told_as_a_name() -> None:
+    found = details(
+        shell("cat .env", "VAULT=hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi" + "\nDB_PASS=Hunter2Secret"),
+        says("Key hvs." + "jKuiHcAF2o0D7LNrbuKMJhFi and DB_PASS=Hunter2Secret of `mainPort2Use`."),
+    )
+    assert not any("jKuiHc" in text or "Hunter2Secret" in text for text in found)
+    assert any("mainPort2Use" in text for text in found)
+
+
+def test_what_a_line_says_already_is_not_said_again() -> None:
+    found = details(
+        shell("git ls-files", "src/tide_table.py\nsrc/moon.py"),
+        says("See `src/moon.py:12-40`: `tide_table` asks `moon_phase`."),
+    )
+    assert {"`moon_phase`", "`tide_table.py` · in src/"} <= found.keys()
+    assert not found.keys() & {"`tide_table`", "`src/moon.py:12-40`"}
+
+
+def test_a_path_whose_beginning_is_left_out_is_the_whole_one() -> None:
+    found = details(shell("git diff --stat", ".../src/chat.tsx | 2 +-"), shell("git ls-files", LISTING))
+    assert [text for text in found if "chat.tsx" in text] == ["`chat.tsx` · in web/src/"]
+
+
+def test_names_that_can_be_read_beside_the_notes_are_left_out() -> None:
+    printed = "def call_home(): far_away(); near_by()\n# see lib/b.py, lib/c.py"
+    items = history(
+        call("Read", {"file_path": "a.py"}, printed),
+        says("All of call_home, far_away and near_by are at fault."),
+        call("Read", {"file_path": "d.py"}, "near_by(); call_home()\n# see lib/b.py"),
+    )
+    texts = {fact.text for fact in detail_facts(read_items(items, in_sight={items[-1].key}))}
+    assert {"`call_home` · defined in a.py", "`far_away` · in a.py", "`c.py` · in lib/"} <= texts
+    assert not any("near_by" in text or "b.py" in text for text in texts), "where one is defined is news"

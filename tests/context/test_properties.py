@@ -14,8 +14,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from tests.context.histories import as_items, asked, messages
-from tests.context.validity import as_bytes, complaints, prompts, system_prompts
+from tests.context.histories import as_bytes, as_items, asked, complaints, messages, prompts, system_prompts
 from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import key_ranges

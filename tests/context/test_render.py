@@ -1,24 +1,62 @@
-"""Messages as text."""
+"""Messages as text, and every type of part under its heading."""
+
+import warnings
+from dataclasses import dataclass
 
 import pytest
 from pydantic_ai.messages import (
+    AudioUrl,
     BinaryContent,
+    CachePoint,
     CompactionPart,
+    DocumentUrl,
     FilePart,
+    ImageUrl,
+    InstructionBaselinePart,
+    ModelMessagesTypeAdapter,
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    RetryFeedbackPart,
+    RetryInfo,
+    RetryPromptPart,
+    SpeechPart,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserPromptPart,
+    VideoUrl,
 )
 
+from tests.context.governor_kit import WordCounter
 from tests.context.histories import as_items, retry_prompt
+from tui_app.context.counting.attachments import (
+    AUDIO_TOKENS_PER_SECOND,
+    IMAGE_TOKENS,
+    PAGE_TOKENS,
+    attachment_tokens,
+)
+from tui_app.context.counting.tokens import (
+    CALL_OVERHEAD,
+    MESSAGE_OVERHEAD,
+    SUMMARY_OVERHEAD,
+    TokenCounter,
+    part_costs,
+)
+from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.context.summaries.prompt import clip, message_text, part_text, prompts_of, transcript_lines
+from tui_app.context.tool_results.archive import digest_message
+from tui_app.usage import CATEGORIES, Breakdown
+
+# Messages as text.
+
 
 PICTURE = BinaryContent(b"x", media_type="image/png")
 
@@ -67,3 +105,164 @@ def test_a_transcript_has_handles_and_skips_silence() -> None:
     assert transcript_lines(items) == ["#1 User: hi", "#3 Assistant: ho\nTool call read: {}"]
     assert message_text(items[1].message) == ""
     assert prompts_of(items) == [(1, "hi")]
+
+
+# Parts and attachments: every type, under its heading.
+
+
+@pytest.fixture
+def words() -> WordCounter:
+    return WordCounter()
+
+
+@pytest.fixture
+def counter(words) -> TokenCounter:
+    return TokenCounter(words)
+
+
+def nonzero(breakdown: Breakdown) -> dict[str, int]:
+    return {name: getattr(breakdown, name) for name in CATEGORIES if getattr(breakdown, name)}
+
+
+def parts_retry_prompt(tool: str | None) -> RetryPromptPart:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return RetryPromptPart(content="no good", tool_name=tool)
+
+
+FRAME = MESSAGE_OVERHEAD
+REQUEST_PARTS = [
+    (SystemPromptPart("be brief please"), {"system": 3 + FRAME}),
+    (UserPromptPart("one two three"), {"user": 3 + FRAME}),
+    (
+        UserPromptPart(["one two", TextContent("three", metadata={"a": "b"}), CachePoint()]),
+        {"user": 3 + FRAME},
+    ),
+    (
+        UserPromptPart(["look here", ImageUrl("https://example.com/a.png")]),
+        {"user": 2 + FRAME, "attachments": IMAGE_TOKENS},
+    ),
+    (CompactionPart("what happened before"), {"summary": 3 + SUMMARY_OVERHEAD + FRAME}),
+    (ToolReturnPart("grep", "three little words", tool_call_id="1"), {"tool_results": 3 + FRAME}),
+    (ToolReturnPart("grep", None, tool_call_id="1"), {"tool_results": FRAME}),
+    (
+        ToolReturnPart(
+            "shot", [{"x": 1}, BinaryContent(b"\x89PNG" * 900, media_type="image/png")], tool_call_id="1"
+        ),
+        {"tool_results": 1 + FRAME, "attachments": IMAGE_TOKENS},
+    ),
+    (parts_retry_prompt("grep"), {"tool_results": 8 + FRAME}),
+    (SpeechPart(speaker="user", transcript="good morning"), {"user": 2 + FRAME}),
+    (InstructionBaselinePart(instructions=[]), {}),
+]
+
+
+@pytest.mark.parametrize(("part", "expected"), REQUEST_PARTS, ids=lambda value: type(value).__name__)
+def test_request_parts(part, expected, counter) -> None:
+    assert nonzero(counter.message(ModelRequest(parts=[part]))) == expected
+
+
+RESPONSE_PARTS = [
+    (TextPart("well then"), {"assistant": 2 + FRAME}),
+    (ThinkingPart("let me see"), {"thinking": 3 + FRAME}),
+    (ThinkingPart("", signature="A" * 160, provider_name="x"), {"thinking": 30 + FRAME}),
+    (ToolCallPart("grep", '{"a": 1}'), {"tool_calls": 1 + 2 + CALL_OVERHEAD + FRAME}),
+    (ToolCallPart("grep", {"a": 1}), {"tool_calls": 1 + 1 + CALL_OVERHEAD + FRAME}),
+    (ToolCallPart("grep", None), {"tool_calls": 1 + 1 + CALL_OVERHEAD + FRAME}),
+    (NativeToolCallPart("web", '{"q":"x"}'), {"tool_calls": 1 + 1 + CALL_OVERHEAD + FRAME}),
+    (NativeToolReturnPart("web", "one two", "1"), {"tool_results": 2 + FRAME}),
+    (CompactionPart("so far so good"), {"summary": 4 + SUMMARY_OVERHEAD + FRAME}),
+    (FilePart(BinaryContent(b"x" * 9_000, media_type="image/png")), {"attachments": IMAGE_TOKENS + FRAME}),
+    (SpeechPart(speaker="assistant", transcript="good morning"), {"assistant": 2 + FRAME}),
+]
+
+
+@pytest.mark.parametrize(("part", "expected"), RESPONSE_PARTS, ids=lambda value: type(value).__name__)
+def test_response_parts(part, expected, counter) -> None:
+    assert nonzero(counter.message(ModelResponse(parts=[part]))) == expected
+
+
+def test_what_goes_out_in_the_users_place_is_not_counted_as_theirs(counter) -> None:
+    feedback = RetryFeedbackPart("no good", retry=RetryInfo("model_retry"))
+    for part in (parts_retry_prompt(None), feedback):
+        counted = counter.message(ModelRequest(parts=[part]))
+        assert counted.tool_results == counted.total > FRAME
+    digest = counter.message(digest_message("ls found three files"))
+    assert digest.tool_results == digest.total > FRAME
+    board = counter.message(inbox_message(inbox_text("sea", "It is salty.")))
+    assert board.memory == board.total > FRAME
+    assert counter.message(ModelRequest(parts=[UserPromptPart("ls found three files")])).user == 4 + FRAME
+
+
+@dataclass
+class FutureParts:
+    """A kind of part that does not exist yet."""
+
+    content: str = "some words of it"
+    part_kind: str = "hologram"
+
+
+class Hostile:
+    """An object that cannot even be written down."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+def test_unknown_parts_are_counted_and_never_fail(words) -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    for part in (
+        FutureParts(),
+        FutureParts(content=None),
+        Hostile(),
+        TextPart(content=None),
+        ThinkingPart(content=7),
+    ):
+        [(category, tokens)] = part_costs(part, words, unknown="assistant")
+        assert category == "assistant"
+        assert tokens > 0
+    for content in (loop, {"x": Hostile()}, {"x": b"\xff\xfe", "n": float("nan")}, object()):
+        costs = part_costs(ToolReturnPart("t", content, tool_call_id="1"), words, unknown="user")
+        assert costs[0][0] == "tool_results"
+        assert costs[0][1] > 0
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"deep": [{"er": x}]}])
+def test_files_are_never_counted_as_base64(wrap, words) -> None:
+    image = BinaryContent(bytes(range(256)) * 4_000, media_type="image/png")
+    part = ToolReturnPart("shot", wrap(image), tool_call_id="1")
+    assert dict(part_costs(part, words, unknown="user"))["attachments"] == IMAGE_TOKENS
+    assert max(map(len, words.asked), default=0) < 200
+    [again] = ModelMessagesTypeAdapter.validate_json(
+        ModelMessagesTypeAdapter.dump_json([ModelRequest(parts=[part])])
+    )
+    assert TokenCounter(words).message(again).attachments == IMAGE_TOKENS
+
+
+def test_text_documents_are_counted_as_text(counter) -> None:
+    note = BinaryContent(b"# three little words", media_type="text/markdown")
+    assert counter.message(ModelRequest(parts=[UserPromptPart([note])])).attachments == 4
+
+
+def test_attachments_by_kind_and_size() -> None:
+    pdf = b"%PDF /Type /Pages /Kids [] " + b"/Type /Page /X " * 3
+    assert attachment_tokens(BinaryContent(pdf, media_type="application/pdf")) == 3 * PAGE_TOKENS
+    assert (
+        attachment_tokens(BinaryContent(b"x" * 120_000, media_type="application/msword")) == 3 * PAGE_TOKENS
+    )
+    assert (
+        attachment_tokens(BinaryContent(b"x" * 160_000, media_type="audio/mpeg"))
+        == 10 * AUDIO_TOKENS_PER_SECOND
+    )
+    assert attachment_tokens(BinaryContent(b"", media_type="audio/wav")) == AUDIO_TOKENS_PER_SECOND
+    assert attachment_tokens(UploadedFile("file-1", "openai", media_type="image/png")) == IMAGE_TOKENS
+    for item in (
+        AudioUrl("https://example.com/a.mp3"),
+        VideoUrl("https://example.com/a.mp4"),
+        DocumentUrl("https://example.com/a"),
+        UploadedFile("file-2", "openai"),
+        BinaryContent(b"x" * 999_999, media_type="video/mp4"),
+        BinaryContent(b"x", media_type="application/x-strange"),
+    ):
+        assert attachment_tokens(item) > 100

@@ -8,8 +8,7 @@ import pytest
 from pydantic_ai.messages import CompactionPart
 
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
-from tests.context.histories import long_conversation
-from tests.context.validity import as_bytes
+from tests.context.histories import as_bytes, long_conversation
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.compaction.proposal import DECLINED, EMPTY
 from tui_app.context.history import ListHistory, Proposal

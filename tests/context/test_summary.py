@@ -25,10 +25,9 @@ from pydantic_ai.models.instrumented import InstrumentationSettings
 from pydantic_ai.settings import ModelSettings
 
 from tests.context.facts_kit import characters
-from tests.context.governor_kit import NOTES, Provider, rate_limited, too_long
+from tests.context.governor_kit import NOTES, Provider, Tracer, rate_limited, too_long
 from tests.context.histories import as_items, long_conversation
 from tests.context.hostile_kit import breaking
-from tests.context.tracing import Tracer
 from tui_app.context.counting.prices import Ledger, Spent
 from tui_app.context.facts.candidates import SECTIONS
 from tui_app.context.secrets import mask_secrets

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.conversation.driving import Desk, assert_valid, turn, until
-from tests.conversation.test_compacting import ASKS, LONG, NOTES, filled, stored
+from tests.conversation.test_compactions import ASKS, LONG, NOTES, filled, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal

@@ -22,7 +22,7 @@ from tests.conversation.jobs import (
     until_a_job_runs,
     with_job,
 )
-from tests.conversation.test_compacting import ASKS, NOTES, filled, last_of, stored
+from tests.conversation.test_compactions import ASKS, NOTES, filled, last_of, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal

@@ -7,7 +7,7 @@ import pytest
 from tests.conversation import trained_words
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.llamacpp import LlamaServers
-from tests.servers.script import Call, Calls, Script
+from tests.servers.scripted_gguf import Call, Calls, Script
 from tui_app.context.view import is_summary
 from tui_app.events import CompactionComplete, Error, Record, ToolResult, TurnEnd, ViewRewrite
 

@@ -10,7 +10,7 @@ from tests.conversation.jobs import (
     until_a_job_runs,
     with_job,
 )
-from tests.conversation.test_compacting import ASKS, NOTES, filled, stored
+from tests.conversation.test_compactions import ASKS, NOTES, filled, stored
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
-from tests.context.validity import complaints
+from tests.context.histories import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
 from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text

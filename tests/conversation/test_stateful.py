@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
-from tests.context.validity import complaints
+from tests.context.histories import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State

@@ -1,15 +1,22 @@
 """Turns against a scripted server: streaming, cancelling at any point, failing; never a broken history."""
 
 import asyncio
+import json
+import logging
 import threading
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until, view_bytes
+from tests.conversation.test_approvals import ONCE, command, results, together, working
 from tests.servers.behaviours import (
     Behaviour,
     CutStream,
+    Empty,
+    EndsEarly,
     HangBeforeHeaders,
     HangMidStream,
     Text,
@@ -20,21 +27,31 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import Stop
+from tui_app.agent.turn import NO_RESULT, TurnRunner
 from tui_app.context.requests.builder import INTERRUPTED
-from tui_app.conversation.work import Prompt
+from tui_app.conversation.assembly import OpenSession, open_session
+from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
+    ApprovalRequested,
     AssistantDelta,
     AssistantMessage,
     Error,
     GaugeChanged,
+    ModelChange,
+    Notice,
     Record,
     SessionRewind,
     ToolCall,
+    ToolOutput,
     ToolResult,
     TurnEnd,
+    TurnRetry,
     TurnStart,
     UserMessage,
 )
+from tui_app.settings import Endpoint
 
 
 @pytest.fixture
@@ -300,3 +317,432 @@ async def test_broken_log_ends_the_turn_with_an_error(desk: Desk, server: FakeOp
         assert not opened.conversation.busy
         opened.store._db.execute("PRAGMA query_only = OFF")
         assert end_of(await turn(opened.conversation, "Hello")).outcome == "done"
+
+
+# Stopping a turn before its request is out, and between two models: nothing is sent any more.
+
+
+BUSY = error(503, "Overloaded", type="overloaded_error")
+
+
+@dataclass
+class Gate:
+    """Something that takes long: says when it was entered, and goes on when it is let."""
+
+    entered: asyncio.Event = field(default_factory=asyncio.Event)
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, *_: object) -> None:
+        self.entered.set()
+        await self.opened.wait()
+
+
+@pytest.fixture
+def other() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+async def stopped(opened: OpenSession, gate: Gate) -> list[Record]:
+    """Send a prompt, and stop it where it waits at the gate."""
+    talking = asyncio.create_task(turn(opened.conversation, "Hello?"))
+    await gate.entered.wait()
+    opened.conversation.cancel()
+    happened = await asyncio.wait_for(talking, 20)
+    gate.opened.set()
+    return happened
+
+
+@pytest.fixture
+def background(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked of a compaction that goes on behind the turn."""
+    asked: list[str] = []
+    monkeypatch.setattr(Compactions, "cancel_job", lambda self: asked.append("cancel"))
+    return asked
+
+
+async def test_while_a_turn_is_prepared(desk: Desk, server: FakeOpenAI, background: list[str]) -> None:
+    server.add(Text("Here."))
+    gate = Gate()
+    async with desk.session() as opened:
+        opened.turns.deliver = gate
+        happened = await stopped(opened, gate)
+        assert of(happened, TurnEnd) == [TurnEnd(outcome="cancelled", prompt="Hello?")]
+        assert of(happened, UserMessage, Error) == []
+        assert server.journal == []
+        assert background == []
+        # The next one is not stopped by a wish for the last.
+        assert of(await turn(opened.conversation, "And now?"), TurnEnd)[-1].outcome == "done"
+        assert_valid(opened.conversation)
+
+
+@pytest.mark.parametrize("step", ["forecast", "switch"])
+async def test_while_another_model_is_made_ready_to_take_over(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    desk.server("spare", other.base_url, window=32_000)
+    desk.server("third", other.base_url, window=32_000)
+    server.add(BUSY)
+    other.fallback = Text("From another model.")
+    gate = Gate()
+
+    def slow(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def wait_first(self: ModelSwitch, what: object) -> Any:
+            await gate()
+            return await original(self, what)
+
+        return wait_first
+
+    async with desk.session(retries=0, fallback_models="spare:scripted,third:scripted") as opened:
+        monkeypatch.setattr(ModelSwitch, step, slow(getattr(ModelSwitch, step)))
+        happened = await stopped(opened, gate)
+        assert of(happened, TurnEnd)[-1].outcome == "cancelled"
+        assert of(happened, ModelChange) == []
+        assert opened.conversation.model == "local:scripted"
+        assert other.journal == []
+        assert_valid(opened.conversation)
+
+
+async def test_a_model_that_is_being_loaded_does_not_hand_over_to_the_next(
+    desk: Desk, server: FakeOpenAI, other: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.server("spare", other.base_url, window=32_000)
+    desk.server("third", other.base_url, window=32_000)
+    server.add(BUSY)
+    other.fallback = Text("From another model.")
+    gate, load = Gate(), ModelSwitch._load
+
+    async def slow(self: ModelSwitch, name: str) -> Any:
+        if name == "spare:scripted":
+            await gate()
+        return await load(self, name)
+
+    monkeypatch.setattr(ModelSwitch, "_load", slow)
+    async with desk.session(retries=0, fallback_models="spare:scripted,third:scripted") as opened:
+        happened = await stopped(opened, gate)
+        assert of(happened, TurnEnd)[-1].outcome == "cancelled"
+        assert opened.conversation.model == "local:scripted"
+        assert other.journal == []
+
+
+async def test_whoever_listens_and_fails_changes_nothing(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(Text("Here."))
+
+    def fail(record: Record) -> None:
+        if isinstance(record.data, TurnEnd):
+            raise OSError("no room to take note of it")
+
+    async with desk.session() as opened:
+        opened.bus.listen(fail)
+        happened = await turn(opened.conversation, "Hello?")
+        assert [end.outcome for end in of(happened, TurnEnd)] == ["done"]
+        assert of(happened, Error) == []
+
+
+# A defect in the middle of a turn: it is told, the turn ends, and the next one goes on.
+
+
+async def broken(*_: object) -> None:
+    raise RuntimeError("a defect")
+
+
+async def test_trying_again_ends_its_turn_too(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.server("local", fake_openai.base_url, 32_000)
+    fake_openai.add(Text("One."), Text("Two."))
+    async with desk.session() as opened:
+        await turn(opened.conversation, "first")
+        happened = opened.conversation.watch()
+        with monkeypatch.context() as patched:
+            patched.setattr(TurnRunner, "run", broken)
+            await done(opened.conversation, Rewind(0, again=True))
+        async with asyncio.timeout(5):
+            assert isinstance((await until(happened, lambda data: isinstance(data, Error))).data, Error)
+            end = await until(happened, lambda data: isinstance(data, TurnEnd))
+        assert end.data == TurnEnd(outcome="failed", prompt="first")
+        assert not opened.conversation.busy
+        assert of(await turn(opened.conversation, "second"), TurnEnd)
+
+
+# Answers that end before the model had said all, or with nothing said: marked, and told.
+
+
+BAD_ENDS: dict[str, tuple[Behaviour, str]] = {
+    "in order, without a word": (EndsEarly(), "The model's answer was cut off. What came of it stays"),
+    "at its length": (Text("This is", finish_reason="length"), "cut off at its length limit. What came"),
+    "by a filter": (Text("This is", finish_reason="content_filter"), "The provider's filter stopped"),
+}
+
+
+def notices(records: list[Record]) -> list[str]:
+    return [one.text for one in of(records, Notice) if isinstance(one, Notice)]
+
+
+def last_answer(records: list[Record]) -> AssistantMessage:
+    answer = of(records, AssistantMessage)[-1]
+    assert isinstance(answer, AssistantMessage)
+    return answer
+
+
+@pytest.mark.parametrize("name", BAD_ENDS)
+async def test_an_answer_that_is_not_whole_says_so(desk: Desk, fake_openai: FakeOpenAI, name: str) -> None:
+    behaviour, words = BAD_ENDS[name]
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(behaviour)
+    async with desk.session() as opened:
+        records = await turn(opened.conversation, "Tell me.")
+        assert last_answer(records).text.startswith("This")
+        assert last_answer(records).interrupted
+        (told,) = notices(records)
+        assert words in told
+        assert of(records, TurnEnd)[0].outcome == "done"  # type: ignore[attr-defined]
+
+
+async def test_an_answer_of_blanks_says_so(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Empty(" \n "))
+    async with desk.session() as opened:
+        records = await turn(opened.conversation, "Tell me.")
+        assert notices(records) == ["The model answered nothing. /retry sends the prompt once more."]
+
+
+async def test_a_server_that_tells_no_reasons_but_a_usage_is_believed(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Text("All of it.", finish_reason=None, usage=(9, 3)))
+    async with desk.session() as opened:
+        records = await turn(opened.conversation, "Tell me.")
+        assert not last_answer(records).interrupted
+        assert notices(records) == []
+
+
+# How much a model thinks is asked of it in its own words, or not at all.
+
+
+@pytest.mark.parametrize(
+    ("level", "asked"), [("default", None), ("low", "low"), ("high", "high"), ("off", "none")]
+)
+async def test_the_level_reaches_the_model(
+    desk: Desk, fake_openai: FakeOpenAI, level: str, asked: str | None
+) -> None:
+    desk.endpoints["thinker"] = Endpoint(name="thinker", base_url=fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Thought about."))
+    async with desk.session(model="thinker:gpt-5.2", thinking=level) as opened:
+        happened = await turn(opened.conversation, "Think.")
+        assert of(happened, TurnEnd)[-1].outcome == "done"
+    assert fake_openai.journal[-1].get("reasoning_effort") == asked
+
+
+# A tool that raises is a tool that failed: the model is told what happened, and the turn goes on.
+
+
+AGENT = '''
+import asyncio, sqlite3, sys
+
+from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.capabilities import Hooks
+from pydantic_ai.exceptions import ToolFailed, UserError
+
+hooks = Hooks()
+helper = Agent(retries=1)
+mended = Agent(capabilities=[hooks])
+
+@hooks.on.tool_execute
+async def _(ctx, *, call, tool_def, args, handler):
+    try:
+        return await handler(args)
+    except KeyError as error:
+        return f"mended {error}"
+
+KINDS = {
+    "key": KeyError("sunday"),
+    "red": ValueError("\\x1b[31mno\\nferry for sk-abcdefghijklmnopqrstuvwx"),
+    "net": ConnectionError("refused"),
+    "time": TimeoutError(),
+    "sql": sqlite3.OperationalError("disk is full"),
+    "exit": SystemExit(3),
+    "group": ExceptionGroup("many", [KeyError("inner")]),
+    "retry": ModelRetry("Say another day."),
+    "failed": ToolFailed("No ferry."),
+    "user": UserError("Unknown model: nobody"),
+}
+
+def departures(day: str) -> str:
+    """List the departures."""
+    if day in KINDS:
+        raise KINDS[day]
+    return "09:00"
+
+async def slow() -> str:
+    """Wait."""
+    await asyncio.sleep(30)
+    return "late"
+
+def pay(amount: int) -> str:
+    """Pay."""
+    raise KeyError("purse")
+
+for agent in (helper, mended):
+    agent.tool_plain(departures)
+helper.tool_plain(slow)
+paying = Agent(output_type=[str, pay])
+'''
+
+
+async def played(
+    desk: Desk, server: FakeOpenAI, *behaviours: object, agent: str = "helper", **more: object
+) -> list[Record]:
+    (desk.cwd / "agents.py").write_text(AGENT)
+    desk.server("local", server.base_url, window=100_000)
+    server.add(*behaviours)  # type: ignore[arg-type]
+    opening = desk.opening(read_only=False, **more)
+    opened = open_session(replace(opening, agent=f"agents.py:{agent}", yes=True))
+    try:
+        await opened.prepare()
+        happened = await turn(opened.conversation, "When?")
+        assert_valid(opened.conversation)
+        return happened
+    finally:
+        await opened.close()
+
+
+def ended(records: list[Record]) -> str:
+    [end] = of(records, TurnEnd)
+    assert isinstance(end, TurnEnd)
+    return end.outcome
+
+
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("key", "The tool departures failed: KeyError: 'sunday'"),
+        ("net", "The tool departures failed: ConnectionError: refused"),
+        ("time", "The tool departures failed: TimeoutError"),
+        ("sql", "The tool departures failed: OperationalError: disk is full"),
+        ("exit", "The tool departures failed: SystemExit: 3"),
+        ("group", "The tool departures failed: KeyError: 'inner'"),
+        ("failed", "No ferry."),
+    ],
+)
+async def test_the_model_is_told_and_the_turn_goes_on(
+    desk: Desk, fake_openai: FakeOpenAI, day: str, said: str
+) -> None:
+    records = await played(desk, fake_openai, tool("departures", day=day), Text("A pity."))
+    assert results(records) == [("error", said)]
+    assert (ended(records), of(records, Error), of(records, TurnRetry)) == ("done", [], [])
+    assert said in fake_openai.journal[-1]["messages"][-1]["content"]
+
+
+async def test_what_it_raises_is_cleaned_and_its_keys_are_masked(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    records = await played(desk, fake_openai, tool("departures", day="red"), Text("A pity."))
+    [(_, text)] = results(records)
+    assert text.startswith("The tool departures failed: ValueError: [31mno ferry for ")
+    assert "abcdefghijklmnop" not in text
+    assert "\x1b" not in str(fake_openai.journal[-1])
+
+
+async def test_those_beside_it_keep_their_results(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    both = together(tool("departures", day="key"), tool("departures", day="Monday"))
+    records = await played(desk, fake_openai, both, Text("At nine on Mondays."))
+    assert sorted(results(records)) == [
+        ("error", "The tool departures failed: KeyError: 'sunday'"),
+        ("success", "09:00"),
+    ]
+    assert ended(records) == "done"
+
+
+async def test_the_traceback_is_for_the_log(
+    desk: Desk, fake_openai: FakeOpenAI, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await played(desk, fake_openai, tool("departures", day="key"), Text("A pity."))
+    [written] = [each for each in caplog.records if each.name.startswith("tui_app")]
+    assert (written.levelno, written.getMessage()) == (logging.ERROR, "the tool departures failed")
+    assert "agents.py" in caplog.text
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+async def test_a_tool_that_always_fails_ends_the_turn(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.fallback = tool("departures", day="key")
+    records = await played(desk, fake_openai)
+    [told] = of(records, Error)
+    assert isinstance(told, Error)
+    assert (told.kind, "departures" in told.message, ended(records)) == ("tool", True, "failed")
+    assert len(fake_openai.journal) == 6
+    assert INTERRUPTED not in [text for _, text in results(records)]
+
+
+async def test_a_tool_that_asks_for_another_try_gets_it(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    records = await played(desk, fake_openai, tool("departures", day="retry"), Text("Which?"))
+    [(outcome, text)] = results(records)
+    assert (outcome, "Say another day." in text, ended(records)) == ("error", True, "done")
+
+
+async def test_the_tries_of_a_tool_end(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.fallback = tool("departures", day="retry")
+    records = await played(desk, fake_openai)
+    [told] = of(records, Error)
+    assert isinstance(told, Error)
+    assert "called the tool departures wrongly too many times" in told.message
+    assert len(fake_openai.journal) == 2
+
+
+async def test_hooks_of_the_agent_come_first(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    records = await played(desk, fake_openai, tool("departures", day="key"), Text("Good."), agent="mended")
+    assert results(records) == [("success", "mended 'sunday'")]
+
+
+async def test_an_agent_that_is_made_wrongly_ends_the_turn(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    both = together(tool("departures", day="user"), tool("slow"))
+    records = await played(desk, fake_openai, both)
+    assert sorted(results(records)) == [
+        ("error", "The tool departures failed: UserError: Unknown model: nobody"),
+        ("interrupted", NO_RESULT),
+    ]
+    [told] = of(records, Error)
+    assert isinstance(told, Error)
+    assert (told.kind, told.message) == (
+        "tool",
+        "The tool departures failed: UserError: Unknown model: nobody.",
+    )
+    assert "plimsoll.log" in told.hint
+    assert ended(records) == "failed"
+
+
+async def test_a_function_that_takes_the_answer_and_fails_is_named(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    records = await played(desk, fake_openai, tool("final_result", amount=7), agent="paying")
+    assert results(records) == [("error", "The tool final_result failed: KeyError: 'purse'")]
+    [told] = of(records, Error)
+    assert isinstance(told, Error)
+    assert (told.kind, ended(records)) == ("tool", "failed")
+
+
+# Commands that a person stops before they come to their end.
+
+
+LONG = "printf 'begun\\non the way\\n\\n'; sleep 600"
+
+
+async def test_what_a_stopped_command_had_printed_is_kept(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(command(LONG), Text("Gone on."))
+    async with working(desk, fake_openai) as opened:
+        records: list[Record] = []
+        async with asyncio.timeout(20):
+            async for record in opened.conversation.send("Run it."):
+                records.append(record)
+                match record.data:
+                    case ApprovalRequested(id=id):
+                        opened.conversation.tooling.approvals.decide(id, ONCE)
+                    case ToolOutput(text=text) if "way" in text:
+                        opened.conversation.cancel()
+        [(outcome, text)] = results(records)
+        assert outcome == "interrupted"
+        assert text == "Interrupted by user. Printed until then:\nbegun\non the way"
+        assert of(records, TurnEnd)[0].outcome == "cancelled"  # type: ignore[attr-defined]
+        assert_valid(opened.conversation)
+        async for _ in opened.conversation.send("Go on."):
+            pass
+        assert "on the way" in json.dumps(fake_openai.journal[-1])

@@ -12,7 +12,7 @@ import pytest
 import regex
 
 from tests.servers import scripted_gguf
-from tests.servers.vocabulary import Vocabulary
+from tests.servers.scripted_gguf import Vocabulary
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.toolset import build_toolset

@@ -12,7 +12,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from tests.context.validity import complaints
+from tests.context.histories import complaints
 from tests.docs.pages import DOCS, load_script, page
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI

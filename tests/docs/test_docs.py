@@ -1,16 +1,20 @@
 """The documentation says what the program does: tables, links, commands, code and pictures."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 
+from tests.context.schema_check import problems
 from tests.docs.pages import (
     DOCS,
     LINK,
@@ -29,12 +33,18 @@ from tests.docs.pages import (
 )
 from tui_app.cli.output import print_json
 from tui_app.cli.program import COMMANDS, screen_parser
+from tui_app.context.compaction.plan import FORCED
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
-from tui_app.events import PAYLOADS, Notice, Record, TurnEnd, TurnRetry
-from tui_app.providers import LOCAL_PORTS, PROTOCOLS
+from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
+from tui_app.events import PAYLOADS, Error, Fact, HookOutcome, Notice, Record, Trigger, TurnEnd, TurnRetry
+from tui_app.events.schema import event_schema
+from tui_app.paths import Paths
+from tui_app.providers import LOCAL_PORTS, PROTOCOLS, key_variables
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import SETTINGS
+from tui_app.settings.tables import HOOK_EVENTS, POLICIES, Hook, policy_keys
 from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
 from tui_app.usage import CATEGORIES, ContextWindow
@@ -297,3 +307,149 @@ def test_dependencies_are_all_explained() -> None:
     assert "textual" in names
     assert "ruff" in names
     assert [name for name in sorted(names - {"plimsoll-tui"}) if f"`{name}`" not in text] == []
+
+
+# The page of the events is the one its script writes.
+
+
+def test_tables_of_events_are_fresh() -> None:
+    script = load_script(DOCS / "make_events.py")
+    text = page("docs/events.md")
+    assert script.filled(text) == text, "run: python docs/make_events.py"
+
+
+def test_every_event_has_a_row_with_its_fields() -> None:
+    rows = {row.split("`")[1]: row for row in page("docs/events.md").splitlines() if row.startswith("| `")}
+    assert {payload.TYPE for payload in PAYLOADS} <= set(rows)
+    for name, cls in (("error", Error), ("Fact", Fact)):
+        assert [each.name for each in fields(cls) if f"`{each.name}`" not in rows[name]] == []
+
+
+def test_page_without_its_marks_is_refused() -> None:
+    script = load_script(DOCS / "make_events.py")
+    with pytest.raises(ValueError, match="parts"):
+        script.filled(page("docs/events.md").replace("<!-- end of parts -->", ""))
+
+
+# The page on hooks says what the program does.
+
+
+TEXT = page("docs/hooks.md")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Cells of the tables in a section, without their heads."""
+    lines = re.findall(r"^\| (`.*) \|$", section(TEXT, heading), re.MULTILINE)
+    return [[cell.strip() for cell in line.split(" | ")] for line in lines]
+
+
+def test_the_example_is_read(tmp_path: Path) -> None:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+    paths.ensure()
+    (example,) = code_blocks(TEXT, "toml")
+    paths.config_file.write_text(example)
+    assert {event: len(hooks) for event, hooks in load_settings(paths, {}).hooks.items()} == {
+        "preCompact": 2, "preTool": 1, "postCompact": 1,
+    }  # fmt: skip
+
+
+def test_events_triggers_and_keys() -> None:
+    table = rows("When they run")
+    assert [row[0].strip("`") for row in table] == list(HOOK_EVENTS)
+    triggers = {row[0].strip("`"): tuple(re.findall(r"`(\w+)`", row[2])) for row in table}
+    assert triggers["preCompact"] == HOOK_EVENTS["preCompact"]
+    assert triggers["sessionStart"] == HOOK_EVENTS["sessionStart"]
+    assert [event_schema(row[3].strip("`"))["title"] for row in table] == [row[3].strip("`") for row in table]
+    keys = re.findall(r"^\| `(\w+)` \| (?:required|`|everything)", TEXT, re.MULTILINE)
+    assert set(keys) == {*Hook.__dataclass_fields__, "shell"}
+    assert f"`{Hook(command='x').timeout_s}`" in TEXT
+
+
+def test_what_stands_on_stdin_meets_its_schema() -> None:
+    examples = [json.loads(block) for block in code_blocks(TEXT, "json")]
+    assert len(examples) == 3
+    for example in examples:
+        assert example.pop("hook") in HOOK_EVENTS
+        assert isinstance(example.pop("trigger"), str)
+        assert problems(example, event_schema(example["type"])) == []
+
+
+def test_outcomes_and_numbers() -> None:
+    assert [row[0].strip("`") for row in rows("What is seen of it")] == list(get_args(HookOutcome))
+    flat = " ".join(TEXT.split())
+    assert f"above {RESULT_CHARS:,} characters" in flat
+    assert f"at most {INSTRUCTIONS_CHARS:,} characters" in flat
+    assert f"the first {OUTPUT_CHARS:,} characters" in flat
+    assert f"{END_S} seconds" in flat
+
+
+# Names that scripts rely on stand on the pages, and tables have the cells that their heads promise.
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_rows_of_tables_have_as_many_cells_as_their_heads(path: Path) -> None:
+    broken, cells = [], 0
+    for line in prose(read(path)).splitlines():
+        if not line.startswith("|"):
+            cells = 0
+            continue
+        bars = len(re.findall(r"(?<!\\)\|", line))
+        cells = cells or bars
+        if bars != cells:
+            broken.append(line)
+    assert broken == []
+
+
+def test_json_names_of_the_figures_are_described() -> None:
+    text = section(page("docs/commands.md"), "plimsoll stats")
+    rows = (ModelRow, CompactionRow, SideRow, StageRow)
+    names = {*SessionStats().to_json(), *(field.name for row in rows for field in fields(row))}
+    assert [name for name in sorted(names) if f"`{name}`" not in text] == []
+
+
+def test_keys_of_all_providers_are_listed() -> None:
+    text = page("docs/api-keys.md")
+    assert [name for name in sorted(key_variables()) if f"`{name}`" not in text] == []
+
+
+def test_every_trigger_has_a_row_and_those_that_no_guard_stops_are_named() -> None:
+    text = page("docs/context-governance.md")
+    rows = re.findall(r"^\| `(\w+)` \|", section(text, "What starts a compaction"), re.MULTILINE)
+    assert set(rows) == set(get_args(Trigger))
+    [forced] = re.findall(r"The last three do not stop (.+?)\.", text, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", forced)) == FORCED
+
+
+# The chapter on policies names every policy and every key of one's own.
+
+
+def first_cells() -> list[str]:
+    text = section(page("docs/settings.md"), "Policies")
+    rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`([\w-]+)`", row)]
+
+
+def test_policies_and_keys_are_described_in_their_order() -> None:
+    assert first_cells() == [*POLICIES, *policy_keys().keys]
+
+
+def test_table_of_keys_is_fresh() -> None:
+    script = load_script(DOCS / "make_policies.py")
+    text = page("docs/settings.md")
+    assert script.filled(text) == text, "run: python docs/make_policies.py"
+
+
+# The example on the page about simulating is what the program prints and draws.
+
+
+def unpriced(text: str) -> str:
+    """Prices change with the price list, and the width of their column with them."""
+    return re.sub(r" +", " ", re.sub(r"\$[\d.]+", "$", text))
+
+
+def test_the_example_is_what_is_printed_and_drawn() -> None:
+    script = load_script(DOCS / "make_simulation.py")
+    text = page("docs/simulate.md")
+    made, drawing = script.example(text)
+    assert unpriced(made) == unpriced(text), "run: python docs/make_simulation.py"
+    assert drawing == script.PICTURE.read_text(encoding="utf-8"), "run: python docs/make_simulation.py"

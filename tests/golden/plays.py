@@ -18,7 +18,7 @@ from tests.quality.safety import WINDOWS, play_name
 from tests.quality.transcripts import read_transcript
 from tests.quality.verdicts import checksum, parts_to_play
 from tests.session.importing import foreign
-from tests.session.importing.fuzzing import valid_script
+from tests.session.importing.foreign import valid_script
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.conversation.imports import import_session

@@ -2,18 +2,36 @@
 
 import sqlite3
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, UserPromptPart
 
 from tests.examples import examples
 from tests.memory.boards import MAIN, board_in, found, store_in
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.facts.observations import read_items
+from tui_app.context.message_marks import inbox_message, is_inbox
+from tui_app.context.summaries.prompt import prompts_of
+from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
+from tui_app.conversation.boards import boards_in
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import LONGEST, PERSON, Draft, Entry, EntryKind, NotRemembered
+from tui_app.memory.entries import KINDS as READING_OUT_KINDS
+from tui_app.memory.entries import LONGEST, PERSON, Change, Draft, Due, Entry, EntryKind, NotRemembered
+from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import DETACHED, Scope
+from tui_app.memory.store import BoardStore
+from tui_app.settings.spec import SessionServer
+
+if TYPE_CHECKING:
+    from tests.servers.postgres import Cluster
 
 
 def texts(board: ContextBoard) -> list[str]:
@@ -267,3 +285,195 @@ def test_sessions_that_wait_are_asked_for_once_and_done_once(tmp_path: Path) -> 
     assert store.read_until("s1") == 40
     store.done("s1", 30, asked=9.0)
     assert (store.due(), store.read_until("s1")) == ([], 40)
+
+
+# What every store of boards must do, checked on the file and on the server alike.
+
+
+RULE = "Never touch the legacy importer."
+
+
+@pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.postgres)])
+def boards(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BoardStore:
+    monkeypatch.setattr("tui_app.conversation.boards.PATIENCE_S", 30.0)
+    if request.param == "file":
+        return boards_in(tmp_path / "data" / "sessions.db")
+    cluster: Cluster = request.getfixturevalue("postgres")
+    return boards_in(SessionServer(cluster.database()))
+
+
+def board_contract_texts(boards: BoardStore, scope: Scope | None) -> list[str]:
+    return [entry.text for entry in boards.entries(scope) if entry.stands]
+
+
+def test_an_entry_comes_back_as_it_was_put_there(boards: BoardStore) -> None:
+    draft = Draft(text="Größe 🌊 عربي", kind="decision", made_by="a:b", session="s1", seq=7, weight=2.5)
+    made = boards.add(draft, "/r", "feat/x", [], 1_234.5)
+    assert boards.entries(None) == [made]
+    assert (made.text, made.kind, made.made_by, made.source) == (draft.text, "decision", "a:b", "s1#7")
+    assert (made.repository, made.branch, made.time, made.weight) == ("/r", "feat/x", 1_234.5, 2.5)
+    assert made.stands
+
+
+def test_a_scope_sees_its_branch_under_all_its_names_and_what_holds_everywhere(boards: BoardStore) -> None:
+    for branch in ("main", "trunk", "tides", ""):
+        boards.add(Draft(text=f"on {branch}"), MAIN.repository, branch, [], 1.0)
+    boards.add(Draft(text="of another"), "/other", "main", [], 1.0)
+    assert board_contract_texts(boards, MAIN) == ["on main", "on "]
+    renamed = Scope(repository=MAIN.repository, branch="trunk", former=("main",))
+    assert board_contract_texts(boards, renamed) == ["on main", "on trunk", "on "]
+    assert board_contract_texts(boards, Scope(repository=MAIN.repository, branch=DETACHED)) == ["on "]
+    assert len(board_contract_texts(boards, None)) == 5
+
+
+def test_what_is_replaced_or_pruned_stays_marked(boards: BoardStore) -> None:
+    old = boards.add(Draft(text="old"), "/r", "", [], 1.0)
+    new = boards.add(Draft(text="new", made_by="a:b"), "/r", "", [old.id, 999], 2.0)
+    kept = boards.entries(None)[0]
+    assert (kept.pruned, kept.pruned_by, kept.reason, kept.replaced_by) == (2.0, "a:b", "replaced", new.id)
+    gone = boards.prune(new.id, PERSON, "forgotten", 3.0)
+    assert gone is not None
+    assert (gone.pruned, gone.pruned_by, gone.reason, gone.stands) == (3.0, PERSON, "forgotten", False)
+    assert boards.prune(new.id, PERSON, "forgotten", 4.0) is None
+    assert boards.prune(999, PERSON, "forgotten", 4.0) is None
+    assert len(boards.entries(None)) == 2
+
+
+def test_each_change_is_untold_until_it_is_told(boards: BoardStore) -> None:
+    first = boards.add(Draft(text="first"), "/r", "", [], 1.0)
+    second = boards.add(Draft(text="second"), "/r", "", [first.id], 2.0)
+    first = boards.entries(None)[0]
+    changes = [Change(kind="added", entry=first), Change(kind="pruned", entry=first)]
+    assert boards.untold() == [*changes, Change(kind="added", entry=second)]
+    for change in boards.untold():
+        boards.told(change)
+    assert boards.untold() == []
+    boards.prune(second.id, PERSON, "x", 3.0)
+    assert [(each.kind, each.entry.id) for each in boards.untold()] == [("pruned", second.id)]
+
+
+def test_what_waits_waits_until_it_is_done(boards: BoardStore) -> None:
+    due = Due(session="s1", repository="/r", branch="main", asked=5.5)
+    boards.want(Due(session="s2", repository="/r", branch="main", asked=6.5))
+    boards.want(due)
+    boards.begun("s1")
+    boards.begun("s1")
+    assert [(each.session, each.attempts) for each in boards.due()] == [("s1", 2), ("s2", 0)]
+    boards.done("s1", 40, asked=1.0)
+    assert (boards.read_until("s1"), len(boards.due())) == (40, 2), "it was asked for again since then"
+    boards.done("s1", 0, asked=5.5)
+    assert (boards.read_until("s1"), [each.session for each in boards.due()]) == (40, ["s2"])
+    boards.want(due)
+    assert boards.due()[0] == due
+    boards.done("s1", 30)
+    assert (boards.read_until("s1"), boards.read_until("never")) == (40, 0)
+    boards.done("s3", 12, asked=-1.0)
+    assert (boards.read_until("s3"), len(boards.due())) == (12, 1)
+
+
+def test_a_board_keeps_its_rules(boards: BoardStore) -> None:
+    board = ContextBoard(boards, MAIN, most=2, now=lambda: 9.0)
+    first = board.add(found("Use port 8080 for the local test server", "decision"))
+    second = board.add(found("Use port 9090 for the local test server", "decision", seq=5))
+    assert second.pruned == (first.entry.id,)
+    mine = board.add(Draft(text=RULE, kind="rule"))
+    assert not board.add(found("never touch the legacy importer", "rule")).new
+    with pytest.raises(NotRemembered, match="only a person"):
+        board.prune(mine.entry.id, "a:b")
+    assert board.entries()[0].text == RULE
+    board.edit(mine.entry.id, "Never touch the old importer.")
+    with pytest.raises(NotRemembered, match="taken it off"):
+        board.add(found(RULE, "rule"))
+
+
+def test_any_thread_may_ask(boards: BoardStore) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        made = list(
+            threads.map(lambda number: boards.add(Draft(text=f"n{number}"), "/r", "", [], 1.0).id, range(32))
+        )
+    assert sorted(made) == sorted(entry.id for entry in boards.entries(None))
+
+
+def test_a_folder_or_branch_of_any_name_has_a_board(boards: BoardStore) -> None:
+    scope = Scope(repository="/home/ada/\ud83d and \x1b", branch="a\tb")
+    if type(boards).__name__ == "SqliteBoardStore":
+        scope = Scope(repository="/home/ada/\x1b", branch="a\tb")
+    boards.add(Draft(text="found again"), scope.repository, scope.branch, [], 1.0)
+    assert board_contract_texts(boards, scope) == ["found again"]
+
+
+# The message that gives a session the board keeps its budget, whatever stands on the board.
+
+
+ENTRY = Entry(
+    id=1, repository=MAIN.repository, branch="main", text="The tests need Redis", kind="note",
+    made_by="extraction", session="s1", seq=7, time=1_000.0, weight=1.0,
+)  # fmt: skip
+ENTRIES = st.lists(
+    st.builds(
+        lambda number, text, kind, weight, mine: replace(
+            ENTRY, id=number, text=text, kind=kind, weight=weight, made_by=PERSON if mine else "extraction"
+        ),
+        st.integers(1, 999),
+        st.text(min_size=1, max_size=120),
+        st.sampled_from(READING_OUT_KINDS),
+        st.floats(0, 5),
+        st.booleans(),
+    ),
+    max_size=12,
+)
+
+
+def words(text: str) -> int:
+    return len(text.split()) + text.count("\n")
+
+
+@given(ENTRIES, st.integers(0, 300))
+def test_the_budget_is_kept_and_the_weightiest_come_first(entries: list[Entry], budget: int) -> None:
+    told = read_out(entries, MAIN, budget, words)
+    if told is None:
+        return
+    assert words(told.text) <= budget
+    assert len(told.entries) + told.left_out == len(entries)
+    assert all(entry.text in told.text for entry in told.entries)
+
+
+def test_without_entries_or_room_there_is_no_message() -> None:
+    assert read_out([], MAIN, 1_000, words) is None
+    assert read_out([ENTRY], MAIN, 10, words) is None
+
+
+def test_a_persons_own_stand_before_what_weighs_more() -> None:
+    mine = replace(ENTRY, id=2, text="Ada reviews", made_by=PERSON, weight=0.1)
+    heavy = replace(ENTRY, id=3, text="one two three four five six", weight=5.0)
+    room = words(read_out([mine], MAIN, 1_000, words).text)  # type: ignore[union-attr]
+    told = read_out([heavy, mine], MAIN, room, words)
+    assert told is not None
+    assert [entry.id for entry in told.entries] == [2]
+
+
+def test_the_message_is_nobodys_words_and_is_counted_as_memory() -> None:
+    told = read_out([replace(ENTRY, kind="rule", text="Never touch the importer")], MAIN, 1_000, words)
+    assert told is not None
+    message = inbox_message(told.text)
+    item = Item(2, message)
+    assert is_inbox(message)
+    assert is_system(message), "it stays at the front like a system prompt"
+    assert not is_prompt(message)
+    assert not is_request(message)
+    assert prompts_of([item]) == []
+    assert read_items([item]).typed == []
+    counted = TokenCounter(TextCounter("o200k_base")).message(message)
+    assert counted.memory == counted.total > 0
+
+
+def test_it_is_known_after_json_and_after_it_was_merged_with_the_prompt() -> None:
+    told = read_out([ENTRY], MAIN, 1_000, words)
+    assert told is not None
+    message = inbox_message(told.text)
+    (again,) = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json([message]))
+    assert is_inbox(again)
+    merged = ModelRequest(parts=[*message.parts, UserPromptPart("and now?")])
+    assert not is_inbox(merged)
+    assert is_prompt(merged)
+    assert [is_inbox(section) for section in sections(merged)] == [True, False]

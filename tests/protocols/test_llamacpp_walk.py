@@ -8,7 +8,7 @@ from tests.conversation.driving import Desk
 from tests.protocols.walk import ASKS, COMMAND, NEW, NOTES, OLD, Sizes, walk
 from tests.servers.llamacpp import LlamaServers
 from tests.servers.proxy import Proxy
-from tests.servers.script import Call, Calls, Script
+from tests.servers.scripted_gguf import Call, Calls, Script
 from tui_app.conversation.assembly import open_session
 from tui_app.settings import Endpoint
 

@@ -9,8 +9,7 @@ from tests.pty.conftest import Machine
 from tests.pty.terminal import Terminal
 from tests.servers.behaviours import HangMidStream, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-
-pytestmark = pytest.mark.pty
+from tests.servers.postgres import PASSWORD, Cluster
 
 CTRL_Q = "\x11"
 RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
@@ -42,6 +41,7 @@ def converse(machine: Machine, server: FakeOpenAI, prompt: str, answer: str) -> 
     return quit_and_read_id(terminal)
 
 
+@pytest.mark.pty
 def test_continue_shows_the_last_session_and_goes_on(machine: Machine, fake_openai: FakeOpenAI) -> None:
     first = converse(machine, fake_openai, "what is a plimsoll line", "A mark on a hull.")
     fake_openai.add(Text("Samuel Plimsoll."))
@@ -55,6 +55,7 @@ def test_continue_shows_the_last_session_and_goes_on(machine: Machine, fake_open
     assert quit_and_read_id(terminal) == first
 
 
+@pytest.mark.pty
 def test_resume_by_id_and_from_the_list(machine: Machine, fake_openai: FakeOpenAI) -> None:
     older = converse(machine, fake_openai, "about anchors", "Anchors hold.")
     converse(machine, fake_openai, "about sails", "Sails pull.")
@@ -71,6 +72,7 @@ def test_resume_by_id_and_from_the_list(machine: Machine, fake_openai: FakeOpenA
     chosen.wait_for("Sails pull.")
 
 
+@pytest.mark.pty
 def test_continue_without_a_session_says_so(machine: Machine) -> None:
     terminal = machine.start("--continue")
     assert terminal.wait_exit() == 1
@@ -78,6 +80,7 @@ def test_continue_without_a_session_says_so(machine: Machine) -> None:
     assert terminal.on == set(), "the screen was never touched"
 
 
+@pytest.mark.pty
 def test_kill_during_an_answer_loses_nothing_that_was_done(
     machine: Machine, fake_openai: FakeOpenAI, size: tuple[int, int]
 ) -> None:
@@ -104,6 +107,7 @@ def test_kill_during_an_answer_loses_nothing_that_was_done(
     assert "once more" in sent[-1]["content"]
 
 
+@pytest.mark.pty
 def test_kill_during_a_tool_call_leaves_no_open_call(machine: Machine, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(tool("read_file", path="tides.md"), HangMidStream())
     terminal = start(machine, fake_openai)
@@ -122,6 +126,7 @@ def test_kill_during_a_tool_call_leaves_no_open_call(machine: Machine, fake_open
     assert called == [message["tool_call_id"] for message in sent if message["role"] == "tool"]
 
 
+@pytest.mark.pty
 def test_second_window_reads_and_says_so(machine: Machine, fake_openai: FakeOpenAI) -> None:
     session = converse(machine, fake_openai, "about anchors", "Anchors hold.")
     writing = start(machine, fake_openai, "--resume", session)
@@ -131,3 +136,55 @@ def test_second_window_reads_and_says_so(machine: Machine, fake_openai: FakeOpen
     reading.wait_for("Anchors hold.", "read-only")
     reading.write("hello\r")
     reading.wait_for("› hello")
+
+
+# Two machines in two terminals on one session of a server.
+
+
+def shared_start(machine: Machine, server: FakeOpenAI, store: str, home: str, *arguments: str) -> Terminal:
+    """The program with a scripted model, as on a machine of that name."""
+    env = {
+        "OPENAI_API_KEY": "test-key",
+        "OPENAI_BASE_URL": server.base_url,
+        "PLIMSOLL_STORE": store,
+        "PLIMSOLL_HOME": str(machine.home / home),
+    }
+    return machine.start("--model", "openai-chat:scripted", *arguments, env=env)
+
+
+@pytest.mark.pty
+@pytest.mark.postgres
+def test_one_writes_another_follows_and_goes_on_when_the_first_is_killed(
+    machine: Machine, fake_openai: FakeOpenAI, postgres: Cluster
+) -> None:
+    store = postgres.database()
+    fake_openai.add(Text("A mark on a hull."), Text("Samuel Plimsoll."), Text("In 1876."))
+    first = shared_start(machine, fake_openai, store, "one")
+    first.wait_for("ctrl+g compact")
+    first.write("what is a plimsoll line\r")
+    first.wait_for("A mark on a hull.")
+    first.wait_gone("esc stops")
+    second = shared_start(machine, fake_openai, store, "two", "--continue")
+    second.wait_for("what is a plimsoll line", "A mark on a hull.", "shown read-only")
+    first.write("named after whom\r")
+    first.wait_for("Samuel Plimsoll.")
+    second.wait_for("named after whom", "Samuel Plimsoll.")
+    first.wait_gone("esc stops")
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait(30)
+    second.wait_for("This session is free again")
+    second.write("since when\r")
+    second.wait_for("In 1876.")
+    second.wait_gone("esc stops")
+    second.write(CTRL_Q)
+    assert second.wait_exit() == 0
+    assert RESUME.search(second.output.decode())
+    contents = [message["content"] for message in fake_openai.journal[-1]["messages"]]
+    assert contents[-5:] == [
+        "what is a plimsoll line",
+        "A mark on a hull.",
+        "named after whom",
+        "Samuel Plimsoll.",
+        "since when",
+    ]
+    assert PASSWORD.encode() not in first.output + second.output

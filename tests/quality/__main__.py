@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.quality.cases import Case, cases_of
-from tests.quality.measuring import LONG, Measured, measure, time_long_sessions
-from tests.quality.report import render
+from tests.quality.report import LONG, Measured, measure, render, time_long_sessions
 from tests.quality.transcripts import find_files, read_transcript
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter

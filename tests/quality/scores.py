@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 from tests.quality.contexts import Context, Count, name_list, raw_tail
-from tests.quality.text import files_in, flat, identifiers_in, names_in
+from tests.quality.text import files_in, flat, identifiers_in, names_in, places_of, right_verb
 from tests.quality.truth import Truth
-from tests.quality.verbs import places_of, right_verb
 
 _CLAIM = re.compile(
     r"^- (?P<path>[^`\n]+?) · (?P<deeds>(?:created|written|edited|read|deleted)[^()\n]*)", re.MULTILINE

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tests.context.validity import complaints, unpaired
+from tests.context.histories import complaints, unpaired
 from tui_app.context.message_marks import is_digest_part
 from tui_app.context.requests.builder import CONTINUE, INTERRUPTED, START
 from tui_app.context.secrets import mask_secrets

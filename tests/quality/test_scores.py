@@ -1,13 +1,104 @@
-"""The scores: what counts as kept, what as lost, and what as a false claim."""
+"""Truth, scores and aims: what counts as kept, what as lost, and what as a false claim."""
+
+import asyncio
 
 import pytest
+from pydantic_ai.messages import ModelMessage
 
-from tests.context.facts_kit import call, says, user
+from tests.context.facts_kit import call, says, shell, user
+from tests.quality.cases import Case
+from tests.quality.chains import chained
 from tests.quality.contexts import Context, what_cannot_leave
+from tests.quality.governed import Governed, context_of
 from tests.quality.scores import average, invented, score, wrong_claims
 from tests.quality.synthetic import BEFORE, CASE, FIRST, GOOD, LATEST, OPEN_LINE, RULE, characters, scored
-from tests.quality.text import text_of
-from tests.quality.truth import truth_of
+from tests.quality.text import files_in, identifiers_in, sentences, steering, text_of, typed_in
+from tests.quality.truth import Call, deeds_of, plain_command, shell_deeds, truth_of
+from tui_app.context.counting.encodings import TextCounter
+
+# The ground truth: worked out from the calls, and from nothing else.
+
+
+def test_the_truth_of_a_session() -> None:
+    truth = truth_of(CASE)
+    assert truth.touched == {
+        "/w/src/importer.py": ["created"],
+        "/w/src/model.py": ["edited"],
+        "/w/src/old.py": ["deleted"],
+    }
+    assert truth.read == {"/w/src/model.py"}
+    assert truth.rules == [RULE, "Actually, use semicolons instead of commas."]
+    assert truth.corrections == ["Actually, use semicolons instead of commas."]
+    assert (truth.first, truth.latest) == (f"{FIRST} {RULE}", LATEST)
+    assert [(failure.command, failure.solved) for failure in truth.failures] == [
+        ("make lint", True),
+        ("pytest -x", False),
+    ]
+    assert truth.needed_files == {"importer.py"}
+    assert truth.needed_identifiers == {"importRows", "rareHelper"}, "names of arguments are no needs"
+
+
+@pytest.mark.parametrize(
+    ("command", "deeds"),
+    [
+        ("rm -f a.py b.py", [("a.py", "deleted"), ("b.py", "deleted")]),
+        ("cd /w && mv a.py lib/b.py", [("/w/a.py", "deleted"), ("/w/lib/b.py", "created")]),
+        ("make 2> log.txt; echo x >> notes.md", [("notes.md", "edited")]),
+        ("cat > conf.ini <<'EOF'\nrm x.py\nEOF", [("conf.ini", "written")]),
+        ("sed -i 's/a/b/' src/x.py | tee out.txt", [("src/x.py", "edited"), ("out.txt", "written")]),
+        ("mkdir -p d && cp a.json d/b.json", [("d/b.json", "written")]),
+        ("echo \"unbalanced > 'quotes", []),
+    ],
+)
+def test_what_simple_commands_do(command: str, deeds: list[tuple[str, str]]) -> None:
+    assert list(shell_deeds(command)) == deeds
+
+
+def test_failed_and_refused_calls_do_nothing() -> None:
+    for outcome in ("failed", "denied", "interrupted"):
+        assert list(deeds_of(Call("Write", {"file_path": "a.py"}, "no", outcome))) == []
+    patch = Call("apply_patch", {"patch": "*** Delete File: b.py\n*** Update File: c.py"}, "ok", "success")
+    assert list(deeds_of(patch)) == [("b.py", "deleted"), ("c.py", "edited")]
+
+
+def test_a_pipe_hides_whether_its_beginning_worked() -> None:
+    red = shell("make check", "error: bad\nexit code 2", "failed")
+    for later, solved in (
+        (shell("make check | grep error", ""), False),
+        (shell("make check | tail -3", "src: error: bad"), False),
+        (shell("make check | tail -3", "all good"), True),
+        (shell("make", "all good"), True),
+        (shell("git add . && make check", "all good"), True),
+        (shell("make docs", "all good"), False),
+    ):
+        case = Case("x", "none", False, (*user("Go on with it."), *red, *later), (), 1)
+        assert [failure.solved for failure in truth_of(case).failures] == [solved], later
+
+
+def test_only_what_a_person_typed_is_typed() -> None:
+    declined = call("Edit", {"file_path": "a.py"}, "Rejected. To go on, the user said:\nuse b.py", "denied")
+    messages = [
+        *user("Do it.<system-reminder>Always be brief.</system-reminder>"),
+        *user("[Request interrupted by user]"),
+        *says("Never mind."),
+        *declined,
+    ]
+    assert typed_in(messages) == ["Do it.", "use b.py"]
+
+
+def test_sentences_and_names() -> None:
+    text = "Keep it small. Don't add tests!\n- only use tabs here\n```\nnever in code\n```\n$ x=1;{}"
+    assert sentences(text) == ["Keep it small.", "Don't add tests!", "only use tabs here"]
+    assert steering(["Why not use that one?", "Can you only use tabs?"]) == ["Can you only use tabs?"]
+    assert files_in("see src/a_b.py, cmd.Env and console.log; README.MD") == {"a_b.py", "README.MD"}
+    assert identifiers_in("a_b.py holds someName and some_name, not Plain") == {"someName", "some_name"}
+
+
+def test_commands_are_compared_without_decoration() -> None:
+    assert plain_command("cd /w && make  check 2>&1 | tail -40") == "make check"
+
+
+# The scores: what counts as kept, what as lost, and what as a false claim.
 
 
 def test_a_good_summary_gets_everything() -> None:
@@ -134,3 +225,87 @@ def test_what_nobody_has_read_yet_cannot_leave() -> None:
     assert what_cannot_leave(before) == [*asked, *unread]
     assert what_cannot_leave([*before, *latest]) == [*unread, *latest]
     assert what_cannot_leave(latest) == latest
+
+
+# The aims of docs/quality.md, on a made-up history; the command on that page measures real ones.
+
+
+WINDOW = 32_000
+PAGES = 60
+RULES = "Never touch the migrations folder. Always use tabs in the templates."
+AIMS_FIRST = "Build the harbour's site, page by page."
+OPEN = "ValueError: no berth in timetable.py"
+TEXT = TextCounter("o200k_base")
+"""Four characters a token: a tokenizer that never needs loading."""
+
+
+def page(turn: int) -> list[ModelMessage]:
+    path = f"/w/site/pages/page{turn}.py"
+    seen = " ".join(
+        f"old line {turn * 1_000 + line} legacyCell{turn * 1_000 + line}();" for line in range(70)
+    )
+    return [
+        *call("Read", {"file_path": f"/w/old/page{turn}.html"}, seen),
+        *call("Write", {"file_path": path, "content": f"def renderPage{turn}(): ..."}, "File created"),
+        *shell(f"pytest pages/test_page{turn}.py", "passed " * 200),
+        *says(f"Page {turn} is done: renderPage{turn} draws it."),
+    ]
+
+
+def before() -> list[ModelMessage]:
+    messages = [*user(f"{AIMS_FIRST} {RULES}"), *says("I begin.")]
+    clock = {
+        "file_path": "/w/site/tides.py",
+        "old_string": "now()",
+        "new_string": "return harbourClock(berth)",
+    }
+    messages += call("Edit", clock)
+    for turn in range(PAGES):
+        messages += page(turn)
+        if turn % 20 == 5:
+            messages += user(f"Actually, put the menu of page{turn}.py on the left instead of the right.")
+    messages += shell("make lint", "error: unused import\nexit code 1", "failed")
+    messages += call("Edit", {"file_path": "/w/site/menu.py", "old_string": "a", "new_string": "tideTable"})
+    messages += shell("make lint", "clean")
+    messages += shell("rm /w/site/pages/page7.py")
+    messages += shell("make timetable", f"{OPEN}\nexit code 1", "failed")
+    return [*messages, *says("The timetable fails, page 7 is gone."), *user("Now the start page.")]
+
+
+def case() -> Case:
+    after = [
+        *says(
+            "I mend timetable.py first: harbourClock in tides.py is what it lacks, then tideTable in menu.py."
+        ),
+        *call("Read", {"file_path": "/w/site/tides.py"}),
+        *call("Read", {"file_path": "/w/site/menu.py"}),
+        *says("Then the menus of page5.py, page25.py and page45.py, and page59.py as the pattern."),
+    ]
+    told = before()
+    return Case("made-up", "none", False, tuple(told), tuple(after), Governed(TEXT, WINDOW).size(told))
+
+
+def test_a_compaction_that_is_asked_for_reaches_every_aim() -> None:
+    made = case()
+    assert made.tokens >= 1.4 * WINDOW
+    governed = Governed(TEXT, WINDOW)
+    kept = context_of(asyncio.run(governed.compacted(made.before)), governed)
+    scores = score(kept, truth_of(made), made.tokens, TEXT.count)
+    assert scores.size <= 0.15
+    assert scores.written is not None
+    assert scores.written <= 0.05
+    assert (scores.touched, scores.false_claims, scores.invented) == (1.0, 0.0, 0.0)
+    assert (scores.rules, scores.first, scores.latest, scores.corrections) == (1.0, 1.0, 1.0, 1.0)
+    assert (scores.open_errors, scores.solved_listed) == (1.0, 0.0)
+    least = {"verbs": 0.97, "files": 0.95, "hard": 0.5, "density": 1.3}
+    reached = {name: getattr(scores, name) for name in least}
+    assert all(reached[name] >= least[name] for name in least), reached
+
+
+def test_five_compactions_in_a_row_lose_next_to_nothing() -> None:
+    made = case()
+    kept = (asyncio.run(chained(made.before, times, WINDOW, TEXT)) for times in (1, 5))
+    once, often = (score(each, truth_of(made), made.tokens, TEXT.count) for each in kept)
+    for name in ("touched", "verbs", "rules", "first", "latest", "open_errors"):
+        assert getattr(often, name) > getattr(once, name) - 0.03, name
+    assert (often.false_claims, often.invented) == (0.0, 0.0)

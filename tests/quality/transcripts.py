@@ -1,17 +1,349 @@
-"""Sessions as the report takes them: messages in order, and where another product compacted."""
+"""Sessions as the report takes them: readers of every format, in order, with foreign compactions."""
 
-from dataclasses import dataclass, replace
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.usage import RequestUsage
 
-from tests.quality.readers import read_other
-from tests.quality.reading import Reading
 from tui_app.context.view import Item, is_system, to_messages
 from tui_app.events import CompactionComplete
 from tui_app.session.importers import ImportFormatError, import_file
+
+# What the readers of foreign formats fill: messages in order, and where the other product compacted.
+
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Reading:
+    """Messages read so far."""
+
+    format: str
+    messages: list[ModelMessage] = field(default_factory=list)
+    boundaries: list[tuple[int, str, int]] = field(default_factory=list)
+    """Index behind the compaction, its summary, and the index of the first message that stayed."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Tools that were called and not yet answered, by call id."""
+
+    def compacted(self, summary: str, kept_from: int | None = None) -> None:
+        here = len(self.messages)
+        self.boundaries.append((here, summary, here if kept_from is None else kept_from))
+
+    def system(self, text: str) -> None:
+        self.messages.append(ModelRequest(parts=[SystemPromptPart(text)]))
+
+    def user(self, text: str) -> None:
+        if text.strip():
+            self.messages.append(ModelRequest(parts=[UserPromptPart(text)]))
+
+    def answer(self, text: str, calls: list[tuple[str, str, Any]]) -> None:
+        parts: list[Any] = [TextPart(text)] if text.strip() else []
+        parts += [ToolCallPart(tool, args, call_id) for call_id, tool, args in calls]
+        self.names.update({call_id: tool for call_id, tool, _ in calls})
+        if parts:
+            self.messages.append(ModelResponse(parts=parts))
+
+    def result(self, call_id: str, text: str, *, ok: bool) -> None:
+        if tool := self.names.pop(call_id, ""):
+            outcome = "success" if ok else "failed"
+            part = ToolReturnPart(tool, text, call_id, outcome=outcome)
+            self.messages.append(ModelRequest(parts=[part]))
+
+    def close(self) -> "Reading":
+        """Answer what the file leaves open, behind the call."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[index]
+            if isinstance(message, ModelResponse):
+                late = [
+                    ToolReturnPart(part.tool_name, "", part.tool_call_id, outcome="interrupted")
+                    for part in message.parts
+                    if isinstance(part, ToolCallPart) and part.tool_call_id in self.names
+                ]
+                self.messages[index + 1 : index + 1] = [ModelRequest(parts=[part]) for part in late]
+        return self
+
+
+def text_in(content: Any) -> str:
+    """The text of a message's content: a string, or a list of blocks of which some are text."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(part.get("text", "") for part in parts if part.get("type") == "text")
+
+
+# Readers for the trajectories that agent benchmarks and frameworks leave, and for aider's history.
+
+
+AIDER = "# aider chat started at "
+_AIDER_LINE = re.compile(r"(####|>) ?(.*)")
+Calls = list[tuple[str, str, Any]]
+
+
+def read_trajectory(document: Any) -> Reading | None:
+    """Read SWE-agent, OpenHands, inspect-ai or LangChain; None for anything else."""
+    match document:
+        case {"history": [*history], "trajectory": _}:
+            return _swe_agent(history)
+        case {"history": [{"id": _, "source": _}, *_] as events}:
+            return _openhands(events)
+        case {"samples": [{"messages": [*messages]}, *_]}:
+            return _inspect_ai(messages)
+        case [{"lc": _, "type": "constructor"}, *_]:
+            return _langchain(document)
+        case _:
+            return None
+
+
+def _swe_agent(history: Sequence[Json]) -> Reading:
+    """Older files hold the action as text and the observation as the user's next message, without ids."""
+    read = Reading("swe-agent")
+    waiting: list[str] = []
+    for step, message in enumerate(history):
+        text = text_in(message.get("content"))
+        match message.get("role"):
+            case "system":
+                read.system(text)
+            case "assistant":
+                calls: Calls = [
+                    (call["id"], call["function"]["name"], call["function"]["arguments"])
+                    for call in message.get("tool_calls") or ()
+                ]
+                action = str(message.get("action") or "").strip()
+                if not calls and action:
+                    calls = [(f"step-{step}", "command", {"command": action})]
+                read.answer(str(message.get("thought") or text) if calls else text, calls)
+                waiting = [call_id for call_id, _, _ in calls]
+            case _ if waiting:
+                call_id = (message.get("tool_call_ids") or waiting)[0]
+                waiting.remove(call_id)
+                read.result(call_id, text, ok=True)
+            case _:
+                read.user(text)
+    return read.close()
+
+
+def _openhands(events: Sequence[Json]) -> Reading:
+    """An observation names the action it comes from; actions without a call are not the model's."""
+    read = Reading("openhands")
+    calls: dict[int, str] = {}
+    for event in events:
+        args = dict(event.get("args") or {})
+        made = event.get("tool_call_metadata") or {}
+        match event.get("action"):
+            case None:
+                call_id = calls.get(event.get("cause", -1)) or made.get("tool_call_id", "")
+                read.result(call_id, str(event.get("content") or ""), ok=event.get("success") is not False)
+            case "system":
+                read.system(str(args.get("content", "")))
+            case "message" if event.get("source") == "user":
+                read.user(str(args.get("content", "")))
+            case "message":
+                read.answer(str(args.get("content", "")), [])
+            case _ if made:
+                calls[event["id"]] = made["tool_call_id"]
+                thought = str(args.pop("thought", "") or "")
+                read.answer(thought, [(made["tool_call_id"], made["function_name"], args)])
+            case _:
+                pass
+    return read.close()
+
+
+def _inspect_ai(messages: Sequence[Json]) -> Reading:
+    """Of a log with several samples the first: each is a conversation of its own."""
+    read = Reading("inspect-ai")
+    for message in messages:
+        text = text_in(message.get("content"))
+        match message.get("role"):
+            case "system":
+                read.system(text)
+            case "user":
+                read.user(text)
+            case "tool":
+                read.result(message.get("tool_call_id", ""), text, ok=not message.get("error"))
+            case _:
+                calls = message.get("tool_calls") or ()
+                read.answer(text, [(call["id"], call["function"], call["arguments"]) for call in calls])
+    return read.close()
+
+
+def _langchain(document: Sequence[Json]) -> Reading:
+    read = Reading("langchain")
+    for record in document:
+        message = record.get("kwargs", {})
+        text = text_in(message.get("content"))
+        match str(record.get("id", [""])[-1]).removesuffix("Chunk"):
+            case "SystemMessage":
+                read.system(text)
+            case "HumanMessage":
+                read.user(text)
+            case "ToolMessage":
+                read.result(message.get("tool_call_id", ""), text, ok=message.get("status") != "error")
+            case "AIMessage":
+                calls = message.get("tool_calls") or ()
+                read.answer(text, [(call["id"], call["name"], call["args"]) for call in calls])
+            case _:
+                pass
+    return read.close()
+
+
+def aider(text: str) -> Reading:
+    """Lines of the person and answers; what aider itself said on the console its model never saw."""
+    read = Reading("aider-md")
+    speaker, said = "", list[str]()
+
+    def finish() -> None:
+        whole = "\n".join(said).strip()
+        if speaker == "####":
+            read.user(whole)
+        elif not speaker:
+            read.answer(whole, [])
+        said.clear()
+
+    for line in text.splitlines():
+        if line.startswith(AIDER):
+            continue
+        match = _AIDER_LINE.match(line)
+        mark = match[1] if match else ""
+        if mark != speaker and (mark or line.strip()):
+            finish()
+            speaker = mark
+        said.append(match[2].rstrip() if match else line)
+    finish()
+    return read
+
+
+# Small readers of the report's own for some formats; only what it needs.
+
+
+def read_other(path: Path) -> Reading | None:
+    """Read a session of another program; None when nobody knows the format."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if text.startswith(AIDER):
+        return aider(text)
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = list(_records(text))
+    if isinstance(document, dict) and {"info", "messages"} <= document.keys():
+        return _opencode(document)
+    if (read := read_trajectory(document)) is not None:
+        return read
+    if not isinstance(document, list) or not document or not isinstance(document[0], dict):
+        return None
+    first = document[0].get("type")
+    if first == "session":
+        return _pi(document)
+    return _copilot(document) if first == "session.start" else None
+
+
+def _records(text: str) -> Iterator[Json]:
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _pi(records: list[Json]) -> Reading:
+    read = Reading("pi")
+    starts: dict[str, int] = {}
+    for record in _path(records):
+        starts[str(record.get("id"))] = len(read.messages)
+        if record.get("type") == "compaction":
+            read.compacted(str(record.get("summary", "")), starts.get(str(record.get("firstKeptEntryId"))))
+        message = record.get("message")
+        if record.get("type") != "message" or not isinstance(message, dict):
+            continue
+        match message.get("role"):
+            case "user":
+                read.user(text_in(message.get("content")))
+            case "assistant":
+                calls = [part for part in message.get("content", []) if part.get("type") == "toolCall"]
+                read.answer(
+                    text_in(message.get("content")),
+                    [(c["id"], c["name"], c.get("arguments", {})) for c in calls],
+                )
+            case "toolResult":
+                ok = not message.get("isError")
+                read.result(message.get("toolCallId", ""), text_in(message.get("content")), ok=ok)
+    return read.close()
+
+
+def _path(records: list[Json]) -> list[Json]:
+    """From the last record to the root where records name their parent, else all of them."""
+    by_id = {record["id"]: record for record in records if "parentId" in record and "id" in record}
+    if not by_id:
+        return records
+    path: list[Json] = []
+    at: Json | None = list(by_id.values())[-1]
+    while at is not None:
+        path.append(at)
+        at = by_id.get(at.get("parentId"))
+    return path[::-1]
+
+
+def _opencode(document: Json) -> Reading:
+    read = Reading("opencode")
+    for message in document["messages"]:
+        parts = message.get("parts", [])
+        text = "\n".join(
+            part.get("text", "") for part in parts if part.get("type") == "text" and not part.get("synthetic")
+        )
+        if message.get("info", {}).get("role") == "user":
+            read.user(text)
+            continue
+        tools = [part for part in parts if part.get("type") == "tool"]
+        read.answer(text, [(part["callID"], part["tool"], part["state"].get("input", {})) for part in tools])
+        for part in tools:
+            state = part["state"]
+            output = str(state.get("output") or state.get("error") or "")
+            read.result(part["callID"], output, ok=state.get("status") == "completed")
+    return read.close()
+
+
+def _copilot(records: list[Json]) -> Reading:
+    read = Reading("copilot-cli")
+    for record in records:
+        data = record.get("data") or {}
+        match record.get("type"):
+            case "system.message":
+                read.system(str(data.get("content", "")))
+            case "user.message":
+                read.user(str(data.get("content") or ""))
+            case "assistant.message":
+                calls = data.get("toolRequests") or []
+                read.answer(
+                    str(data.get("content") or ""),
+                    [(c["toolCallId"], c["name"], c.get("arguments") or {}) for c in calls],
+                )
+            case "tool.execution_complete":
+                result = data.get("result") or data.get("error") or {}
+                text = str(result.get("content") or result.get("message") or "")
+                read.result(data.get("toolCallId", ""), text, ok=bool(data.get("success")))
+    return read.close()
+
+
+# Sessions as the report takes them: messages in order, and where another product compacted.
+
 
 _OURS = ("claude-code", "pydantic-ai", "openai-chat")
 """Formats that are read as the product reads them."""

@@ -13,7 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
 from tests.conversation.driving import Desk, of, turn
-from tests.conversation.test_approving import NO, ONCE, command, played, results, together, working
+from tests.conversation.test_approvals import NO, ONCE, command, played, results, together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.rules import Action

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, of, turn
-from tests.conversation.test_approving import NO, ONCE, decided, played, results, together, working
+from tests.conversation.test_approvals import NO, ONCE, decided, played, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.work import Prompt

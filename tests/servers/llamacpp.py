@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.servers.script import Script, sorted_script
-from tests.servers.scripted_gguf import cached_gguf
+from tests.servers.scripted_gguf import Script, cached_gguf, sorted_script
 
 PROGRAM = Path(__file__).with_name("llamacpp_main.py")
 START_LIMIT_S = 60.0

@@ -1,33 +1,203 @@
-"""Writes a model file for llama.cpp whose every word is scripted: no trained weights, nothing fetched.
-
-The file is a genuine ``llama`` model of one block whose attention and feed-forward add nothing. Each token
-of the vocabulary owns a random code of plus and minus ones, and the output matrix is a table "after this
-token comes that one" written in those codes. So all that surrounds the words (HTTP, tokenizer, sampling,
-grammar, tool-call parsing, usage, the context limit) is llama.cpp's own; only *what* is said is ours.
-
-A script maps keywords to the steps of an answer. The chat template picks the first keyword that occurs in
-the last user message (``""`` matches everything and belongs last; the phrase of a summary prompt belongs
-first, because such a prompt quotes what people wrote); the step is the number of tool results since that
-message, the last step repeating. A step is text, or ``Calls`` with optional text before them.
-
-Facts worth knowing in a test:
-
-* The tokenizer knows a few dozen words and spells everything else byte by byte, two to four times as many
-  tokens as a trained one would use.
-* A spoken piece is a single token however long it is, but counts its full spelling when it comes back in
-  the next prompt: reported output tokens are far below what the answer adds to the context.
-"""
+"""What a scripted model says, its vocabulary, and the model file for llama.cpp that holds it."""
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.servers.script import Script, chat_template, sorted_script, spoken
-from tests.servers.vocabulary import Vocabulary, split_unique
+# The vocabulary of a scripted model: byte-level tokens, a few words, and the pieces it speaks in.
+
+
+WORDS = (
+    "the", "and", "that", "this", "with", "for", "from", "you", "are", "not", "have", "file", "read", "text",
+    "line", "name", "type", "string", "path", "object", "description", "properties", "parameters", "function",
+    "required", "integer", "arguments", "tool", "user", "assistant", "summary", "conversation", "message",
+    "content", "context", "answer", "system", "plimsoll", "number", "return", "search", "default", "title",
+)  # fmt: skip
+"""Words the tokenizer reads as one token when a space stands before them."""
+
+
+def split_unique(text: str, used: set[str]) -> list[str]:
+    """Cut a text at its spaces into pieces that no other text uses; a piece is a state of the model.
+
+    Words that are taken already grow by the next word; a taken tail is joined to what stands before it. If
+    texts come shortest first this always succeeds: at worst the whole text is one piece.
+    """
+    words = [word if index == 0 else f" {word}" for index, word in enumerate(text.split(" "))]
+    pieces: list[str] = []
+    current = ""
+    for word in words:
+        current += word
+        if current and current not in used and current not in pieces:
+            pieces.append(current)
+            current = ""
+    while current:
+        current = (pieces.pop() if pieces else "") + current
+        if current not in used and current not in pieces:
+            pieces.append(current)
+            current = ""
+        elif not pieces:
+            raise ValueError(f"texts must be split shortest first; {text!r} came too late")
+    used.update(pieces)
+    return pieces
+
+
+class Vocabulary:
+    """Tokens in the order of their numbers; byte level, as GPT-2 writes them."""
+
+    def __init__(self) -> None:
+        self.tokens: list[str] = []
+        self.types: list[int] = []
+        self.merges: list[str] = []
+        self._index: dict[str, int] = {}
+        self._letters = _byte_letters()
+        for byte in range(256):
+            self._add(self._letters[byte], gguf.TokenType.NORMAL)
+        for word in WORDS:
+            self._learn(f" {word}")
+        self.end_of_text = self.control("<|endoftext|>")
+        self.control("<|im_start|>")
+        self.end_of_turn = self.control("<|im_end|>")
+
+    def control(self, text: str) -> int:
+        """Add a token that is read as one and never shown."""
+        return self._add(text, gguf.TokenType.CONTROL)
+
+    def piece(self, text: str) -> int:
+        """Number of a token with this text; added when new."""
+        spelled = self._spell(text)
+        if spelled not in self._index:
+            self._add(spelled, gguf.TokenType.NORMAL)
+        return self._index[spelled]
+
+    def _learn(self, word: str) -> None:
+        """Teach the tokenizer to read a word as one token, by merging it from left to right."""
+        spelled = self._spell(word)
+        for end in range(1, len(spelled)):
+            merge = f"{spelled[:end]} {spelled[end]}"
+            if merge not in self.merges:
+                self.merges.append(merge)
+            if spelled[: end + 1] not in self._index:
+                self._add(spelled[: end + 1], gguf.TokenType.NORMAL)
+
+    def _spell(self, text: str) -> str:
+        return "".join(self._letters[byte] for byte in text.encode())
+
+    def _add(self, text: str, kind: gguf.TokenType) -> int:
+        if text in self._index:
+            raise ValueError(f"the vocabulary holds {text!r} twice")
+        self._index[text] = len(self.tokens)
+        self.tokens.append(text)
+        self.types.append(int(kind))
+        return self._index[text]
+
+
+def _byte_letters() -> list[str]:
+    """The printable letter that byte-level vocabularies write for each byte."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+
+
+# What a scripted model says: keywords, the steps of each answer, and the template that chooses one.
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call the model makes."""
+
+    tool: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A step that calls tools."""
+
+    calls: tuple[Call, ...]
+    text: str = ""
+
+
+Step = str | Calls
+Script = Mapping[str, Sequence[Step]]
+
+
+def spoken(step: Step) -> str:
+    """The text the model writes for a step, tool calls in the tags that the template teaches."""
+    if isinstance(step, str):
+        return step
+    tags = [
+        "<tool_call>\n" + json.dumps({"name": call.tool, "arguments": dict(call.args)}) + "\n</tool_call>"
+        for call in step.calls
+    ]
+    return "\n".join([step.text, *tags] if step.text else tags)
+
+
+def sorted_script(script: Script) -> list[tuple[str, tuple[str, ...]]]:
+    """A script as plain values in its own order, which matters: the first keyword that occurs wins."""
+    return [(keyword, tuple(spoken(step) for step in steps)) for keyword, steps in script.items()]
+
+
+TEMPLATE = """\
+{%- set ns = namespace(last='', results=0, key=@DEFAULT_KEY@, steps=@DEFAULT_STEPS@) -%}
+{%- if tools -%}
+{{- '<|im_start|>system\\nTools you may call, one JSON object a line:\\n<tools>' -}}
+{%- for tool in tools -%}{{- '\\n' -}}{{- tool | tojson -}}{%- endfor -%}
+{{- '\\n</tools>\\nA call looks like this:\\n<tool_call>\\n' -}}
+{{- '{"name": <function-name>, "arguments": <args-json-object>}\\n</tool_call><|im_end|>\\n' -}}
+{%- endif -%}
+{%- for message in messages -%}
+{%- if message.role == 'assistant' -%}
+{{- '<|im_start|>assistant\\n' -}}{%- if message.content -%}{{- message.content -}}{%- endif -%}
+{%- if message.tool_calls -%}{%- for call in message.tool_calls -%}
+{{- '\\n<tool_call>\\n{"name": "' -}}{{- call.function.name -}}{{- '", "arguments": ' -}}
+{%- if call.function.arguments is string -%}{{- call.function.arguments -}}
+{%- else -%}{{- call.function.arguments | tojson -}}{%- endif -%}
+{{- '}\\n</tool_call>' -}}
+{%- endfor -%}{%- endif -%}
+{{- '<|im_end|>\\n' -}}
+{%- elif message.role == 'tool' -%}
+{%- set ns.results = ns.results + 1 -%}
+{{- '<|im_start|>user\\n<tool_response>\\n' -}}{{- message.content -}}
+{{- '\\n</tool_response><|im_end|>\\n' -}}
+{%- else -%}
+{%- if message.role == 'user' -%}{%- set ns.last = message.content -%}{%- set ns.results = 0 -%}{%- endif -%}
+{{- '<|im_start|>' -}}{{- message.role -}}{{- '\\n' -}}{{- message.content -}}{{- '<|im_end|>\\n' -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}
+@CHOICE@
+{%- set step = ns.results if ns.results < ns.steps else ns.steps - 1 -%}
+{{- '<|im_start|>assistant\\n<|k' ~ ns.key ~ 's' ~ step ~ '|>' -}}
+{%- endif -%}
+"""
+
+
+def chat_template(script: Script) -> str:
+    """The template that turns messages into a prompt and chooses what the model will say."""
+    keywords = list(script)
+    choice = ""
+    for index, keyword in enumerate(keywords):
+        if keyword:
+            word = "if" if not choice else "elif"
+            choice += f"{{%- {word} {json.dumps(keyword)} in ns.last -%}}"
+            choice += f"{{%- set ns.key = {index} -%}}{{%- set ns.steps = {len(script[keyword])} -%}}"
+    default = keywords.index("") if "" in script else 0
+    return (
+        TEMPLATE.replace("@CHOICE@", choice + "{%- endif -%}" if choice else "")
+        .replace("@DEFAULT_KEY@", str(default))
+        .replace("@DEFAULT_STEPS@", str(len(script[keywords[default]])))
+    )
+
+
+# Writes a model file for llama.cpp whose every word is scripted: no trained weights, nothing fetched.
+
 
 HEAD = 64
 """Size of an attention head; the width is a multiple of it."""

@@ -12,9 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from tests.servers.llamacpp import LlamaServer, LlamaServers
-from tests.servers.script import Call, Calls, Script
-from tests.servers.scripted_gguf import cached_gguf, write_gguf
-from tests.servers.vocabulary import split_unique
+from tests.servers.scripted_gguf import Call, Calls, Script, cached_gguf, split_unique, write_gguf
 
 READ_TOOL: Any = {
     "type": "function",

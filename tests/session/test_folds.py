@@ -1,12 +1,15 @@
 """The two views as folds of the log: replaying gives what is live, undoing gives what was before."""
 
 import ast
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.session.plain_view import PlainView
 from tui_app import session as room
 from tui_app.events import (
     PAYLOADS,
@@ -19,21 +22,26 @@ from tui_app.events import (
     CompactionUndone,
     Error,
     HookRan,
+    MemoryInbox,
     MessagePinned,
     ModelChange,
     Payload,
     RewriteUndone,
+    Rewritten,
     SessionClear,
     SessionRestored,
     SessionRewind,
     SystemMessage,
+    ToolArchived,
     ToolCall,
     ToolResult,
+    ToolTrimmed,
     Truncation,
     UserMessage,
     payload_from_json,
     payload_to_json,
 )
+from tui_app.events.base import Payload as FormFoldsPayload
 from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
 from tui_app.session.event_heads import Head, head_of
 from tui_app.session.user_view import UserView, fold_user_view
@@ -489,3 +497,221 @@ def test_an_edit_goes_and_comes_with_its_summary() -> None:
 
     assert states() == ["undone", "undone", "undone"]
     assert states(CompactionRedone(compaction=3)) == ["ok", "ok", "undone"]
+
+
+# Messages in another form: what a rewrite changes in the agent view, and what brings the old form back.
+
+
+SAID: tuple[FormFoldsPayload, ...] = (
+    UserMessage(text="look", tokens={"user": 2}),
+    ToolResult(tool_call_id="a", name="ls", text="x", tokens={"tool_results": 100}),
+    ToolResult(tool_call_id="b", name="ls", text="y", tokens={"tool_results": 200}),
+    UserMessage(text="go on", tokens={"user": 3}),
+)
+TRIMMED = ToolTrimmed(changes=(Rewritten(seq=2, tokens={"tool_results": 10}),))
+ARCHIVED = ToolArchived(
+    changes=(Rewritten(seq=2, tokens={"tool_results": 5}), Rewritten(seq=3, tokens={"tool_results": 6})),
+    tokens={"user": 20},
+)
+
+
+def heads(*payloads: FormFoldsPayload) -> list[Head]:
+    """Heads as they come back from the log."""
+    made = [head_of(seq, 0.0, payload) for seq, payload in enumerate(payloads, 1)]
+    return [Head.from_text(head.seq, head.type, head.time, head.to_text()) for head in made]
+
+
+def shown(*payloads: FormFoldsPayload) -> list[tuple[int, int]]:
+    """Number and tokens of each visible message."""
+    return [(head.seq, sum(head.tokens.values())) for head in fold_agent_view(heads(*payloads)).visible()]
+
+
+def test_a_form_has_its_own_size_and_the_place_of_the_message() -> None:
+    assert shown(*SAID, TRIMMED) == [(1, 2), (2, 10), (3, 200), (4, 3)]
+    (head,) = [head for head in fold_agent_view(heads(*SAID, TRIMMED)).visible() if head.seq == 2]
+    assert head.form == (5, 0)
+
+
+def test_the_digest_stands_behind_the_last_result_of_the_answer() -> None:
+    assert shown(*SAID, ARCHIVED) == [(1, 2), (2, 5), (3, 6), (5, 20), (4, 3)]
+    first = ToolArchived(changes=ARCHIVED.changes[:1], tokens={"user": 20})
+    assert shown(*SAID, first) == [(1, 2), (2, 5), (3, 200), (5, 20), (4, 3)]
+
+
+@pytest.mark.parametrize("rewrites", [(TRIMMED,), (TRIMMED, ARCHIVED)])
+def test_taking_back_brings_the_form_before(rewrites: tuple[FormFoldsPayload, ...]) -> None:
+    newest = len(SAID) + len(rewrites)
+    undone = (*SAID, *rewrites, RewriteUndone(rewrite=newest))
+    assert shown(*undone) == shown(*SAID, *rewrites[:-1])
+    view = fold_agent_view(heads(*undone))
+    assert {seq for _, seq in view.restored} >= {2}
+    assert newest not in view.rewrites
+    assert shown(*undone, RewriteUndone(rewrite=newest)) == shown(*SAID, *rewrites[:-1])
+
+
+def test_an_older_form_may_be_taken_back_from_under_a_newer_one() -> None:
+    undone = (*SAID, TRIMMED, ARCHIVED, RewriteUndone(rewrite=5))
+    assert shown(*undone) == shown(*SAID, TRIMMED, ARCHIVED)
+    assert shown(*undone, RewriteUndone(rewrite=6)) == shown(*SAID)
+
+
+def test_a_compaction_hides_forms_and_digests_and_undo_shows_them_again() -> None:
+    before = (*SAID, ARCHIVED)
+    done = CompactionComplete(
+        job="j", outcome="success", trigger="manual", removed=((1, 3), (5, 5)), tokens={"summary": 7}
+    )
+    assert shown(*before, done) == [(6, 7), (4, 3)]
+    assert shown(*before, done, CompactionUndone(compaction=6)) == shown(*before)
+
+
+def test_rewinding_past_a_rewrite_brings_the_old_form_back() -> None:
+    assert shown(*SAID, ARCHIVED, SessionRewind(to=4)) == [(1, 2), (2, 100), (3, 200)]
+    assert shown(*SAID, ARCHIVED, SessionClear()) == []
+
+
+def test_trying_an_event_on_a_copy_leaves_the_view_alone() -> None:
+    view = fold_agent_view(heads(*SAID, ARCHIVED))
+    before = view.visible()
+    copy: AgentView = view.copy()
+    copy.apply(Head(seq=99, type=RewriteUndone.TYPE, ref=5))
+    assert view.visible() == before != copy.visible()
+
+
+def test_people_see_one_row_that_says_what_was_done_and_whether_it_stands() -> None:
+    row = fold_user_view(heads(*SAID, ARCHIVED)).entries[-1]
+    assert (row.kind, row.state, row.seq) == ("rewrite", "ok", 5)
+    assert row.title.startswith("2 old results archived")
+    row = fold_user_view(heads(*SAID, ARCHIVED, RewriteUndone(rewrite=5))).entries[-1]
+    assert row.state == "undone"
+
+
+# What the agent view keeps from event to event says the same as looking through the whole log does.
+
+
+KINDS = (
+    "user", "answer", "tool", "results", "system", "board", "compact", "undo", "redo", "clear",
+    "rewind", "failed", "pin", "edit", "unedit", "back", "trim", "archive", "restore", "any undo",
+    "any redo", "any rewind", "any back",
+)  # fmt: skip
+EVERY = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 1_000)), max_size=60)
+
+
+@dataclass
+class Long(Session):
+    """A log in which everything happens that changes the agent view."""
+
+    def play(self, step: str, choice: int) -> None:
+        match step:
+            case "results":
+                calls = tuple(f"c{place}" for place in range(2 + choice % 2))
+                self.add(AssistantMessage(text="", call_ids=calls, model="m", input_tokens=choice))
+                for call in calls:
+                    self.add(ToolCall(tool_call_id=call, name="grep", args="{}"))
+                for call in calls:
+                    self.add(ToolResult(tool_call_id=call, name="grep", text="hit", tokens=TOKENS))
+            case "board":
+                self.add(MemoryInbox(text="remembered", entries=1, tokens=TOKENS))
+            case "trim" | "archive":
+                self.relieve(step, choice)
+            case "restore" if self.agent.rewrites:
+                self.add(RewriteUndone(rewrite=self.agent.rewrites[choice % len(self.agent.rewrites)]))
+            case _ if step.startswith("any ") and self.heads:
+                self.change_any(step, choice)
+            case _:
+                super().play(step, choice)
+
+    def change_any(self, step: str, choice: int) -> None:
+        """What the program does to the newest alone, done to any."""
+        done = [head.seq for head in self.heads if head.type == CompactionComplete.TYPE]
+        undone, any_number = self.agent.undone, choice % len(self.heads) + 1
+        match step:
+            case "any undo" if done:
+                self.add(CompactionUndone(compaction=done[choice % len(done)]))
+            case "any redo" if undone:
+                self.add(CompactionRedone(compaction=undone[choice % len(undone)]))
+            case "any rewind":
+                self.add(SessionRewind(to=any_number, failed=choice % 5 == 0))
+            case "any back":
+                self.add(SessionRestored(cut=any_number))
+
+    def relieve(self, step: str, choice: int) -> None:
+        """Give some visible results another form."""
+        results = [head.seq for head in self.agent.visible() if head.type == ToolResult.TYPE]
+        some = [seq for place, seq in enumerate(results) if choice >> place % 8 & 1]
+        changes = tuple(Rewritten(seq=seq, tokens={"tool_results": 1}) for seq in some)
+        if changes and step == "trim":
+            self.add(ToolTrimmed(changes=changes))
+        elif changes:
+            self.add(ToolArchived(changes=changes, tokens=TOKENS if choice % 3 else {}))
+
+
+def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
+    """All that anybody can ask of a view."""
+    return {
+        "visible": view.visible(),
+        "seen": view.seen(),
+        "held": view.held(),
+        "rewritten": view.rewritten(),
+        "hidden by": [view.hidden_by(seq) for seq in numbers],
+        "left behind": [view.left_behind(cut) for cut in (0, *numbers)],
+        "can rewind": [view.can_rewind(to) for to in numbers],
+        "edited by": [view.edited_by(edit) for edit in numbers],
+        "weighed": view.weighed(),
+        "reversible": view.reversible,
+        "lists": (view.version, view.compactions, view.undone, view.rewrites),
+        "sets": (view.restored, view.pins, view.edits),
+        "reports": view.reports.newest,
+    }
+
+
+@given(EVERY)
+def test_the_view_is_what_a_plain_fold_makes_of_the_log(steps: list[tuple[str, int]]) -> None:
+    session, plain, folded = Long(), PlainView(), 0
+    for step, choice in steps:
+        session.play(step, choice)
+        for head in session.heads[folded:]:
+            plain.apply(head)
+        folded = len(session.heads)
+        assert said_by(session.agent, range(1, folded + 1)) == said_by(plain, range(1, folded + 1))
+
+
+@given(EVERY, st.integers(0, 1_000))
+def test_an_event_that_is_only_tried_changes_nothing(steps: list[tuple[str, int]], choice: int) -> None:
+    session = Long()
+    for step, each in steps:
+        session.play(step, each)
+    before = said_by(session.agent, range(len(session.heads) + 1))
+    trial = session.agent.copy()
+    trial.apply(Head(seq=2**62, type=SessionRewind.TYPE, ref=choice % (len(session.heads) + 1)))
+    for compaction in trial.undone:
+        trial.apply(Head(seq=2**62 + 1, type=CompactionRedone.TYPE, ref=compaction))
+    assert said_by(session.agent, range(len(session.heads) + 1)) == before
+
+
+@given(EVERY, EVERY)
+def test_a_view_that_was_kept_goes_on_as_if_it_had_been_folded(
+    before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> None:
+    session = Long()
+    for step, choice in before:
+        session.play(step, choice)
+    if session.agent.cuts:
+        session.play("user", 1)
+
+    def read(seqs: Collection[int]) -> list[Head]:
+        return [head for head in session.heads if head.seq in set(seqs)]
+
+    groups = {by: items.to_text() for by, items in session.agent.groups().items()}
+    kept = AgentView.from_text(session.agent.to_text(), groups, read)
+    assert kept is not None
+    assert kept.to_text() == session.agent.to_text()
+    for step, choice in after:
+        folded = len(session.heads)
+        session.play(step, choice)
+        for head in session.heads[folded:]:
+            kept.apply(head)
+        numbers = range(len(session.heads) + 1)
+        assert said_by(kept, numbers) == said_by(session.agent, numbers)
+    trial = kept.copy()
+    trial.apply(Head(seq=2**62, type=SessionRewind.TYPE, ref=1))
+    assert trial.visible() == []

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.test_folds import STEPS, played
-from tests.session.test_form_folds import ARCHIVED, SAID, TRIMMED, heads
+from tests.session.test_folds import ARCHIVED, SAID, STEPS, TRIMMED, heads, played
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,

@@ -6,8 +6,8 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.session.test_folds import EVERY
 from tests.session.test_snapshots import Written, stored
-from tests.session.test_view_fold import EVERY
 from tui_app.events import SessionStart, UserMessage
 from tui_app.session import preview as previews
 from tui_app.session.entries import Entry

@@ -1,31 +1,54 @@
 """What is kept beside a log says what the log says, whatever happened and whenever it was kept."""
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.session.older import build_older
 from tests.session.plain_view import PlainView, plain_view
-from tests.session.test_store_contract import OPEN, database, opened, store
-from tests.session.test_view_fold import EVERY, Long, said_by
+from tests.session.test_folds import EVERY, Long, said_by
+from tests.session.test_store_contract import OPEN, database, opened
 from tui_app.cli.doctor import check_database
-from tui_app.events import Payload, SessionClear, SessionStart, UsageInfo, UserMessage
+from tui_app.conversation.imports import import_session
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Payload,
+    SessionClear,
+    SessionRewind,
+    SessionStart,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    UserMessage,
+)
 from tui_app.session import sql_store as log
+from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.event_heads import Head, row_of
+from tui_app.session.exports.export import user_view_messages
+from tui_app.session.preview import load_preview
 from tui_app.session.repair import examine, mend
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
 from tui_app.session.store import Event, SessionStore
 
-__all__ = ["database", "opened", "store"]
+__all__ = ["database", "opened"]
+
+
 START = SessionStart(cwd="/tmp", model="a:b")
 
 
@@ -225,3 +248,118 @@ def test_a_damaged_event_does_not_take_away_what_is_kept() -> None:
         store._db.execute("UPDATE events SET head = replace(head, '}', '{') WHERE seq = 3")
         assert examine(store.path, store.path.parent / "sessions").stale == ()
         assert store.agent_view(session.session) == before
+
+
+# Sizes of sessions: what the list says is what an import says and what would be sent.
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sessions.db"
+
+
+@pytest.fixture
+def sizes_store(path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(path)
+    yield store
+    store.close()
+
+
+def test_messages_are_the_items_of_the_model_s_view(sizes_store: SqliteStore) -> None:
+    """One meaning everywhere: the list of sessions counts what the context screen and compactions count."""
+    session = sizes_store.create(START, time=1.0)
+
+    def results(*calls: str) -> list[Payload]:
+        return [ToolResult(tool_call_id=call, name="ls", text="a") for call in calls]
+
+    answer = AssistantMessage(text="", call_ids=("c1", "c2"))
+    call = ToolCall(tool_call_id="c2", name="ls", args="{}")
+    said: list[list[Payload]] = [
+        [SystemMessage(text="be brief"), UserMessage(text="x"), answer],
+        results("c1"),
+        [call, *results("c2", "c3")],
+        [AssistantMessage(text="y"), *results("c4", "c5"), UserMessage(text="z"), *results("c6")],
+    ]
+    counts = []
+    for events in said:
+        sizes_store.append_many(session, [(event, None, 2.0) for event in events])
+        counts.append(sizes_store.info(session).messages)
+        assert counts[-1] == len(fold_agent_view(sizes_store.heads(session)).visible())
+    assert counts == [3, 4, 6, 11]
+
+
+def test_tokens_are_those_of_the_view(sizes_store: SqliteStore) -> None:
+    session = sizes_store.create(START, time=1.0)
+    tokens = []
+
+    def happens(*events: Payload) -> None:
+        sizes_store.append_many(session, [(event, None, 2.0) for event in events])
+        tokens.append(sizes_store.info(session).tokens)
+
+    summary = CompactionComplete(
+        job="j", outcome="success", trigger="manual", removed=((2, 3),), tokens={"summary": 5}
+    )
+    happens(UserMessage(text="x", tokens={"user": 40}))
+    happens(AssistantMessage(text="y", tokens={"assistant": 20, "thinking": 1}))
+    happens(replace(summary, outcome="failed"))
+    happens(summary)
+    happens(UserMessage(text="z", tokens={"user": 2}), CompactionUndone(compaction=5))
+    happens(UsageInfo(usage={"total": 100, "system": 30, "tools": 7}))
+    happens(AssistantMessage(text="a", tokens={"assistant": 3}))
+    happens(CompactionRedone(compaction=5))
+    happens(SessionClear())
+    assert tokens == [40, 61, 61, 5, 63, 100, 103, 5 + 2 + 3 + 37, 37]
+
+
+def test_system_prompt_of_the_history_is_not_counted_twice(sizes_store: SqliteStore, path: Path) -> None:
+    """A request's figures hold it together with the instructions."""
+    window = {"limit": 8_000, "limit_source": "server", "reserve": 0}
+    session = sizes_store.create(START, time=1.0)
+    events = [
+        SystemMessage(text="be brief", tokens={"system": 10}),
+        UserMessage(text="x", tokens={"user": 4}),
+        UsageInfo(usage={"total": 44, "system": 35, "tools": 5, **window}),
+        SessionRewind(to=3),
+    ]
+    sizes_store.append_many(session, [(event, None, 2.0) for event in events])
+    assert sizes_store.info(session).tokens == 40
+    preview = load_preview(path, session)
+    assert preview.known.usage(preview.agent_view, "").total == 40
+
+
+def test_sizes_of_older_sessions_are_counted_again(path: Path) -> None:
+    build_older(path, 2, sessions=2)
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE sessions SET messages = 99, tokens = 0")
+        imported = "json_set(data, '$.imported_from', 'openai-chat')"
+        db.execute(f"UPDATE events SET data = {imported} WHERE session = '00000001' AND seq = 1")
+    store = SqliteStore(path)
+    sizes = [(store.info(each).messages, store.info(each).tokens) for each in ("00000000", "00000001")]
+    assert sizes == [(5, 0), (5, 27)]
+    store.close()
+
+
+def test_import_reports_what_the_list_says(sizes_store: SqliteStore, tmp_path: Path) -> None:
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "ls", "arguments": "{}"}} for n in (1, 2)
+    ]
+    chat = [
+        {"role": "system", "content": "You help with ferries."},
+        {"role": "user", "content": "What is in the two folders?"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c1", "content": "a timetable"},
+        {"role": "tool", "tool_call_id": "c2", "content": "nothing at all"},
+        {"role": "assistant", "content": "A timetable, and nothing."},
+    ]
+    file = tmp_path / "chat.json"
+    file.write_text(json.dumps(chat))
+    report = import_session(file, store=sizes_store, cwd=tmp_path, now=5.0)
+    info = sizes_store.info(report.session)
+    assert (info.messages, info.tokens) == (report.messages, report.tokens)
+    assert info.messages == len(messages_of(sizes_store, report.session)) == 6
+    assert info.tokens > 0
+
+
+def messages_of(store: SqliteStore, session: str) -> list[dict[str, Any]]:
+    rows = list(store.records(session))
+    return [json.loads(text) for text in user_view_messages(rows)]

@@ -24,12 +24,23 @@ from tui_app.settings import (
     Endpoint,
     Settings,
     SettingsError,
+    WrongFile,
     load_settings,
     resolve_model,
 )
+from tui_app.settings.edit import SettingsFile
 from tui_app.settings.keys import ACTION_KEYS, COLOURS, THEMES
 from tui_app.settings.spec import SETTINGS
-from tui_app.settings.tables import POLICIES, POLICY_SHARES, policy_keys
+from tui_app.settings.tables import (
+    POLICIES,
+    POLICY_SHARES,
+    ApprovalRule,
+    Ruling,
+    misnamed,
+    parse_rule,
+    policy_keys,
+)
+from tui_app.tool_specs import TOOLS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS
 
@@ -520,3 +531,84 @@ class TestOwnThemes:
 
 def test_every_setting_is_explained() -> None:
     assert [name for name, each in SETTINGS.items() if not each.help] == []
+
+
+# Wrong settings files: every mistake is named, and what is advised works.
+
+
+@pytest.fixture
+def wrong_settings_paths(tmp_path: Path) -> Paths:
+    return Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+
+
+def wrong(paths: Paths, text: str) -> WrongFile:
+    paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+    paths.config_file.write_text(text, encoding="utf-8")
+    with pytest.raises(WrongFile) as caught:
+        load_settings(paths, {})
+    return caught.value
+
+
+def test_a_policy_without_a_base_says_what_that_may_be_and_how_to_take_it_out(
+    wrong_settings_paths: Paths,
+) -> None:
+    error = wrong(wrong_settings_paths, "[policies.mine]\nbackground_threshold = 0.5\n")
+    assert "policies.mine.base is missing; allowed: one of plimsoll, " in str(error)
+    assert error.next_step == "Add it there, or take the whole out: plimsoll config unset policies.mine"
+    SettingsFile(wrong_settings_paths, {}).unset("policies.mine")
+    assert load_settings(wrong_settings_paths, {}) == Settings()
+
+
+def test_all_that_is_wrong_is_known(wrong_settings_paths: Paths) -> None:
+    error = wrong(wrong_settings_paths, 'window = "x"\nthem = "y"\nretries = -1\ntimeline = true\n')
+    told = [str(each) for each in (error, *error.others)]
+    assert [key in one for key, one in zip(("window", "them", "retries"), told, strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("24k", 24_000), ("1.5M", 1_500_000), ("32_000", 32_000), ("128 K", 128_000)]
+)
+def test_tokens_may_be_written_as_people_say_them(
+    wrong_settings_paths: Paths, text: str, tokens: int
+) -> None:
+    assert SETTINGS["window"].rule.read(text) == tokens
+    assert SettingsFile(wrong_settings_paths, {}).set("window", text).window == tokens
+
+
+@pytest.mark.parametrize("text", ["24q", "k", "1.5", "-2k", "0.0001k", "1e3"])
+def test_what_is_no_number_of_tokens_is_refused(text: str, wrong_settings_paths: Paths) -> None:
+    with pytest.raises(SettingsError):
+        SettingsFile(wrong_settings_paths, {}).set("window", text)
+
+
+# Rules about tools that there cannot be are pointed out; those of servers and agents are given their due.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("run_comand git push", "No tool is called run_comand: is run_command meant?"),
+        ("Run_Command git push", "No tool is called Run_Command: is run_command meant?"),
+        ("read_files .env", "No tool is called read_files: is read_file meant?"),
+        ("mail__send", "No tool is called mail__send."),
+        ("reed_*", "No tool is called reed_*."),
+        ("ferries", "No tool is called ferries."),
+        ("ferriesx_book", "No tool is called ferriesx_book."),
+    ],
+)
+def test_a_name_that_is_no_tools(text: str, said: str) -> None:
+    assert misnamed(parse_rule("deny", text), ("ferries",)) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*sorted(TOOLS), "*", "read_*", "*_file x", "ferries_book", "ferries_*", "fer*", "run_comman?"],
+)
+def test_a_name_that_may_be_one(text: str) -> None:
+    assert misnamed(parse_rule("deny", text), ("ferries",)) == ""
+
+
+@pytest.mark.parametrize("ruling", ["allow", "ask", "deny", "looks"])
+def test_what_only_looks_is_never_ours(ruling: Ruling) -> None:
+    said = misnamed(ApprovalRule(ruling, "tracker_search"), ())
+    assert (said == "") is (ruling == "looks")

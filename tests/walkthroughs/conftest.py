@@ -10,9 +10,8 @@ from tests.pty.conftest import PROGRAM, Machine, machine
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers
-from tests.servers.script import Call, Calls, Script
-from tests.walkthroughs.walk import Walk
-from tests.walkthroughs.windows import COLUMNS, ROWS, Emulated, Tmux
+from tests.servers.scripted_gguf import Call, Calls, Script
+from tests.walkthroughs.walk import COLUMNS, ROWS, Emulated, Tmux, Walk
 from tui_app.settings import OFFLINE_MODEL
 
 __all__ = ["machine"]

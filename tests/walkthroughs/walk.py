@@ -1,9 +1,18 @@
 """The steps of a walk: what the hands do, and what the eyes see. Nothing waits for time."""
 
+import os
 import re
-from collections.abc import Callable
+import select
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
 from typing import Protocol, Self
 
+from tests.pty.terminal import Terminal
 from tui_app.ui.type_ahead import QUIET_S
 
 LIMIT_S = 40.0
@@ -134,3 +143,155 @@ class Walk:
             done = "\n".join(f"{number:3} {each}" for number, each in enumerate(self._steps, 1))
             raise AssertionError(f"{failed}\nthe walk so far:\n{done}") from None
         return self
+
+
+# Two terminals to walk in: one that the tests emulate, and tmux as people have it.
+
+
+COLUMNS, ROWS = 120, 40
+TMUX_KEYS = {
+    "enter": "Enter",
+    "escape": "Escape",
+    "tab": "Tab",
+    "up": "Up",
+    "down": "Down",
+}
+"""What tmux calls the keys that are not ``ctrl`` and a letter."""
+
+
+class Emulated(Terminal):
+    """A pseudo terminal whose screen the tests draw themselves."""
+
+    def key(self, name: str) -> None:
+        """Press one key."""
+        self.write(KEYS[name])
+
+    def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the words on the screen match an expression."""
+        return self.wait_until(lambda: re.search(pattern, self.words), f"on screen: {pattern}", limit_s)
+
+    @property
+    def after(self) -> str:
+        """What stands in the terminal once the program has gone."""
+        return self.output.decode(errors="replace")
+
+
+class Tmux:
+    """A window of a tmux server of its own, which is gone when the block is left.
+
+    Args:
+        command: What to run.
+        env: All of its environment.
+        cwd: Where to run it.
+    """
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+        program = shutil.which("tmux")
+        assert program, "these walks need tmux: bash .ci/packages.sh installs it"
+        self._program = program
+        # The path of a socket may have 108 characters, fewer than a folder of the tests has.
+        self._folder = Path(tempfile.mkdtemp(prefix="walk-"))
+        self._painted = -1
+        given = [f"{name}={value}" for name, value in env.items()]
+        inside = shlex.join(["env", "-i", *given, "TERM=screen-256color", *command])
+        # The shell keeps the terminal, so that it can be seen what the program leaves behind.
+        line = f'{inside}; echo "ended with $?"; exec cat'
+        self._tmux(
+            "-f", os.devnull, "new-session", "-d", "-s", "walk", "-x", str(COLUMNS), "-y", str(ROWS),
+            "-c", str(cwd), line,
+        )  # fmt: skip
+        self._listen()
+
+    def _tmux(self, *arguments: str) -> str:
+        command = [self._program, "-S", str(self._folder / "socket"), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def _listen(self) -> None:
+        """Have tmux tell when something is painted: it offers no other way to wait for it."""
+        pipe = self._folder / "painted"
+        os.mkfifo(pipe, 0o600)
+        # Open for both, so that neither side waits for the other.
+        self._painted = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        self._tmux("pipe-pane", "-O", "-t", "walk", f"exec cat >{shlex.quote(str(pipe))}")
+
+    @property
+    def text(self) -> str:
+        """What the window shows, line by line."""
+        return self._tmux("capture-pane", "-p", "-t", "walk")
+
+    @property
+    def words(self) -> str:
+        """The same as one line."""
+        return " ".join(self.text.split())
+
+    @property
+    def after(self) -> str:
+        """What stands in the terminal once the program has gone."""
+        return self.text
+
+    def write(self, keys: str) -> None:
+        """Type characters."""
+        self._tmux("send-keys", "-t", "walk", "-l", "--", keys)
+
+    def key(self, name: str) -> None:
+        """Press one key."""
+        self._tmux("send-keys", "-t", "walk", TMUX_KEYS.get(name) or name.replace("ctrl+", "C-"))
+
+    def paste(self, text: str) -> None:
+        """Paste through tmux's own buffer."""
+        self._tmux("set-buffer", "--", text)
+        self._tmux("paste-buffer", "-p", "-t", "walk")
+
+    def wait_for(self, *texts: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the window shows all of the texts."""
+        return self._wait(lambda words: all(text in words for text in texts), f"on screen: {texts}", limit_s)
+
+    def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the words in the window match an expression."""
+        return self._wait(lambda words: re.search(pattern, words), f"on screen: {pattern}", limit_s)
+
+    def wait_gone(self, text: str, limit_s: float = LIMIT_S) -> float:
+        """Wait until the window does not show a text any more."""
+        return self._wait(lambda words: text not in words, f"gone: {text}", limit_s)
+
+    def wait_exit(self, limit_s: float = LIMIT_S) -> int:
+        """Wait for the end of the program; returns its exit code."""
+        self.wait_for("ended with ", limit_s=limit_s)
+        return int(self.words.rpartition("ended with ")[2].split()[0])
+
+    def watch(self, seconds: float) -> None:
+        """Keep looking, with the hands off the keys."""
+        until = monotonic() + seconds
+        while (left := until - monotonic()) > 0:
+            self._look(left)
+
+    def _look(self, wait_s: float) -> None:
+        """Wait until something is painted, at most so long."""
+        if select.select([self._painted], [], [], wait_s)[0]:
+            os.read(self._painted, 1 << 16)
+
+    def _wait(self, holds: Callable[[str], object], what: str, limit_s: float) -> float:
+        started = monotonic()
+        while not holds(self.words):
+            left = started + limit_s - monotonic()
+            assert left > 0, f"not within {limit_s:g} s: {what}\n{self.text}"
+            self._look(left)
+        return monotonic() - started
+
+    def close(self) -> None:
+        """End the server, and with it whatever runs in the window."""
+        subprocess.run(
+            [self._program, "-S", str(self._folder / "socket"), "kill-server"],
+            check=False,
+            capture_output=True,
+        )
+        if self._painted >= 0:
+            os.close(self._painted)
+            self._painted = -1
+        shutil.rmtree(self._folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.chromium import Page, chromium
-from tests.web import xterm
+from tests.web import kit as xterm
 from tests.web.kit import serving
 from tui_app.events import AssistantMessage
 from tui_app.paths import Paths

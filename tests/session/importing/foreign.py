@@ -1,7 +1,16 @@
-"""Small conversations in the formats of other programs, written for these tests."""
+"""Hand-made transcripts in the formats of other programs, and what tests of damaged ones share."""
 
 import json
+from pathlib import Path
 from typing import Any
+
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from tui_app.session.importers import Imported
+
+# Small conversations in the formats of other programs, written for these tests.
+
 
 Json = dict[str, Any]
 T0 = "2026-03-01T10:00:{:02}.000Z"
@@ -264,3 +273,98 @@ FILES: list[tuple[str, bytes]] = [
     *((name, json.dumps(document, indent=1).encode()) for name, document in DOCUMENTS.items()),
     ("aider", AIDER.encode()),
 ]
+
+
+# Hand-made records in the shape of Claude Code transcripts.
+
+
+Record = dict[str, Any]
+
+
+class Script:
+    """Writes records one under the other; each hangs on the one before unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+
+    def record(self, kind: str, **fields: Any) -> str:
+        number = len(self.records)
+        uuid = f"u{number}"
+        parent = self.records[-1].get("uuid") if self.records else None
+        record = {"type": kind, "uuid": uuid, "parentUuid": parent, "cwd": "/home/ann/shop"}
+        record["timestamp"] = f"2026-03-01T10:{number // 60:02}:{number % 60:02}.000Z"
+        self.records.append(record | fields)
+        return str(self.records[-1]["uuid"])
+
+    def user(self, content: Any, **fields: Any) -> str:
+        return self.record("user", message={"role": "user", "content": content}, **fields)
+
+    def says(self, message_id: str, *blocks: Record, usage: Record | None = None, **fields: Any) -> str:
+        message = {"id": message_id, "role": "assistant", "model": "claude-opus-4-6", "content": list(blocks)}
+        message |= {"usage": usage or {"input_tokens": 3, "output_tokens": 5}, "stop_reason": None}
+        return self.record("assistant", message=message, **fields)
+
+    def returns(self, call_id: str, content: Any, **fields: Any) -> str:
+        return self.user([result(call_id, content)], **fields)
+
+    def compacts(self, summary: str, trigger: str = "auto") -> None:
+        last = self.records[-1]["uuid"]
+        metadata = {"trigger": trigger, "preTokens": 171_000}
+        self.record(
+            "system",
+            subtype="compact_boundary",
+            parentUuid=None,
+            logicalParentUuid=last,
+            compactMetadata=metadata,
+        )
+        self.user(summary, isCompactSummary=True)
+
+    def lines(self) -> list[bytes]:
+        return [json.dumps(record).encode() for record in self.records]
+
+    def write(self, folder: Path) -> Path:
+        return write_lines(folder, self.lines())
+
+
+def write_lines(folder: Path, lines: list[bytes]) -> Path:
+    path = folder / "session.data"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return path
+
+
+def text(value: str) -> Record:
+    return {"type": "text", "text": value}
+
+
+def call(call_id: str, name: str = "Read", **args: Any) -> Record:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": args}
+
+
+def result(call_id: str, content: Any, **fields: Any) -> Record:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content} | fields
+
+
+# What tests of damaged files share: a small valid transcript, any JSON values, and what always holds.
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def valid_script() -> Script:
+    script = Script()
+    script.user("Start")
+    script.says("m1", text("Looking"), call("t1", path="a"))
+    script.returns("t1", "content")
+    script.says("m2", text("Done"))
+    return script
+
+
+def strict(imported: Imported) -> None:
+    """Every text can be stored as UTF-8 and every message is one that pydantic-ai reads."""
+    texts = [event.message for event in imported.events if event.message]
+    ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]".encode())
+    repr([event.data for event in imported.events]).encode()

@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tests.session.importing.claude_records import Script, call, result, text, write_lines
+from tests.session.importing.foreign import Script, call, result, text, write_lines
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,

@@ -1,18 +1,30 @@
 """Whatever is wrong with a file: never an exception, never silence."""
 
 import json
+import os
+import random
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.importing.claude_records import call, write_lines
-from tests.session.importing.fuzzing import strict, valid_script, values
+from tests.session.importing import foreign
+from tests.session.importing.foreign import call, result, strict, text, valid_script, values, write_lines
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.session.importers import FORMATS, ImportFormatError, import_file
+from tui_app.session.importers import FORMATS, Imported, ImportFormatError, import_file
+from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.event_builder import NO_RESULT
+
+# Whatever is wrong with a file: never an exception, never silence.
+
 
 bad_json = st.binary(max_size=60).map(lambda b: b"!" + b.replace(b"\n", b""))
 no_object = st.one_of(
@@ -150,3 +162,345 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         import_file(tmp_path / "x", "word")
     with pytest.raises(FileNotFoundError):
         import_file(tmp_path / "x")
+
+
+# Pipes, sockets and devices in the place of a transcript: refused at once, as reading them may never end.
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def listening(path: Path) -> None:
+    with closing(socket.socket(socket.AF_UNIX)) as server:
+        server.bind(str(path))
+
+
+def zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+@pytest.mark.parametrize(("make", "what"), [(pipe, "a pipe"), (listening, "a socket"), (zeros, "a device")])
+def test_what_is_no_file_is_refused(
+    make: Callable[[Path], None], what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # A socket's path must be short.
+    make(Path("chat"))
+    with pytest.raises(ImportFormatError, match=rf"^chat is {what}, and only files are read\. Write"):
+        import_file(Path("chat"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ImportFormatError, match=r"is a folder\. Name the transcripts in it"):
+        import_file(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_link_to_a_file_is_a_file(tmp_path: Path) -> None:
+    file = valid_script().write(tmp_path)
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert import_file(link).events == import_file(file).events
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+def test_a_pipe_among_the_transcripts_of_this_machine_is_passed_by(tmp_path: Path) -> None:
+    folder = tmp_path / ".claude" / "projects" / "shop"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "waits.jsonl")
+    write_lines(folder, valid_script().lines()).rename(folder / "whole.jsonl")
+    found = find_transcripts({}, home=tmp_path, cwd=tmp_path)
+    assert [each.path.name for each in found] == ["whole.jsonl"]
+
+
+# Whatever a file of any format holds: the importer's own error or a full account, line by line.
+
+
+LINE_FILES = {name: foreign.jsonl(records) for name, records in foreign.LINES.items()}
+LINE_FILES["aider"] = foreign.AIDER.encode()
+FILES = [*foreign.FILES, ("claude-code", b"\n".join(valid_script().lines()))]
+
+line_formats = st.sampled_from(sorted(LINE_FILES))
+
+
+def attempt(content: bytes, format: str = "auto") -> Imported | None:
+    """The import, or None when the importer refused the file with its own error."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(content)
+        try:
+            imported = import_file(path, format)
+        except ImportFormatError:
+            return None
+    strict(imported)
+    return imported
+
+
+def unaccounted(imported: Imported, content: bytes) -> set[int]:
+    """Lines that left no event, no count and no report."""
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    numbers = {number for number, line in enumerate(lines, 1) if line.strip()}
+    return numbers - imported.places - {each.line for each in imported.skipped}
+
+
+@given(st.binary(max_size=200), st.sampled_from(["auto", *FORMATS]))
+def test_any_bytes(content: bytes, format: str) -> None:
+    attempt(content, format)
+
+
+@given(st.sampled_from(FILES), st.data())
+def test_any_file_cut_anywhere_and_with_bytes_changed(file: tuple[str, bytes], data: st.DataObject) -> None:
+    name, content = file
+    cut = content[: data.draw(st.integers(0, len(content)))]
+    attempt(cut)
+    attempt(cut, name)
+    place = data.draw(st.integers(0, max(0, len(cut) - 1)))
+    attempt(cut[:place] + data.draw(st.binary(min_size=1, max_size=3)) + cut[place + 1 :], name)
+
+
+@given(line_formats, st.randoms(use_true_random=False), st.data())
+def test_lines_in_any_order_doubled_cut_and_mixed_with_noise_are_all_accounted_for(
+    name: str, order: random.Random, data: st.DataObject
+) -> None:
+    lines = [line for line in LINE_FILES[name].split(b"\n") if line.strip()]
+    noise = data.draw(st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"")), max_size=3))
+    records = data.draw(st.lists(values.map(lambda value: json.dumps(value).encode()), max_size=3))
+    halves = [line[: len(line) // 2] for line in order.sample(lines, 2)]
+    mixed = [*lines, *order.sample(lines, 2), *halves, *noise, *records]
+    order.shuffle(mixed)
+    content = b"\n".join(mixed)
+    if imported := attempt(content, name):
+        assert unaccounted(imported, content) == set()
+
+
+@given(line_formats, st.data())
+def test_any_value_in_any_field_is_accounted_for(name: str, data: st.DataObject) -> None:
+    if name == "aider":
+        return
+    records = json.loads(json.dumps(foreign.LINES[name]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        _spoil(records[data.draw(st.integers(0, len(records) - 1))], data)
+    content = foreign.jsonl(records)
+    if imported := attempt(content, name):
+        assert unaccounted(imported, content) == set()
+
+
+@given(st.sampled_from(sorted(foreign.DOCUMENTS)), st.data())
+def test_any_value_in_any_field_of_a_document(name: str, data: st.DataObject) -> None:
+    document = json.loads(json.dumps(foreign.DOCUMENTS[name]))
+    for _ in range(data.draw(st.integers(1, 6))):
+        _spoil(document, data)
+    attempt(json.dumps(document).encode(), name)
+    attempt(json.dumps(document).encode())
+
+
+def _spoil(value: object, data: st.DataObject) -> None:
+    """Put anything into one field somewhere inside."""
+    while True:
+        keys = (
+            list(value)
+            if isinstance(value, dict)
+            else list(range(len(value)))
+            if isinstance(value, list)
+            else []
+        )
+        if not keys:
+            return
+        key = data.draw(st.sampled_from(keys))
+        inner = value[key]  # type: ignore[index]
+        if not isinstance(inner, dict | list) or not inner or data.draw(st.booleans()):
+            value[key] = data.draw(values)  # type: ignore[index]
+            return
+        value = inner
+
+
+@pytest.mark.parametrize(("name", "content"), FILES, ids=[name for name, _ in FILES])
+def test_the_same_file_gives_the_same_bytes(name: str, content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(content)
+        assert import_file(path) == import_file(path)
+
+
+# Any value anywhere in a file: each line is kept, named with its number, or counted; never an exception.
+
+
+def lost(imported: Imported, times: dict[int, float]) -> list[int]:
+    """Numbers of the lines that left neither an event nor a reason; each line has a time of its own."""
+    kept = {event.time for event in imported.events}
+    named = {skipped.line for skipped in imported.skipped}
+    return [line for line, moment in times.items() if moment not in kept and line not in named]
+
+
+def assert_calls_are_answered(imported: Imported) -> None:
+    calls = [event.data.tool_call_id for event in imported.events if isinstance(event.data, ToolCall)]
+    results = [event.data.tool_call_id for event in imported.events if isinstance(event.data, ToolResult)]
+    assert sorted(calls) == sorted(results), "every call once, and none that nobody made"
+
+
+def counts(imported: Imported) -> tuple[int, int]:
+    """Calls, and results that are the file's own."""
+    data = [event.data for event in imported.events]
+    results = [one for one in data if isinstance(one, ToolResult) and one.text != NO_RESULT]
+    return len([one for one in data if isinstance(one, ToolCall)]), len(results)
+
+
+BLOCK_TYPES = ("text", "thinking", "image", "document", "tool_use", "tool_result")
+blocks_of_any_kind = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(BLOCK_TYPES) | values, "tool_use_id": st.just("nobody")},
+        optional={name: values for name in ("text", "thinking", "id", "name", "input", "source", "content")},
+    ),
+    max_size=5,
+)
+
+
+PROMPT_TYPES = ("text", "image", "document", "tool_result")
+ANSWER_TYPES = ("text", "thinking", "tool_use")
+
+
+@given(blocks_of_any_kind)
+def test_any_blocks_in_a_message_are_kept_or_named(blocks: list[dict[str, Any]]) -> None:
+    script = valid_script()
+    with TemporaryDirectory() as folder:
+        before = import_file(script.write(Path(folder)))
+        script.user(blocks)
+        script.says("m3", *blocks)
+        script.user([result("t1", blocks), text("end"), *blocks])
+        imported = import_file(script.write(Path(folder)))
+    assert imported.events[: len(before.events)] == before.events, "what was whole is as before"
+    start = before.events[0].time
+    assert lost(imported, {number: start + number - 1 for number in range(1, 8)}) == []
+    reasons = {line: [s.reason for s in imported.skipped if s.line == line] for line in range(1, 8)}
+    assert not any(reasons[line] for line in range(1, 5))
+    for line, types in ((5, PROMPT_TYPES), (6, ANSWER_TYPES), (7, PROMPT_TYPES)):
+        strange = sum(block["type"] not in types for block in blocks)
+        assert sum("of unknown type" in reason for reason in reasons[line]) == strange
+        worded = [
+            block for block in blocks if block["type"] in ("text", "thinking") and block["type"] in types
+        ]
+        mute = sum(not isinstance(block.get(block["type"]), str) for block in worded)
+        assert sum("block without text" in reason for reason in reasons[line]) == mute
+    orphans = sum(block["type"] == "tool_result" for block in blocks)
+    assert sum("without its call" in reason for reason in reasons[5]) == orphans
+    assert sum("already has one" in reason for reason in reasons[7]) == 1
+    said = [event.data.text for event in imported.events if isinstance(event.data, UserMessage)]
+    assert "end" in said[-1]
+    assert (imported.tool_calls, imported.tool_results) == counts(imported)
+    assert_calls_are_answered(imported)
+    strict(imported)
+
+
+@given(
+    st.integers(0, 3), st.sampled_from(["message", "uuid", "parentUuid", "timestamp", "cwd", "type"]), values
+)
+def test_any_value_in_any_field_leaves_each_line_kept_named_or_counted(
+    index: int, name: str, value: Any
+) -> None:
+    script = valid_script()
+    script.records[index][name] = value
+    with TemporaryDirectory() as folder:
+        imported = import_file(script.write(Path(folder)), "claude-code")
+    kept = [
+        event
+        for event in imported.events
+        if event.message and not (isinstance(event.data, ToolResult) and event.data.text == NO_RESULT)
+    ]
+    named = {skipped.line for skipped in imported.skipped}
+    rewound = [note for note in imported.notes if "on branches that were given up" in note]
+    given_up = sum(int(note.split()[0]) for note in rewound)
+    assert len(kept) + len(named) + given_up == 4, "each line is kept, named or counted"
+    if name in ("timestamp", "cwd"):
+        assert (len(kept), imported.skipped, given_up) == (4, (), 0)
+    if name in ("message", "type"):
+        assert index + 1 in named
+    assert_calls_are_answered(imported)
+    strict(imported)
+
+
+def moment(number: int) -> str:
+    return f"2026-03-01T10:{number // 60:02}:{number % 60:02}Z"
+
+
+def times_of(items: Sequence[object]) -> dict[int, float]:
+    start = datetime(2026, 3, 1, 10, tzinfo=UTC).timestamp()
+    return {number: start + number for number in range(1, len(items) + 1)}
+
+
+ROLES = ("system", "user", "assistant", "tool")
+ids = st.sampled_from(["a", "b", "c"])
+chat_calls = st.lists(
+    st.fixed_dictionaries(
+        {"id": ids, "function": st.fixed_dictionaries({"name": ids, "arguments": st.just("{}") | values})}
+    ),
+    min_size=1,
+    max_size=3,
+)
+chat_items = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(ROLES) | values},
+        optional={
+            "content": st.just("said") | values,
+            "tool_calls": chat_calls | values,
+            "tool_call_id": ids | values,
+        },
+    ),
+    max_size=8,
+)
+
+
+@given(chat_items)
+def test_any_items_in_a_chat_are_kept_or_named(items: list[dict[str, Any]]) -> None:
+    chat = [{"role": "user", "content": "hi"}, *items]
+    dated = [{**item, "timestamp": moment(number)} for number, item in enumerate(chat, 1)]
+    with TemporaryDirectory() as folder:
+        imported = import_file(write_lines(Path(folder), [json.dumps(dated).encode()]), "openai-chat")
+    assert imported.events[0].data == UserMessage(text="hi")
+    assert lost(imported, times_of(chat)) == []
+    strange = [number for number, item in enumerate(chat, 1) if item["role"] not in ROLES]
+    assert [s.line for s in imported.skipped if "unknown role" in s.reason] == strange
+    assert (imported.tool_calls, imported.tool_results) == counts(imported)
+    assert_calls_are_answered(imported)
+    strict(imported)
+
+
+PARTS = ("system-prompt", "user-prompt", "tool-return", "retry-prompt", "text", "thinking", "tool-call")
+history_parts = st.lists(
+    st.fixed_dictionaries(
+        {"part_kind": st.sampled_from(PARTS) | values},
+        optional={
+            "content": st.just("said") | values,
+            "tool_name": ids | values,
+            "tool_call_id": ids | values,
+            "args": st.just("{}") | values,
+        },
+    ),
+    max_size=3,
+)
+history_items = st.lists(
+    st.fixed_dictionaries(
+        {"kind": st.sampled_from(["request", "response"]) | values, "parts": history_parts | values},
+        optional={"instructions": values},
+    ),
+    max_size=8,
+)
+
+
+@given(history_items)
+def test_any_items_in_a_history_are_kept_or_named(items: list[dict[str, Any]]) -> None:
+    prompt = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]}
+    history = [prompt, *items]
+    dated = [{**item, "timestamp": moment(number)} for number, item in enumerate(history, 1)]
+    with TemporaryDirectory() as folder:
+        imported = import_file(write_lines(Path(folder), [json.dumps(dated).encode()]))
+    assert imported.format == "pydantic-ai"
+    assert imported.events[0].data == UserMessage(text="hi")
+    silent = lost(imported, times_of(history))
+    assert all(history[line - 1]["parts"] == [] for line in silent)
+    notes = [note for note in imported.notes if "without any content" in note]
+    assert notes == ([f"{len(silent)} requests without any content were left out."] if silent else [])
+    assert (imported.tool_calls, imported.tool_results) == counts(imported)
+    assert_calls_are_answered(imported)
+    strict(imported)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ToolReturnPart
 
-from tests.session.importing.claude_records import Script, call, result, text
+from tests.session.importing.foreign import Script, call, result, text
 from tui_app.agent.turn import open_calls
 from tui_app.context.requests.builder import repair
 from tui_app.events import CompactionComplete, ToolCall, ToolResult

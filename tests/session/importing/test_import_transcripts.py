@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.importing.fuzzing import strict
+from tests.session.importing.foreign import strict
 from tests.session.importing.transcript_counts import EXPECTED
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import import_file

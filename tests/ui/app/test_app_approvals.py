@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from textual.widgets import Input
 
-from tests.conversation.test_approving import together
+from tests.conversation.test_approvals import together
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
@@ -27,7 +27,7 @@ from tui_app.ui.dialogs.base import EditDialog
 LONG = "".join(f"line {number}\n" for number in range(80))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tools may act, and nobody is still writing when a question comes up, unless a test says so."""
     served.change(read_only=False)
@@ -64,6 +64,7 @@ def write(path: str = "plan.txt", content: str = "sea\nsky\n") -> Tool:
     return tool("write_file", path=path, content=content)
 
 
+@pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
 async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]) -> None:
     fake_openai.add(write(content=LONG), Text("Done."))
@@ -91,6 +92,7 @@ async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
         assert "Allow" not in deck.text
 
 
+@pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("size", [WIDE, USUAL, SMALL], ids=["120x40", "80x24", "40x12"])
 async def test_a_long_diff_leaves_everything_else_on_the_screen(
     served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
@@ -115,6 +117,7 @@ async def test_a_long_diff_leaves_everything_else_on_the_screen(
         await deck.answered()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_a_call_that_somebody_is_asked_about_does_not_run_and_one_refused_has_not_failed(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
@@ -133,6 +136,7 @@ async def test_a_call_that_somebody_is_asked_about_does_not_run_and_one_refused_
         assert "failed" not in deck.text
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_in_the_least_room_prompt_gauge_and_answers_are_there(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
@@ -150,6 +154,7 @@ async def test_in_the_least_room_prompt_gauge_and_answers_are_there(
         await deck.answered()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_no_with_a_reason(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("All right."))
     async with shown(served.app()) as deck:
@@ -162,6 +167,7 @@ async def test_no_with_a_reason(served: Desk, fake_openai: FakeOpenAI) -> None:
     assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "too early")]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_a_reason_typed_in_a_hurry_allows_nothing(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("All right."))
     async with shown(served.app()) as deck:
@@ -172,6 +178,7 @@ async def test_a_reason_typed_in_a_hurry_allows_nothing(served: Desk, fake_opena
     assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "yea")]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_from_now_on_with_another_rule(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write("docs/a.md"), write("docs/b.md"), Text("Done."))
     async with shown(served.app()) as deck:
@@ -190,6 +197,7 @@ async def test_from_now_on_with_another_rule(served: Desk, fake_openai: FakeOpen
     assert sorted(path.name for path in (served.cwd / "docs").iterdir()) == ["a.md", "b.md"]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_several_one_after_the_other(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(together(write("a"), write("b"), tool("run_command", command="echo c")), Text("Done."))
     async with shown(served.app()) as deck:
@@ -206,6 +214,7 @@ async def test_several_one_after_the_other(served: Desk, fake_openai: FakeOpenAI
     assert made == [("a", "allowed"), ("b", "denied"), ("echo c", "allowed")]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
@@ -240,6 +249,7 @@ async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
         assert "waits for you" not in deck.text
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:
@@ -254,6 +264,7 @@ async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: 
         await deck.idle()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_a_draft_keeps_the_keys(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:
@@ -271,6 +282,7 @@ async def test_a_draft_keeps_the_keys(served: Desk, fake_openai: FakeOpenAI) -> 
     assert [one.decision for one in decisions(served)] == ["allowed"]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_letters_of_somebody_who_still_writes_go_to_the_prompt(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +298,7 @@ async def test_letters_of_somebody_who_still_writes_go_to_the_prompt(
         assert decisions(served) == []
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:
@@ -296,6 +309,7 @@ async def test_other_letters_start_a_prompt_at_once(served: Desk, fake_openai: F
         assert decisions(served) == []
 
 
+@pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("word", ["you", "and", "yes", "easy"])
 async def test_a_letter_that_begins_a_word_is_no_answer(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, word: str
@@ -312,6 +326,7 @@ async def test_a_letter_that_begins_a_word_is_no_answer(
         assert not (served.cwd / "plan.txt").exists()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_what_is_typed_right_behind_n_is_the_reason(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,6 +341,7 @@ async def test_what_is_typed_right_behind_n_is_the_reason(
     assert [(one.decision, one.reason) for one in decisions(served)] == [("denied", "yet too early")]
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_words_that_come_at_once_are_no_answer_either(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +355,7 @@ async def test_words_that_come_at_once_are_no_answer_either(
         assert decisions(served) == []
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_a_letter_that_nothing_follows_answers(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -352,6 +369,7 @@ async def test_a_letter_that_nothing_follows_answers(
         await deck.answered()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_esc_says_no_and_stops_the_turn(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write())
     async with shown(served.app()) as deck:
@@ -365,6 +383,7 @@ async def test_esc_says_no_and_stops_the_turn(served: Desk, fake_openai: FakeOpe
     assert not (served.cwd / "plan.txt").exists()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_nothing_in_a_command_can_hide(served: Desk, fake_openai: FakeOpenAI) -> None:
     line = "echo \x1b[8mhidden\x1b[0m \u202egnp\u202c \u200b[bold]x[/bold]"
     fake_openai.add(tool("run_command", command=line), Text("Done."))
@@ -376,6 +395,7 @@ async def test_nothing_in_a_command_can_hide(served: Desk, fake_openai: FakeOpen
         await deck.answered()
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_output_is_shown_while_a_command_runs(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(tool("run_command", command="echo begun; read x < pipe; echo over"), Text("Done."))
     os.mkfifo(served.cwd / "pipe")
@@ -390,6 +410,7 @@ async def test_output_is_shown_while_a_command_runs(served: Desk, fake_openai: F
         assert not tail.display
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_rules_and_decisions_are_listed_and_changed(served: Desk, fake_openai: FakeOpenAI) -> None:
     config = served.paths.config_file
     config.parent.mkdir(parents=True, exist_ok=True)
@@ -431,6 +452,7 @@ def _marked(deck: Deck) -> int:
     return options.region.y + (getattr(options, "highlighted", 0) or 0)
 
 
+@pytest.mark.usefixtures("_at_once")
 async def test_a_rule_about_no_tool_is_pointed_out(served: Desk) -> None:
     config = served.paths.config_file
     config.parent.mkdir(parents=True, exist_ok=True)
@@ -448,3 +470,83 @@ async def test_a_rule_about_no_tool_is_pointed_out(served: Desk) -> None:
         await deck.press("enter")
         await deck.says("No tool is called reed_file: is read_file meant?")
         assert deck.text.count("no such tool") == 2
+
+
+# Tools of a person's own agent ask as well: nobody here knows what they do.
+
+
+@pytest.fixture
+def _own_agent_at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is still writing when a question comes up."""
+    served.change(read_only=False)
+    monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
+    monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)
+
+
+OWN_AGENT = """
+from pathlib import Path
+
+from pydantic_ai import Agent
+
+helper = Agent()
+
+@helper.tool_plain
+def book(ferry: str) -> str:
+    Path(__file__).with_name("booked").write_text(ferry)
+    return "booked"
+"""
+BOOK = tool("book", ferry="Elsa \x1b[8m[bold]")
+
+
+@pytest.mark.usefixtures("_own_agent_at_once")
+@pytest.mark.parametrize(
+    ("keys", "booked", "decision"),
+    [
+        (("y",), True, ("allowed", "once", "")),
+        (("a",), True, ("allowed", "always", "")),
+        (("n", *"not she", "enter"), False, ("denied", "once", "not she")),
+    ],
+)
+async def test_a_tool_of_an_agent_of_ones_own(
+    served: Desk, fake_openai: FakeOpenAI, keys: tuple[str, ...], booked: bool, decision: tuple[str, str, str]
+) -> None:
+    (served.cwd / "agents.py").write_text(OWN_AGENT)
+    fake_openai.add(BOOK, Text("Done."))
+    async with shown(served.app(agent="agents.py:helper"), WIDE) as deck:
+        await deck.ready()
+        await asked(deck)
+        for words in ("Allow book?", r'{"ferry":"Elsa \u001b[8m[bold]"}', "y once", "a allows: book"):
+            assert words in deck.text, words
+        await deck.press(*keys)
+        await deck.answered()
+    assert (served.cwd / "booked").exists() is booked
+    assert [(one.decision, one.scope, one.reason) for one in decisions(served)] == [decision]
+    assert decision[2] in str(fake_openai.journal[-1]["messages"][-1])
+
+
+@pytest.mark.usefixtures("_own_agent_at_once")
+async def test_a_rule_says_that_a_tool_only_looks(served: Desk, fake_openai: FakeOpenAI) -> None:
+    served.change(read_only=True)
+    (served.cwd / "agents.py").write_text(OWN_AGENT)
+    fake_openai.add(BOOK, Text("It may not."), BOOK, Text("Now it may."))
+    async with shown(served.app(agent="agents.py:helper"), WIDE) as deck:
+        await deck.ready()
+        await deck.send("Book.")
+        await deck.says("It may not.")
+        assert [(one.decision, one.by) for one in decisions(served)] == [("denied", "mode")]
+        assert "no rule says that this tool only looks" in str(fake_openai.journal[-1]["messages"][-1])
+        await deck.send("/approvals")
+        await deck.until(lambda: isinstance(deck.app.screen, ApprovalsScreen), "the rules")
+        await deck.press("f7")
+        await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the dialog")
+        deck.app.screen.query_one(Input).value = "looks book Elsa"
+        await deck.press("enter")
+        await deck.says("nothing behind it")
+        deck.app.screen.query_one(Input).value = "looks book"
+        await deck.press("enter")
+        await deck.says("looks book: written to")
+        await deck.press("escape")
+        await deck.until(lambda: not isinstance(deck.app.screen, ApprovalsScreen), "the chat")
+        await deck.send("Book.")
+        await deck.says("Now it may.")
+    assert (served.cwd / "booked").exists()

@@ -3,17 +3,23 @@
 import re
 
 import pytest
-from textual.widgets import TabbedContent
+from textual.widgets import TabbedContent, TextArea
 
 from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.chat.state import CANCELLED
-from tui_app.ui.dialogs.actions import ONE_RUNS
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.conversation.work import Prompt
+from tui_app.events import CompactionComplete
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.chat.state import CANCELLED, PROPOSED
+from tui_app.ui.dialogs.actions import ONE_RUNS, send
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.settings import SettingsDesk
 
 SUMMARY = "The person asked six questions about words; all were answered."
 BRIEF = Text(SUMMARY, usage=(0, 0))
@@ -308,3 +314,278 @@ async def test_the_bottom_row_names_what_acts_on_the_row_under_the_cursor(
         assert "p pin" not in deck.hints
         await deck.press("u")
         await deck.until(lambda: "u undo" not in deck.hints, "it is undone")
+
+
+# Compacting with a look at the summary before it is applied.
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key is meant for the dialog: nobody is still writing here."""
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
+
+
+@pytest.fixture
+def review_session(served: Desk, fake_openai: FakeOpenAI) -> str:
+    fake_openai.add(Text(SUMMARY, usage=(0, 0)))
+    return served.store(Story().turns(6))
+
+
+async def asked(deck: Deck, command: str) -> ReviewScreen:
+    await deck.ready()
+    await deck.send(command)
+    await deck.until(lambda: reviewing(deck), "the review")
+    assert isinstance(deck.app.screen, ReviewScreen)
+    return deck.app.screen
+
+
+def reviewing(deck: Deck) -> bool:
+    """Whether there is something to decide."""
+    screen = deck.app.screen
+    return isinstance(screen, ReviewScreen) and not screen.writing
+
+
+def completed(desk: Desk, session: str) -> CompactionComplete:
+    with desk.log() as log:
+        record = log.last_of(session, CompactionComplete.TYPE)
+    assert record is not None
+    assert isinstance(record.data, CompactionComplete)
+    return record.data
+
+
+@pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
+async def test_edited_applied_and_undone(served: Desk, review_session: str, size: tuple[int, int]) -> None:
+    view = served.agent_view(review_session)
+    async with shown(served.app(review_session), size) as deck:
+        screen = await asked(deck, "/compact --review the words")
+        assert SUMMARY[:40] in deck.text
+        assert served.agent_view(review_session) == view, "nothing has changed yet"
+        await deck.press("enter", "end", *" Good.", "escape", "enter")
+        await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+        await deck.idle()
+        done = completed(served, review_session)
+        assert (done.outcome, done.edited, done.focus) == ("success", True, "the words")
+        assert done.summary == f"{SUMMARY} Good."
+        assert deck.status.startswith("Compacted")
+        assert screen not in deck.app.screen_stack
+        await deck.send("/undo")
+        await deck.says("Undone: what it replaced is back")
+        assert served.agent_view(review_session) == view
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, review_session: str) -> None:
+    view = served.agent_view(review_session)
+    async with shown(served.change(review="manual").app(review_session)) as deck:
+        await asked(deck, "/compact")
+        await deck.press("escape")
+        await deck.says("Compaction discarded: the summary was not accept")
+        assert served.agent_view(review_session) == view
+        assert deck.status.endswith("f2 details")
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_an_empty_summary_comes_back_with_the_reason(served: Desk, review_session: str) -> None:
+    async with shown(served.app(review_session)) as deck:
+        await asked(deck, "/compact --review")
+        await deck.press("enter")
+        deck.app.screen.query_one(TextArea).text = ""
+        await deck.press("escape", "enter")
+        await deck.says("It cannot be applied like this: the summary is empty.")
+        await deck.press("escape")
+        await deck.says("Compaction discarded")
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_a_queued_prompt_goes_on_behind_the_question(
+    served: Desk, review_session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("Gladly."))
+    async with shown(served.app(review_session)) as deck:
+        await asked(deck, "/compact --review")
+        assert deck.app.chat.session.state.status.text == PROPOSED
+        send(deck.app.chat, Prompt("go on"))
+        await deck.until(lambda: deck.kinds.count("assistant") == 7, "the answer")
+        assert isinstance(deck.app.screen, ReviewScreen)
+        await deck.press("up", "enter")
+        await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+        assert len(served.agent_view(review_session)) < 12
+        assert "Gladly." in served.agent_view(review_session)[-1]
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_a_job_that_ends_otherwise_takes_its_question_along(served: Desk, review_session: str) -> None:
+    async with shown(served.app(review_session)) as deck:
+        screen = await asked(deck, "/compact --review")
+        deck.app.chat.session.cancel()
+        await deck.until(lambda: deck.app.screen is not screen, "the chat")
+        await deck.says("Compaction cancelled. Nothing changed.")
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_quitting_discards_it(served: Desk, review_session: str) -> None:
+    view = served.agent_view(review_session)
+    async with shown(served.app(review_session)) as deck:
+        await asked(deck, "/compact --review")
+        await deck.press("ctrl+q")
+    assert served.agent_view(review_session) == view
+    assert completed(served, review_session).outcome == "cancelled"
+
+
+# Compacting a part from the transcript, editing a summary afterwards, and settings that count at once.
+
+
+@pytest.fixture
+def _parts_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
+
+
+@pytest.fixture
+def parts_session(served: Desk, fake_openai: FakeOpenAI) -> str:
+    fake_openai.add(Text(SUMMARY, usage=(0, 0)))
+    return served.store(Story().turns(6))
+
+
+async def parts_compacted(deck: Deck) -> None:
+    await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+    await deck.idle()
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+@pytest.mark.parametrize(("key", "place"), [("less_than_sign", 0), ("greater_than_sign", 2)])
+async def test_the_marked_entry_says_where_it_ends_or_begins(
+    served: Desk, parts_session: str, key: str, place: int
+) -> None:
+    view = served.agent_view(parts_session)
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        entries = deck.app.chat.session.presenter.view.entries
+        row = [entry for entry in entries if entry.kind in ("user", "assistant")][5 if place == 0 else 2]
+        deck.transcript.focus()
+        deck.transcript.jump_to(row.seq)
+        await deck.press(key)
+        await parts_compacted(deck)
+        now = served.agent_view(parts_session)
+        assert SUMMARY in now[place]
+        kept = view[6:] if place == 0 else view[:2]
+        assert set(kept) <= set(now), "what is outside stays as it is"
+        assert f"{'up to' if place == 0 else 'from'} #{row.seq}" in deck.text
+        await deck.send("/undo")
+        await deck.says("Undone: what it replaced is back")
+        assert served.agent_view(parts_session) == view
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("/compact --up-to twelve", "--up-to takes the number of a message"),
+        ("/compact --everything", "/compact has no --everything; it takes --review, --from #N and --up-to"),
+        ("/compact --from #9 --up-to #3", "Nothing lies between #9 and #3"),
+        ("/compact --up-to #1", "Nothing to compact up to #1: fewer than two"),
+        ("/compact --up-to #9000", "There is no message #9000 in the model's view."),
+    ],
+)
+async def test_a_part_that_cannot_be_is_refused_in_words(
+    served: Desk, fake_openai: FakeOpenAI, parts_session: str, command: str, said: str
+) -> None:
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        await deck.send(command)
+        await deck.says(said)
+    assert fake_openai.journal == []
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+async def test_a_summary_is_edited_and_the_edit_taken_back(served: Desk, parts_session: str) -> None:
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await parts_compacted(deck)
+        first = served.agent_view(parts_session)
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
+        await deck.press("e")
+        await deck.until(lambda: isinstance(deck.app.screen, SummaryEditor), "the editor")
+        await deck.press(*"Indeed: ")
+        await deck.hurry("tab", "home", "enter")
+        await deck.until(lambda: "rewrite" in deck.kinds, "the row of the edit")
+        await deck.idle()
+        assert deck.status.startswith("Summary edited, ~")
+        assert f"Indeed: {SUMMARY}" in served.agent_view(parts_session)[0]
+        assert "summary edited" in deck.text
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
+        assert deck.app.screen.query_one("#tab-summary TextArea", TextArea).text == f"Indeed: {SUMMARY}"
+        assert "edited since" in deck.text
+        await deck.press("escape")
+        row = next(e for e in deck.app.chat.session.presenter.view.entries if e.kind == "rewrite")
+        deck.transcript.focus()
+        deck.transcript.jump_to(row.seq)
+        await deck.press("u")
+        await deck.until(lambda: "taken back" in deck.text, "the row to say so")
+        assert served.agent_view(parts_session) == first
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+async def test_the_summary_is_read_while_it_is_written(served: Desk, fake_openai: FakeOpenAI) -> None:
+    release = Signal()
+    fake_openai.add(Text(SUMMARY, usage=(0, 0), hold=release, hold_after=3))
+    session = served.store(Story().turns(6))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact --review")
+        await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the dialog")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.until(lambda: "The person" in deck.app.screen.query_one(TextArea).text, "some text")
+        assert not reviewing(deck)
+        release.set()
+        await deck.until(lambda: reviewing(deck), "something to decide")
+        assert deck.app.screen.query_one(TextArea).text == SUMMARY
+        assert "messages leave," in deck.text
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+async def test_another_focus_is_asked_for_in_the_dialog(
+    served: Desk, fake_openai: FakeOpenAI, parts_session: str
+) -> None:
+    fake_openai.add(Text(f"{SUMMARY} Words were short.", usage=(0, 0)))
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        await deck.send("/compact --review")
+        await deck.until(lambda: reviewing(deck), "the review")
+        await deck.press("f", *"length", "enter")
+        await deck.until(lambda: reviewing(deck) and "short" in deck.text, "another summary")
+        assert "Above all keep what concerns: length" in str(fake_openai.journal[-1])
+        await deck.press("up", "enter")
+        await parts_compacted(deck)
+        assert "Words were short." in served.agent_view(parts_session)[0]
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+async def test_a_changed_setting_counts_at_once(served: Desk, parts_session: str) -> None:
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        assert SettingsDesk(deck.app).change("review", "always") == ""
+        await deck.send("/compact")
+        await deck.until(lambda: reviewing(deck), "the review")
+        await deck.press("escape")
+        await deck.says("Compaction discarded")
+
+
+@pytest.mark.usefixtures("_parts_at_once")
+async def test_a_mark_in_the_conversation_says_nothing_to_the_prompt(
+    served: Desk, parts_session: str
+) -> None:
+    async with shown(served.app(parts_session)) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await parts_compacted(deck)
+        deck.transcript.focus()
+        await deck.settle()
+        await deck.press("up", "up", "up")
+        deck.editor.focus()
+        await deck.settle()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")

@@ -1,17 +1,29 @@
-"""The context screen on a real session: each key is one event of the log, and the screen follows it."""
+"""The context screen and the screen of one message: each key is one event of the log."""
 
 import re
+from typing import get_args
+
+import pytest
+from textual.pilot import Pilot
 
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.scenes import DONE
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.events import MessagePinned, Payload, RewriteUndone, ToolArchived, ToolOffloaded
+from tui_app.events import MessagePinned, Payload, RewriteUndone, SessionRewind, ToolArchived, ToolOffloaded
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.entries import EntryKind
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.message import KINDS, MessageScreen
+from tui_app.ui.long_text import LongText, wrapped
 from tui_app.ui.request_ledger import LedgerList
+from tui_app.ui.screen import ChatScreen
 from tui_app.ui.text import tokens
 from tui_app.ui.transcript.transcript import Transcript
+
+# The context screen on a real session: each key is one event of the log, and the screen follows it.
+
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
 
@@ -188,3 +200,156 @@ async def test_a_message_has_one_size_wherever_it_is_shown(served: Desk, fake_op
 
 def size_in(rows: list[str], pattern: str) -> str:
     return next(found[1] for row in rows if (found := re.search(pattern, row.rstrip())))
+
+
+# Several items of the context screen at once: what could not be done is said with its reason.
+
+
+LONG = "A line of the timetable that is long enough to be worth a digest.\n" * 60
+
+
+async def test_what_stays_of_marked_items_is_said_there(desk: Desk) -> None:
+    read = Story().user("how late?").tool("read_file", '{"path": "a.py"}', LONG, tokens=1_200)
+    story = read.answer("At eleven.").turns(2)
+    async with shown(desk.app(desk.store(story)), (120, 40)) as deck:
+        await deck.ready()
+        await deck.press("f3")
+        await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the items")
+        await deck.press("home", "space", "space")
+        assert "esc unmark" in deck.words
+        await deck.press("a")
+        await deck.says("1 of 2 archived.")
+        assert "Only results of tools" in deck.words
+        assert "esc close" in deck.words
+
+
+# One message on a screen of its own: its text, its events, who sees it, what can be done with it.
+
+
+async def message_opened(deck: Deck, seq: int, key: str = "ctrl+o") -> None:
+    deck.transcript.jump_to(seq)
+    deck.transcript.focus()
+    await deck.press(key)
+    await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+    text = deck.app.screen.query_one(LongText)
+    await deck.until(lambda: text.line_count, "its text")
+
+
+@pytest.mark.parametrize(("seq", "key"), [(2, "enter"), (2, "ctrl+o"), (4, "ctrl+o"), (6, "ctrl+o")])
+async def test_every_row_opens(served: Desk, seq: int, key: str) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), USUAL) as deck:
+        await deck.ready()
+        await message_opened(deck, seq, key)
+        assert f"#{5 if seq == 4 else seq}" in deck.rows[1]
+        assert "2026-01-01 12:0" in deck.text
+        assert "Seen by you and by the model, as it was said." in deck.text
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, ChatScreen), "the chat")
+
+
+@pytest.mark.parametrize("focused", ["editor", "transcript"])
+async def test_a_key_with_nothing_to_open_says_what_it_needs(served: Desk, focused: str) -> None:
+    async with shown(served.app(served.store(story())), USUAL) as deck:
+        await deck.ready()
+        getattr(deck, focused).focus()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: deck.status, "a word in the status row")
+        assert deck.status == "Nothing is marked to open: shift+tab, then up."
+        assert isinstance(deck.app.screen, ChatScreen)
+        await deck.press(*(["shift+tab"] if focused == "editor" else []), "up", "ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["prompt", "timeline"])
+async def test_an_empty_conversation_has_nothing_to_open(served: Desk, beside: bool) -> None:
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        if beside:
+            await deck.press("ctrl+t")
+            deck.app.chat.pane.timeline.focus()
+        await deck.press("ctrl+o")
+        await deck.until(lambda: deck.status == "Nothing to open yet.", "a word in the status row")
+
+
+def test_every_kind_of_row_has_a_name() -> None:
+    assert set(KINDS) == set(get_args(EntryKind))
+
+
+async def test_the_events_stand_as_json(served: Desk) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await message_opened(deck, 4)
+        await deck.press("j")
+        await deck.says('"type": "tool.call"')
+        await deck.press("y")
+        assert '"tool.result"' in deck.app.clipboard
+        assert '"message": {' in deck.app.clipboard
+        await deck.press("j", "end")
+        await deck.says("399: the tide")
+
+
+async def test_what_a_stage_did_is_told_and_taken_back(served: Desk) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        view = deck.app.chat.session.presenter.agent_view
+        await deck.press("f3", "o")
+        await deck.until(lambda: view.rewrites, "the file")
+        await deck.press("escape")
+        await message_opened(deck, 4)
+        await deck.says("by the model as the beginning of a file that holds it (#")
+        await deck.press("u")
+        await deck.until(lambda: not view.rewrites, "the old form")
+
+
+async def test_what_a_compaction_took_is_told(served: Desk) -> None:
+    session = served.store(story().compacted(DONE))
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await message_opened(deck, 2)
+        await deck.says(
+            "Seen by you only: a compaction (#9, 2026-01-01 12:07:00) took it out of the model's view."
+        )
+
+
+async def test_a_prompt_is_pinned_rewound_to_and_forked_from_here(served: Desk) -> None:
+    session = served.store(story())
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await message_opened(deck, 7)
+        assert "r rewind here   f fork here" in deck.text
+        await deck.press("p")
+        await deck.says("⚑ pinned")
+        await message_opened(deck, 7)
+        await deck.press("r")
+        await deck.until(lambda: deck.editor.text == "Thank you.", "the prompt in the editor")
+    with served.log() as log:
+        assert [record for record, _ in log.records(session) if isinstance(record.data, SessionRewind)]
+
+
+async def test_a_megabyte_in_one_line_is_read_and_scrolled(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "".join(f"word{number} " for number in range(120_000))
+    session = served.store(Story("long").user("read").tool("read_file", '{"path": "x"}', line).answer("done"))
+    async with shown(served.app(session), USUAL) as deck:
+        await deck.ready()
+        await message_opened(deck, 4)
+        text = deck.app.screen.query_one(LongText)
+        assert text.line_count > len(line) // 80
+        await deck.press("end")
+        await deck.says("word119999")
+        await resized(deck.pilot)
+        await deck.until(lambda: "word119999" in deck.text, "the end, wrapped anew")
+
+
+async def resized(pilot: "Pilot[int]") -> None:
+    await pilot.resize_terminal(100, 30)
+
+
+def test_wrapping_keeps_every_character() -> None:
+    text = "one two\n\n" + "x" * 50 + " 漢字漢字漢字 " + "\nend"
+    lines = wrapped(text, 10)
+    assert "".join("".join(lines.line(n) for n in range(len(lines.starts))).split()) == "".join(text.split())

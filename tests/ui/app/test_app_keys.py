@@ -1,167 +1,395 @@
-"""A model whose key is missing: asked for, tried, kept or not, and never shown."""
+"""Keys: a user's own, early ones, whole bursts, those a terminal confuses, and what answers one."""
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import replace
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual import events
+from textual.widgets import Input
 
-from tests.fake_keyring import FakeKeyring
-from tests.servers.behaviours import Text
-from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.app.story import MODEL, Story
-from tests.ui.kit import Deck, Desk, shown
-from tui_app.agent import catalog as key_check
-from tui_app.agent import models as discovery
-from tui_app.agent.catalog import KeyCheck
-from tui_app.api_keys import ApiKeys, held_names
-from tui_app.ui.dialogs.base import ConfirmDialog
-from tui_app.ui.dialogs.models import KeyDialog, ModelPicker
+from tests.ui.app.story import Story
+from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.session.lock import WriterLock
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings import load_settings
+from tui_app.ui.chat.log_reader import FREE
+from tui_app.ui.dialogs import models
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, LookupCancelled
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.keys import KEYS
+from tui_app.ui.prompt.editor import DRAFT_CLEARED
+from tui_app.ui.screen import ChatScreen
+from tui_app.ui.terminal_input import keys_text, tell_of_keys
 
-KEY, NAME = "the-harbour-masters-own-key", "DINGHY_KEY"
-
-
-@pytest.fixture
-def dinghy() -> Iterator[FakeOpenAI]:
-    with FakeOpenAI(Text("Here from the dinghy."), max_model_len=90_000) as server:
-        server.key = KEY
-        yield server
+# Keys of a person's own: they act with a draft in the prompt, and the draft stays as it is.
 
 
-@pytest.fixture
-def ring() -> FakeKeyring:
-    return FakeKeyring()
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.fixture
-def keyed(served: Desk, dinghy: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    async def nobody(**_: object) -> list[object]:
-        return []
-
-    monkeypatch.setattr(discovery, "discover", nobody)
-    served.serve(dinghy, window=None, name="dinghy")
-    endpoint = replace(served.settings.endpoints["dinghy"], key_env=NAME)
-    return served.change(endpoints={**served.settings.endpoints, "dinghy": endpoint})
+def documented() -> dict[str, str]:
+    """The key map that the documentation gives as an example."""
+    text = (DOCS / "keys.md").read_text(encoding="utf-8")
+    keymap: dict[str, str] = tomllib.loads(text.partition("```toml")[2].partition("```")[0])["keymap"]
+    return keymap
 
 
-def start(desk: Desk, ring: FakeKeyring) -> "object":
-    return desk.app(desk.store(Story().turns(1)), keys=ApiKeys(desk.env, desk.paths, ring))
-
-
-async def asked(deck: Deck) -> None:
+async def with_draft(deck: Deck, key: str) -> None:
+    """Write something and press a key in the middle of it."""
     await deck.ready()
-    await deck.send("/model dinghy:scripted")
-    await deck.until(lambda: isinstance(deck.app.screen, KeyDialog), "the question for the key")
+    await deck.type("hello harbour")
+    deck.editor.move_cursor((0, 5))
+    await deck.press(key)
 
 
-async def paste(deck: Deck, text: str) -> None:
-    deck.app.screen.post_message(events.Paste(text))
-    await deck.settle()
-    await deck.press("enter")
+async def test_the_documented_keys_compact_and_show_the_context(served: Desk) -> None:
+    keymap = documented()
+    assert sorted(keymap) == ["chat.compact", "chat.context"]
+    served.change(keymap=keymap)
+    async with shown(served.app(served.store(Story().turns(8)))) as deck:
+        for key in keymap["chat.context"].split(","):
+            await with_draft(deck, key)
+            await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), key)
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat)
+            deck.editor.clear_draft()
+        await with_draft(deck, keymap["chat.compact"])
+        await deck.until(lambda: "compaction" in deck.kinds, "a compaction")
+        assert deck.editor.draft == "hello harbour"
+        assert f"{keymap['chat.compact']} compact" in deck.hints
 
 
-def files(home: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+@pytest.mark.parametrize("key", ["ctrl+a", "ctrl+e", "ctrl+w", "ctrl+u", "ctrl+k", "f5", "f6", "f7", "home"])
+async def test_a_key_of_the_editor_acts_for_what_it_was_given_to(served: Desk, key: str) -> None:
+    served.change(keymap={"chat.notices": key})
+    async with shown(served.app()) as deck:
+        await with_draft(deck, key)
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), key)
+        assert deck.editor.draft == "hello harbour"
 
 
-async def test_a_key_is_pasted_tried_kept_and_the_model_answers(
-    keyed: Desk, ring: FakeKeyring, dinghy: FakeOpenAI, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("DEBUG")
-    async with shown(start(keyed, ring)) as deck:
-        await asked(deck)
-        assert f"dinghy:scripted needs {NAME}" in deck.text
-        deck.app.screen.post_message(events.Paste(KEY))
+async def test_the_built_in_key_is_free_once_an_action_has_another(served: Desk) -> None:
+    served.change(keymap={"chat.notices": "f6", "chat.help": "f2"})
+    async with shown(served.app()) as deck:
+        await with_draft(deck, "f2")
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen), "the help")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat)
+        await deck.press("f1")
         await deck.settle()
-        assert KEY not in deck.text
-        await deck.press("enter")
-        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
-        assert "The key works." in deck.text
-        await deck.press("y")
-        await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
-        await deck.send("hello")
-        await deck.says("Here from the dinghy.")
-        await deck.idle()
-        assert KEY not in deck.text
-    assert ring.keys == {NAME: KEY}
-    assert held_names(keyed.paths) == {NAME}
-    assert KEY.encode() not in files(keyed.home)
-    assert KEY not in caplog.text
-    assert dinghy.exchanges[0].headers["authorization"] == f"Bearer {KEY}"
+        assert deck.app.screen is deck.app.chat
 
 
-async def test_a_wrong_key_is_told_and_not_kept(keyed: Desk, ring: FakeKeyring) -> None:
-    async with shown(start(keyed, ring)) as deck:
-        await asked(deck)
-        await paste(deck, "a-wrong-key")
-        await deck.says("does not take this key (HTTP 401). It was not kept.")
-        assert "a-wrong-key" not in deck.text
-        await deck.press("escape")
-        await deck.says(f"Stayed on {MODEL}.")
-        assert deck.app.launch.api_keys.source(NAME) == ""
-    assert ring.keys == {}
-
-
-async def test_for_this_run_only(keyed: Desk, ring: FakeKeyring) -> None:
-    async with shown(start(keyed, ring)) as deck:
-        await asked(deck)
-        await paste(deck, KEY)
-        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
-        await deck.press("n")
-        await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
-        assert deck.app.launch.api_keys.source(NAME) == "this run"
-    assert (ring.keys, held_names(keyed.paths)) == ({}, set())
-    assert KEY.encode() not in files(keyed.home)
-
-
-async def test_without_a_keyring_it_is_said_and_used_for_this_run(keyed: Desk) -> None:
-    async with shown(start(keyed, FakeKeyring(broken=True))) as deck:
-        await asked(deck)
-        await paste(deck, KEY)
-        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
-        await deck.press("y")
-        await deck.until(lambda: "dinghy:scripted" in deck.app.chat.session.state.model, "the change")
-        notices = " ".join(deck.app.chat.session.state.notices)
-        assert "no keyring that can be used" in notices
-        assert "used until Plimsoll is closed" in notices
-
-
-async def test_esc_stops_the_trying(keyed: Desk, ring: FakeKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def never(*_: object) -> KeyCheck:
-        await asyncio.Event().wait()
-        return KeyCheck("accepted")
-
-    monkeypatch.setattr(key_check, "check_key", never)
-    async with shown(start(keyed, ring)) as deck:
-        await asked(deck)
-        await paste(deck, KEY)
-        await deck.says("Trying the key for dinghy:scripted")
-        await deck.press("escape")
-        await deck.says(f"Stayed on {MODEL}.")
-    assert ring.keys == {}
-
-
-async def test_a_closed_server_in_the_list_opens_the_list_again(keyed: Desk, ring: FakeKeyring) -> None:
-    async with shown(start(keyed, ring)) as deck:
+async def test_a_key_that_is_shared_as_built_in_still_closes_the_list_first(served: Desk) -> None:
+    served.change(keymap={"chat.cancel": "escape,f9"})
+    async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.press("ctrl+l")
-        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
-        assert f"needs {NAME}" in deck.text
-        await deck.press(*"dinghy", "enter")
-        await deck.until(lambda: isinstance(deck.app.screen, KeyDialog), "the question for the key")
-        await paste(deck, KEY)
-        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
-        await deck.press("n")
-        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
-        assert "dinghy:scripted" in deck.text
+        await deck.press("/")
+        await deck.until(lambda: "/compact" in deck.text)
+        await deck.press("escape")
+        await deck.until(lambda: "/compact" not in deck.text)
+        assert deck.editor.draft == "/"
 
 
-@pytest.mark.parametrize("text", ["", "two words"])
-async def test_what_is_no_key_is_not_tried(keyed: Desk, ring: FakeKeyring, text: str) -> None:
-    async with shown(start(keyed, ring)) as deck:
-        await asked(deck)
-        await paste(deck, text)
-        await deck.until(lambda: "the key first" in deck.text or "one word in one line" in deck.text)
-        assert isinstance(deck.app.screen, KeyDialog)
+async def test_a_dialog_keeps_its_own_keys(served: Desk) -> None:
+    served.change(keymap={"chat.notices": "f8"})
+    async with shown(served.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send("/settings theme")
+        await deck.until(lambda: isinstance(deck.app.screen, SettingsScreen))
+        await deck.press("f8")
+        await deck.settle()
+        assert isinstance(deck.app.screen, SettingsScreen)
+
+
+def test_the_keys_that_settings_suggest_are_not_refused(desk: Desk) -> None:
+    desk.paths.ensure()
+    for key in KEYS:
+        for suggested in ("ctrl+k", "f5", "ctrl+k,f5"):
+            keymap = {key.id: suggested}
+            assert load_settings(desk.paths, {}, {"keymap": keymap}).keymap == keymap
+
+
+# What is typed behind a key or command that opens something is for what opens.
+
+
+def heard(deck: Deck) -> str:
+    """What stands in the search box that has the focus."""
+    return deck.app.focused.value if isinstance(deck.app.focused, Input) else ""
+
+
+def elsewhere(deck: Deck) -> bool:
+    """Whether what was asked for is there, and has the focus."""
+    focused = deck.app.focused
+    return focused is not None and focused is not deck.editor
+
+
+@pytest.mark.parametrize("key", ["ctrl+l", "f1", "question_mark", "ctrl+p", "ctrl+f", "ctrl+r"])
+async def test_letters_behind_a_key_that_opens_a_search_are_searched_for(desk: Desk, key: str) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.editor.prompts.append("compact the tea")
+        await deck.hurry(key, *"com")
+        await deck.until(lambda: heard(deck) == "com", "the words in the search box")
+        assert deck.editor.is_empty
+
+
+@pytest.mark.parametrize("command", ["model", "settings", "find", "help", "prompts"])
+async def test_letters_behind_a_command_that_opens_a_search_are_searched_for(
+    desk: Desk, command: str
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.editor.prompts.append("compact the tea")
+        await deck.hurry("/", *command, "enter", *"co")
+        await deck.until(lambda: heard(deck) == "co", "the words in the search box")
+        assert deck.editor.is_empty
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "approvals", "clear", "context", "history", "import", "mcp", "memory", "pin", "policy", "queue",
+        "resume", "session checkpoints", "skills", "stats", "status", "theme",
+    ],
+)  # fmt: skip
+async def test_nothing_behind_a_command_that_shows_something_is_sent(desk: Desk, command: str) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.type(f"/{command}")
+        await deck.hurry("enter", *"xyz", "enter")
+        await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
+        await deck.settle()
+        assert "user" not in deck.kinds
+
+
+async def test_letters_behind_f3_are_not_written_into_the_prompt(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.hurry("f3", "x", "enter")
+        await deck.until(lambda: elsewhere(deck) and deck.app.type_ahead.opening is None, "the context")
+        assert deck.editor.is_empty
+
+
+async def test_enter_behind_a_key_that_opens_a_list_chooses_there(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.hurry("f1", *"/status", "enter")
+        await deck.says("Policy")
+        await deck.until(lambda: elsewhere(deck), "the status in words")
+        assert deck.kinds == []
+
+
+@pytest.fixture
+def looking(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Looking for models takes until this is set, and finds none then."""
+    found = asyncio.Event()
+
+    async def look_up(*_: Any) -> Any:
+        await found.wait()
+        raise LookupCancelled
+
+    monkeypatch.setattr(models, "look_up", look_up)
+    return found
+
+
+async def test_what_was_meant_for_something_that_never_opened_is_kept_and_not_sent(
+    desk: Desk, looking: asyncio.Event
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.hurry("ctrl+l", *"gpt", "enter", "a")
+        assert deck.editor.is_empty
+        looking.set()
+        await deck.until(lambda: deck.editor.text == "gpt\na", "the words in the prompt")
+        assert deck.kinds == []
+
+
+async def test_escape_gives_up_what_is_opening(desk: Desk, looking: asyncio.Event) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.hurry("ctrl+l", *"gpt", "enter", "escape")
+        await deck.until(lambda: deck.editor.text == "gpt\n", "the words in the prompt")
+        assert isinstance(deck.app.screen, ChatScreen)
+        await deck.press("a")
+        assert deck.editor.text == "gpt\na"
+
+
+async def test_a_paste_behind_the_key_goes_along(desk: Desk, looking: asyncio.Event) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.app.post_message(events.Key("ctrl+l", None))
+        deck.app.post_message(events.Paste("two words"))
+        await deck.hurry("a")
+        assert deck.editor.is_empty
+        looking.set()
+        await deck.until(lambda: deck.editor.text == "two wordsa", "the paste in the prompt")
+
+
+async def test_keys_behind_one_that_opens_from_the_conversation_wait_as_well(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.transcript.focus()
+        await deck.settle()
+        await deck.hurry("f1", *"com")
+        await deck.until(lambda: heard(deck) == "com", "the words in the search box")
+        assert deck.editor.is_empty
+
+
+async def test_what_is_held_when_the_program_ends_is_kept(desk: Desk, looking: asyncio.Event) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.hurry("ctrl+l", *"gpt")
+        await deck.press("ctrl+q")
+        await deck.until(lambda: deck.app._exit, "the end")
+    assert "gpt" in desk.paths.unsent_file.read_text(encoding="utf-8")
+
+
+async def test_what_is_written_behind_a_command_that_asks_goes_on_in_the_prompt(desk: Desk) -> None:
+    async with shown(desk.app(desk.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.hurry(*"/clear", "enter", *"ok yes now")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "ok yes now", "the words in the prompt")
+        assert deck.kinds.count("user") == 1
+
+
+async def test_keys_go_on_when_what_was_to_open_is_given_up_before_it_began(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.app.chat.action_slash("/status")
+        deck.app.chat.action_slash("/undo")
+        await deck.press(*"abc")
+        await deck.until(lambda: deck.editor.text == "abc", "the letters")
+
+
+# Keys for rows that are typed in one go with the key that leads to them.
+
+
+async def test_letters_behind_the_key_to_the_rows_act_on_rows(desk: Desk) -> None:
+    async with shown(desk.app(desk.store(Story().turns(3))), (120, 40)) as deck:
+        await deck.ready()
+        await deck.hurry("tab", "up", "up", "v", "up", "v")
+        assert deck.app.focused is deck.transcript
+        assert deck.editor.text == ""
+        assert "2 marked" in deck.hints
+
+
+# What answers a key stands in the status row until another key has done something.
+
+
+REFUSED = "This row cannot be undone"
+
+
+@pytest.fixture
+def session(served: Desk) -> str:
+    return served.store(Story("ferries").user("how late?").answer("At eleven."))
+
+
+@pytest.mark.parametrize("key", ["up", "tab", "x", "f3"])
+async def test_a_refusal_goes_with_the_next_key_that_does_something(
+    served: Desk, session: str, key: str
+) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        deck.transcript.jump_to(3)
+        deck.transcript.focus()
+        await deck.press("u")
+        await deck.says(REFUSED)
+        await deck.press("f9")
+        await deck.settle()
+        assert deck.status.startswith(REFUSED), "a key that does nothing leaves it"
+        await deck.press(key)
+        await deck.until(lambda: deck.status == "", "an empty row")
+
+
+async def test_a_refusal_gives_way_to_the_next_one(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/unpin #2")
+        await deck.says("#2 is not pinned.")
+        await deck.send("/undo")
+        await deck.says("No compaction to undo.")
+        assert "#2 is not pinned." not in deck.status
+        await deck.press("a")
+        await deck.until(lambda: deck.status == "", "an empty row")
+
+
+@pytest.mark.parametrize("key", ["up", "a"])
+async def test_that_a_draft_was_cleared_is_not_said_for_ever(served: Desk, session: str, key: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.type("half a thought")
+        await deck.press("ctrl+c")
+        await deck.says(DRAFT_CLEARED)
+        await deck.press(key)
+        await deck.until(lambda: deck.status == "", "an empty row")
+        assert deck.editor.text == ("half a thought" if key == "up" else "a")
+
+
+async def test_what_stood_there_before_stands_there_again(served: Desk, session: str) -> None:
+    lock = WriterLock(SessionFolder(served.paths.sessions_dir / session).lock_file)
+    async with shown(served.app(session)) as deck:
+        await deck.says("shown read-only")
+        await deck.type("half a thought")
+        await deck.press("ctrl+c")
+        await deck.says(DRAFT_CLEARED)
+        await deck.press("a")
+        await deck.until(lambda: "shown read-only" in deck.status, "who writes")
+        await deck.press("ctrl+c", "ctrl+g")
+        lock.release()
+        await deck.says(FREE)
+        await deck.press("a")
+        await deck.settle()
+        assert deck.status == FREE
+
+
+# A tmux that does not tell shift+enter from enter: said once, with the key that works instead.
+
+
+NOTICE = "tmux passes shift+enter on as enter: ctrl+j starts a new line."
+
+
+def notices(deck: Deck) -> list[str]:
+    return [each for each in deck.app.chat.session.state.notices if "tmux" in each]
+
+
+async def test_it_is_said_once_and_never_again(desk: Desk) -> None:
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        desk.env["TMUX"] = "/tmp/tmux-0/default"  # not before: no test asks the tmux it may run in
+        session = deck.app.chat.session
+        await tell_of_keys(session, ask=lambda name: {"extended-keys": "on"}[name])
+        assert notices(deck) == []
+        await tell_of_keys(session, ask=lambda _: "off")
+        await deck.until(lambda: notices(deck), "the notice")
+        assert notices(deck)[0].startswith(NOTICE)
+        await tell_of_keys(session, ask=lambda _: "off")
+        assert len(notices(deck)) == 1
+        await deck.says("1 notice")
+        await deck.press("f2")
+        await deck.says("extended-keys on")
+        await deck.press("escape")
+        await deck.until(lambda: "1 notice" not in deck.text, "nothing unread")
+
+
+@pytest.mark.parametrize("env", [{}, {"TMUX": ""}])
+async def test_outside_of_tmux_nobody_is_asked(desk: Desk, env: dict[str, str]) -> None:
+    asked: list[str] = []
+    desk.env.update(env)
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await tell_of_keys(deck.app.chat.session, ask=lambda name: f"{asked.append(name)}")
+    assert asked == []
+
+
+def test_the_key_is_the_one_in_force() -> None:
+    assert keys_text({}).startswith(NOTICE)
+    assert "f6 starts a new line" in keys_text({"prompt.newline": "f6"})
+    assert "give prompt.newline another key" in keys_text({"prompt.newline": "shift+enter"})

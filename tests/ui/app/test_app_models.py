@@ -1,23 +1,35 @@
-"""Choosing a model; and the three ways when the conversation does not fit it."""
+"""Models and their keys: the first minute, choosing, and three ways when a conversation does not fit."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 
+from tests.fake_keyring import FakeKeyring
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, WORDS, Story
 from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
+from tui_app.agent import catalog as key_check
 from tui_app.agent import catalog as shelf
 from tui_app.agent import models as discovery
+from tui_app.agent.catalog import KeyCheck
+from tui_app.api_keys import ApiKeys, held_names
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs import models
-from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
+from tui_app.ui.screen import FIRST_RUN
+
+# Choosing a model; and the three ways when the conversation does not fit it.
+
 
 SMALL_MODEL = "dinghy:scripted"
 COMPACT = ("up", "up", "enter")
@@ -69,7 +81,7 @@ class Clock:
         return self.now
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(models, "SwitchDialog", partial(SwitchDialog, clock=clock))
@@ -80,6 +92,7 @@ def model(deck: Deck) -> str:
     return deck.app.chat.session.state.model
 
 
+@pytest.mark.usefixtures("clock")
 async def test_the_picker_says_what_fits_and_what_is_missing(both: Desk, session: str) -> None:
     async with shown(both.app(session)) as deck:
         await deck.ready()
@@ -97,6 +110,7 @@ async def test_the_picker_says_what_fits_and_what_is_missing(both: Desk, session
         assert model(deck) == MODEL
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(both: Desk) -> None:
     both.serve(FakeOpenAI(), name="absent")
     async with shown(both.app()) as deck:
@@ -106,6 +120,7 @@ async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(b
         assert isinstance(deck.app.screen, ModelPicker)
 
 
+@pytest.mark.usefixtures("clock")
 async def test_one_that_fits_answers_next(both: Desk, dinghy: FakeOpenAI) -> None:
     dinghy.add(Text("Here from the dinghy."))
     async with shown(both.app(both.store(Story().turns(1)))) as deck:
@@ -118,6 +133,7 @@ async def test_one_that_fits_answers_next(both: Desk, dinghy: FakeOpenAI) -> Non
         await deck.says("Here from the dinghy.")
 
 
+@pytest.mark.usefixtures("clock")
 async def test_by_name_and_unknown_names(both: Desk) -> None:
     async with shown(both.app(both.store(Story().turns(1)))) as deck:
         await deck.ready()
@@ -129,6 +145,7 @@ async def test_by_name_and_unknown_names(both: Desk) -> None:
         await deck.says("offline:extractive answers already.")
 
 
+@pytest.mark.usefixtures("clock")
 async def test_the_dialog_shows_the_numbers(both: Desk, session: str) -> None:
     async with shown(both.app(session), USUAL) as deck:
         await asked_for_small(deck)
@@ -143,6 +160,7 @@ async def test_the_dialog_shows_the_numbers(both: Desk, session: str) -> None:
             assert words in deck.text, words
 
 
+@pytest.mark.usefixtures("clock")
 async def test_compact_and_switch(
     both: Desk, session: str, fake_openai: FakeOpenAI, dinghy: FakeOpenAI
 ) -> None:
@@ -160,6 +178,7 @@ async def test_compact_and_switch(
     assert len(fake_openai.journal) == 1
 
 
+@pytest.mark.usefixtures("clock")
 async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
     both: Desk, session: str, fake_openai: FakeOpenAI, dinghy: FakeOpenAI
 ) -> None:
@@ -173,6 +192,7 @@ async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
     assert fake_openai.journal == dinghy.journal == []
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("keys", [("escape",), ("enter",)], ids=["esc", "cancel"])
 async def test_cancel_leaves_everything(both: Desk, session: str, keys: tuple[str, ...]) -> None:
     view = both.agent_view(session)
@@ -184,6 +204,7 @@ async def test_cancel_leaves_everything(both: Desk, session: str, keys: tuple[st
         assert (model(deck), deck.gauge, both.agent_view(session)) == (MODEL, gauge, view)
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_cancelled_compaction_leaves_the_old_model_and_view(
     both: Desk, session: str, fake_openai: FakeOpenAI
 ) -> None:
@@ -202,6 +223,7 @@ async def test_a_cancelled_compaction_leaves_the_old_model_and_view(
         assert (model(deck), deck.gauge, both.agent_view(session)) == (MODEL, gauge, view)
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
     both: Desk, session: str, fake_openai: FakeOpenAI
 ) -> None:
@@ -219,6 +241,7 @@ async def test_a_failed_compaction_falls_back_or_leaves_the_old_model(
             assert model(deck) == MODEL
 
 
+@pytest.mark.usefixtures("clock")
 async def test_what_is_written_while_the_dialog_comes_up_chooses_nothing_and_goes_to_the_prompt(
     both: Desk, session: str, fake_openai: FakeOpenAI, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +264,7 @@ async def test_what_is_written_while_the_dialog_comes_up_chooses_nothing_and_goe
     assert fake_openai.journal == []
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_compaction_that_cannot_help_is_not_offered(both: Desk, dinghy: FakeOpenAI) -> None:
     story = Story().turns(2).user(WORDS * 6, 9_000).answer("Long.", 20)
     async with shown(both.app(both.store(story))) as deck:
@@ -252,6 +276,7 @@ async def test_a_compaction_that_cannot_help_is_not_offered(both: Desk, dinghy: 
         assert "compaction" not in deck.kinds
 
 
+@pytest.mark.usefixtures("clock")
 async def test_the_server_behind_openai_base_url_can_be_picked(both: Desk, dinghy: FakeOpenAI) -> None:
     both.env["OPENAI_BASE_URL"] = dinghy.base_url
     both.change(endpoints={name: each for name, each in both.settings.endpoints.items() if name != "dinghy"})
@@ -280,6 +305,7 @@ def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
     gate.set()
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_slow_lookup_is_named_until_its_end(both: Desk, slow_server: Callable[[], None]) -> None:
     async with shown(both.app(both.store(Story().turns(1))), SMALL) as deck:
         await deck.ready()
@@ -292,6 +318,7 @@ async def test_a_slow_lookup_is_named_until_its_end(both: Desk, slow_server: Cal
         await deck.until(lambda: deck.status == f"Now answering: {SMALL_MODEL}", "the change")
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("size", [WIDE, SMALL], ids=["120x40", "40x12"])
 async def test_escape_gives_a_lookup_up_and_leaves_everything(
     both: Desk, slow_server: Callable[[], None], size: tuple[int, int]
@@ -308,6 +335,7 @@ async def test_escape_gives_a_lookup_up_and_leaves_everything(
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change that was asked for again")
 
 
+@pytest.mark.usefixtures("clock")
 async def test_escape_lists_what_needs_no_server(both: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     listed, stopped = catalogue.list_models, threading.Event()
 
@@ -333,6 +361,7 @@ async def test_escape_lists_what_needs_no_server(both: Desk, monkeypatch: pytest
         await deck.until(lambda: model(deck) == "offline:extractive", "the change")
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.usefixtures("slow_server")
 async def test_escape_gives_the_lookup_up_before_it_stops_the_answer(
     both: Desk, fake_openai: FakeOpenAI
@@ -353,6 +382,7 @@ async def test_escape_gives_the_lookup_up_before_it_stops_the_answer(
         await exchange.closed.wait()
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("keys", [("f1",), ("ctrl+l",)], ids=["help", "the picker"])
 @pytest.mark.usefixtures("slow_server")
 async def test_another_command_takes_the_place_of_a_lookup(both: Desk, keys: tuple[str, ...]) -> None:
@@ -368,6 +398,7 @@ async def test_another_command_takes_the_place_of_a_lookup(both: Desk, keys: tup
         assert model(deck) == MODEL
 
 
+@pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("command", ["/quit", "/new"])
 @pytest.mark.usefixtures("slow_server")
 async def test_a_session_can_be_left_while_a_model_is_looked_up(
@@ -383,6 +414,7 @@ async def test_a_session_can_be_left_while_a_model_is_looked_up(
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+@pytest.mark.usefixtures("clock")
 async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(HangBeforeHeaders())
     async with shown(both.app()) as deck:
@@ -393,3 +425,236 @@ async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: F
         await deck.until(lambda: deck.queue != [], "the waiting change")
         assert deck.queue[0].startswith("Queued 1 of 1: /model offline:extractive")
         assert model(deck) == MODEL
+
+
+# A model whose key is missing: asked for, tried, kept or not, and never shown.
+
+
+KEY, NAME = "the-harbour-masters-own-key", "DINGHY_KEY"
+
+
+@pytest.fixture
+def keys_dinghy() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI(Text("Here from the dinghy."), max_model_len=90_000) as server:
+        server.key = KEY
+        yield server
+
+
+@pytest.fixture
+def ring() -> FakeKeyring:
+    return FakeKeyring()
+
+
+@pytest.fixture
+def keyed(served: Desk, keys_dinghy: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    async def nobody(**_: object) -> list[object]:
+        return []
+
+    monkeypatch.setattr(discovery, "discover", nobody)
+    served.serve(keys_dinghy, window=None, name="dinghy")
+    endpoint = replace(served.settings.endpoints["dinghy"], key_env=NAME)
+    return served.change(endpoints={**served.settings.endpoints, "dinghy": endpoint})
+
+
+def start(desk: Desk, ring: FakeKeyring) -> "object":
+    return desk.app(desk.store(Story().turns(1)), keys=ApiKeys(desk.env, desk.paths, ring))
+
+
+async def asked(deck: Deck) -> None:
+    await deck.ready()
+    await deck.send("/model dinghy:scripted")
+    await deck.until(lambda: isinstance(deck.app.screen, KeyDialog), "the question for the key")
+
+
+async def paste(deck: Deck, text: str) -> None:
+    deck.app.screen.post_message(events.Paste(text))
+    await deck.settle()
+    await deck.press("enter")
+
+
+def files(home: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+
+
+async def test_a_key_is_pasted_tried_kept_and_the_model_answers(
+    keyed: Desk, ring: FakeKeyring, keys_dinghy: FakeOpenAI, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    async with shown(start(keyed, ring)) as deck:
+        await asked(deck)
+        assert f"dinghy:scripted needs {NAME}" in deck.text
+        deck.app.screen.post_message(events.Paste(KEY))
+        await deck.settle()
+        assert KEY not in deck.text
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
+        assert "The key works." in deck.text
+        await deck.press("y")
+        await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
+        await deck.send("hello")
+        await deck.says("Here from the dinghy.")
+        await deck.idle()
+        assert KEY not in deck.text
+    assert ring.keys == {NAME: KEY}
+    assert held_names(keyed.paths) == {NAME}
+    assert KEY.encode() not in files(keyed.home)
+    assert KEY not in caplog.text
+    assert keys_dinghy.exchanges[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_wrong_key_is_told_and_not_kept(keyed: Desk, ring: FakeKeyring) -> None:
+    async with shown(start(keyed, ring)) as deck:
+        await asked(deck)
+        await paste(deck, "a-wrong-key")
+        await deck.says("does not take this key (HTTP 401). It was not kept.")
+        assert "a-wrong-key" not in deck.text
+        await deck.press("escape")
+        await deck.says(f"Stayed on {MODEL}.")
+        assert deck.app.launch.api_keys.source(NAME) == ""
+    assert ring.keys == {}
+
+
+async def test_for_this_run_only(keyed: Desk, ring: FakeKeyring) -> None:
+    async with shown(start(keyed, ring)) as deck:
+        await asked(deck)
+        await paste(deck, KEY)
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
+        await deck.press("n")
+        await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
+        assert deck.app.launch.api_keys.source(NAME) == "this run"
+    assert (ring.keys, held_names(keyed.paths)) == ({}, set())
+    assert KEY.encode() not in files(keyed.home)
+
+
+async def test_without_a_keyring_it_is_said_and_used_for_this_run(keyed: Desk) -> None:
+    async with shown(start(keyed, FakeKeyring(broken=True))) as deck:
+        await asked(deck)
+        await paste(deck, KEY)
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
+        await deck.press("y")
+        await deck.until(lambda: "dinghy:scripted" in deck.app.chat.session.state.model, "the change")
+        notices = " ".join(deck.app.chat.session.state.notices)
+        assert "no keyring that can be used" in notices
+        assert "used until Plimsoll is closed" in notices
+
+
+async def test_esc_stops_the_trying(keyed: Desk, ring: FakeKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(*_: object) -> KeyCheck:
+        await asyncio.Event().wait()
+        return KeyCheck("accepted")
+
+    monkeypatch.setattr(key_check, "check_key", never)
+    async with shown(start(keyed, ring)) as deck:
+        await asked(deck)
+        await paste(deck, KEY)
+        await deck.says("Trying the key for dinghy:scripted")
+        await deck.press("escape")
+        await deck.says(f"Stayed on {MODEL}.")
+    assert ring.keys == {}
+
+
+async def test_a_closed_server_in_the_list_opens_the_list_again(keyed: Desk, ring: FakeKeyring) -> None:
+    async with shown(start(keyed, ring)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+l")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+        assert f"needs {NAME}" in deck.text
+        await deck.press(*"dinghy", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, KeyDialog), "the question for the key")
+        await paste(deck, KEY)
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
+        await deck.press("n")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+        assert "dinghy:scripted" in deck.text
+
+
+@pytest.mark.parametrize("text", ["", "two words"])
+async def test_what_is_no_key_is_not_tried(keyed: Desk, ring: FakeKeyring, text: str) -> None:
+    async with shown(start(keyed, ring)) as deck:
+        await asked(deck)
+        await paste(deck, text)
+        await deck.until(lambda: "the key first" in deck.text or "one word in one line" in deck.text)
+        assert isinstance(deck.app.screen, KeyDialog)
+
+
+# The first minute: no key, no wizard, and an answer all the same.
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL])
+async def test_prompt_is_focused_in_the_first_frame_and_one_row_says_what_answers(
+    desk: Desk, size: tuple[int, int]
+) -> None:
+    async with shown(desk.app(), size) as deck:
+        assert deck.app.focused is deck.editor
+        assert [row for row in deck.text.splitlines() if "No key found" in row] == [FIRST_RUN]
+        assert "offline:extractive" in deck.text.splitlines()[0]
+        assert not deck.app.screen.query("Toast")
+
+
+async def test_an_answer_needs_no_key_and_takes_the_row_away(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.send("what does this project do?")
+        await deck.answered()
+        assert "README.md:3" in deck.text
+        assert "No key found" not in deck.text
+    assert not desk.paths.config_file.exists()
+
+
+async def test_nothing_said_leaves_nothing_behind(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        assert len(list(desk.paths.sessions_dir.iterdir())) == 1
+    assert list(desk.paths.sessions_dir.iterdir()) == []
+    with desk.log() as store:
+        assert store.sessions() == []
+    assert deck.app.farewell == ""
+
+
+async def test_with_a_model_of_ones_own_there_is_no_such_row(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        assert "No key found" not in deck.text
+        assert "harbour:scripted" in deck.text.splitlines()[0]
+    assert fake_openai.journal == []
+
+
+async def test_ones_own_agent_may_bring_a_model(desk: Desk) -> None:
+    async with shown(desk.app(agent="their.module:agent")) as deck:
+        assert "No key found" not in deck.text
+
+
+async def test_a_prompt_before_the_agent_side_has_loaded_waits_and_is_sent(
+    desk: Desk, slow_start: threading.Event
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.press(*"ferry", "enter")
+        assert deck.queue == ["Queued 1 of 1: ferry"]
+        assert deck.editor.is_empty
+        slow_start.set()
+        await deck.answered()
+        assert deck.kinds[0] == "user"
+        assert deck.queue == []
+
+
+async def test_escape_before_the_agent_side_has_loaded_takes_the_prompt_back(
+    desk: Desk, slow_start: threading.Event
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.send("too soon")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "too soon", "the prompt back in the editor")
+        assert deck.queue == []
+        assert deck.status == ""
+        slow_start.set()
+        await deck.ready()
+        assert deck.kinds == []
+
+
+async def test_quitting_before_the_agent_side_has_loaded_does_not_wait_for_it(
+    desk: Desk, slow_start: threading.Event
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.press("ctrl+q")
+        await deck.until(lambda: deck.app._exit, "the end")
+        slow_start.set()
+    assert deck.app.return_code == 0

@@ -1,16 +1,31 @@
-"""Prompts and commands while an answer is written: rows, order, pause, and what runs at once."""
+"""What waits: prompts and commands while an answer is written, changed, or left unsent."""
+
+import asyncio
+import threading
 
 import pytest
+from textual import events
+from textual.widgets import OptionList
 
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
-from tui_app.ui.dialogs.base import DetailsScreen
+from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.session.prompts import lines_of, unsent
+from tui_app.ui.app import end_by_signal
+from tui_app.ui.chat import unsent as window
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.chat.unsent import Kept, Unsent
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.status import LET_IN, PAUSED
+from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.status import LET_IN, PAUSED, QueueView
+
+# Prompts and commands while an answer is written: rows, order, pause, and what runs at once.
 
 
 def asked(server: FakeOpenAI) -> list[str]:
@@ -197,3 +212,440 @@ async def test_enter_on_an_empty_prompt_lets_what_waits_in_after_the_present_ste
         assert LET_IN not in deck.text
         assert [each["role"] for each in fake_openai.journal[-1]["messages"]][-2:] == ["tool", "user"]
         assert len(fake_openai.journal) == 2
+
+
+# Changing what waits: take one back to edit it, remove it, move it; with keys, a command, the mouse.
+
+
+async def waiting(deck: Deck, server: FakeOpenAI, hold: Signal | None = None) -> None:
+    server.fallback = Text("Done.")
+    await talking(deck, server, hold)
+    for text in ("second", "third", "fourth"):
+        await deck.send(text)
+    await deck.until(lambda: len(queue(deck)) == 3, "three waiting prompts")
+
+
+def queue(deck: Deck) -> tuple[str, ...]:
+    return deck.app.chat.session.state.queue
+
+
+def rows(deck: Deck) -> list[str]:
+    return [str(option.prompt)[4:] for option in deck.app.screen.query_one(OptionList).options]
+
+
+async def opened(deck: Deck) -> None:
+    await deck.send("/queue")
+    await deck.until(lambda: isinstance(deck.app.screen, QueueScreen), "the queue")
+
+
+async def test_one_is_edited_and_the_others_stay(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        assert rows(deck) == ["second", "third", "fourth"]
+        await deck.press("down", "enter")
+        await deck.until(lambda: deck.editor.text == "third", "the prompt")
+        assert queue(deck) == ("second", "fourth")
+        assert deck.editor.has_focus
+        await deck.press("s", "enter")
+        await deck.until(lambda: queue(deck) == ("second", "fourth", "thirds"), "it waits again")
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Lets the engine's answers through to who takes something out of the queue."""
+    answered, take = asyncio.Event(), ChatSession.take
+
+    async def slow(session: ChatSession, place: int, label: str) -> str:
+        text = await take(session, place, label)
+        await answered.wait()
+        return text
+
+    monkeypatch.setattr(ChatSession, "take", slow)
+    return answered
+
+
+@pytest.mark.parametrize("keys", [("enter", "escape"), ("escape", "enter"), ("enter", "enter")])
+async def test_keys_in_a_burst_lose_nothing_while_it_is_taken_out(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event, keys: tuple[str, ...]
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.hurry(*keys)
+        await deck.until(lambda: not isinstance(deck.app.screen, QueueScreen), "the chat")
+        answered.set()
+        all_of_them = ["fourth", "second", "third"]
+        await deck.until(lambda: sorted(filter(None, (deck.editor.text, *queue(deck)))) == all_of_them, "all")
+
+
+async def test_esc_behind_it_takes_the_next_one_back_and_loses_neither(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.press("enter")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "fourth", "the newest one")
+        answered.set()
+        await deck.until(lambda: deck.editor.text == "second", "the prompt")
+        await deck.press("up")
+        assert deck.editor.text == "fourth"
+        assert queue(deck) == ("third",)
+
+
+async def test_another_command_behind_enter_loses_nothing_either(
+    served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event
+) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await opened(deck)
+        await deck.press("enter")
+        await deck.until(lambda: not isinstance(deck.app.screen, QueueScreen), "the chat")
+        deck.app.chat.action_slash("/status")
+        answered.set()
+        await deck.until(lambda: deck.editor.text == "second", "the prompt")
+
+
+async def test_one_is_removed_and_one_moved(served: Desk, fake_openai: FakeOpenAI) -> None:
+    hold = Signal()
+    async with shown(served.app(), USUAL) as deck:
+        await waiting(deck, fake_openai, hold)
+        await opened(deck)
+        await deck.press("d")
+        await deck.until(lambda: rows(deck) == ["third", "fourth"], "one less")
+        await deck.press("right_square_bracket")
+        await deck.until(lambda: rows(deck) == ["fourth", "third"], "the other order")
+        assert deck.app.screen.query_one(OptionList).highlighted == 1, "the mark goes along"
+        await deck.press("right_square_bracket", "left_square_bracket", "left_square_bracket")
+        await deck.until(lambda: rows(deck) == ["third", "fourth"], "the first order")
+        await deck.press("escape")
+        hold.set()
+        await deck.answered(3)
+    assert asked(fake_openai) == ["first", "third", "fourth"]
+
+
+async def test_the_list_follows_the_queue(served: Desk, fake_openai: FakeOpenAI) -> None:
+    hold = Signal()
+    async with shown(served.app(), USUAL) as deck:
+        await waiting(deck, fake_openai, hold)
+        await opened(deck)
+        hold.set()
+        await deck.says("Nothing waits any more.")
+        await deck.press("d", "enter", "left_square_bracket")
+        assert isinstance(deck.app.screen, QueueScreen)
+        await deck.press("escape")
+        await deck.answered(4)
+
+
+async def test_a_draft_makes_room_and_comes_back(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await deck.type("my draft")
+        deck.app.chat.query_one(QueueView).focus()
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, QueueScreen), "the queue")
+        await deck.press("enter")
+        await deck.until(lambda: deck.editor.text == "second", "the prompt")
+        await deck.says("The draft made room; the up arrow brings it back.")
+        await deck.press("up")
+        assert deck.editor.text == "my draft"
+
+
+async def test_a_click_on_a_row_opens_it(served: Desk, fake_openai: FakeOpenAI) -> None:
+    async with shown(served.app()) as deck:
+        await waiting(deck, fake_openai)
+        await deck.pilot.click(QueueView)
+        await deck.until(lambda: isinstance(deck.app.screen, QueueScreen), "the queue")
+
+
+async def test_without_a_queue_it_says_so(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("/queue")
+        await deck.says("Nothing is queued.")
+
+
+async def test_what_waits_for_the_agent_side_can_be_changed_too(
+    served: Desk, fake_openai: FakeOpenAI, slow_start: threading.Event
+) -> None:
+    fake_openai.fallback = Text("Done.")
+    async with shown(served.app()) as deck:
+        await deck.until(lambda: deck.app.chat.is_ready, "the chat")
+        for text in ("one", "two", "three"):
+            await deck.send(text)
+        await deck.until(lambda: queue(deck) == ("one", "two", "three"), "three waiting prompts")
+        await opened(deck)
+        await deck.press("d", "right_square_bracket")
+        await deck.until(lambda: queue(deck) == ("three", "two"), "changed")
+        await deck.press("escape")
+        slow_start.set()
+        await deck.answered(2)
+    assert asked(fake_openai) == ["three", "two"]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+async def test_a_paused_queue_says_how_it_goes_on(served: Desk, fake_openai: FakeOpenAI, plain: bool) -> None:
+    served.change(plain=plain)
+    async with shown(served.app(), USUAL) as deck:
+        await waiting(deck, fake_openai)
+        await deck.type("x")
+        await deck.press("escape")
+        await deck.idle()
+        await deck.press("backspace")
+        await opened(deck)
+        await deck.says("Paused: enter on an empty prompt sends the next one. A new prompt goes first.")
+        if plain:
+            assert not any("\u2500" <= sign <= "\u257f" for sign in deck.text)
+
+
+# Leaving before everything was sent: it is shown, asked about, kept, and comes back.
+
+
+NOT_SENT = "1 prompt was not sent; the up arrow brings it back in this folder."
+
+
+async def quit_asked(deck: Deck) -> str:
+    """Press the quit key; what is asked."""
+    await deck.press("ctrl+q")
+    await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+    assert isinstance(deck.app.screen, ConfirmDialog)
+    return deck.app.screen._text
+
+
+async def leave(deck: Deck) -> None:
+    await deck.press("y")
+    await deck.until(lambda: deck.app._exit, "the end")
+
+
+def kept(desk: Desk) -> list[str]:
+    return unsent(desk.paths.unsent_file, desk.cwd)
+
+
+@pytest.mark.parametrize("way", ["key", "signal"])
+async def test_a_prompt_sent_while_the_engine_loads_is_kept(
+    desk: Desk, slow_start: threading.Event, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(threading.Timer, "start", lambda _: None)
+    async with shown(desk.app()) as deck:
+        await deck.press(*"ferry", "enter")
+        assert deck.queue == ["Queued 1 of 1: ferry"]
+        if way == "key":
+            said = await quit_asked(deck)
+            assert said == "Quit now? 1 waiting prompt is not sent (the up arrow brings it back)."
+            await leave(deck)
+        else:
+            end_by_signal(deck.app, 15)
+        slow_start.set()
+    assert deck.app.farewell == NOT_SENT
+    assert kept(desk) == ["ferry"]
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.press("up")
+        assert deck.editor.text == "ferry"
+
+
+async def test_waiting_prompts_are_kept_and_the_question_says_so(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(HangMidStream(), Text("Noted."))
+    session = served.store(Story(cwd=str(served.cwd)).turns(1))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("second")
+        await deck.send("third")
+        await deck.send("/compact")
+        await deck.until(lambda: len(deck.queue) == 3, "what waits")
+        await deck.type("half a thought")
+        said = await quit_asked(deck)
+        assert said == (
+            "Quit while the model answers? The answer is stopped; what is written so far stays. "
+            "2 waiting prompts are not sent (the up arrow brings them back) and /compact is dropped."
+        )
+        await leave(deck)
+    assert deck.app.farewell == (
+        "3 prompts were not sent; the up arrow brings them back in this folder.\n"
+        f"Resume: plimsoll --resume {session}"
+    )
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("up", "up", "up")
+        assert deck.editor.text == "second"
+        await deck.press("ctrl+r")
+        await deck.until(lambda: isinstance(deck.app.screen, PromptsScreen), "the search")
+        rows = [str(option.prompt)[18:] for option in deck.app.screen.query_one(OptionList).options]
+        assert rows[:3] == ["half a thought", "third", "second"]
+        await deck.press("escape", "enter")
+        await deck.says("Noted.")
+        await deck.idle()
+        await deck.until(lambda: kept(served) == ["third", "half a thought"], "what was sent is forgotten")
+
+
+async def test_a_prompt_whose_model_still_loads_is_seen_and_kept(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        gate = threading.Event()
+
+        async def loading(_: ModelSwitch) -> None:
+            await asyncio.to_thread(gate.wait, 20)
+            raise OSError("gone")
+
+        monkeypatch.setattr(ModelSwitch, "current", loading)
+        await deck.send("ferry")
+        await deck.until(lambda: deck.app.chat.session.state.turn, "the turn")
+        assert deck.queue == ["Sending: ferry"]
+        assert "1 waiting prompt is not sent" in await quit_asked(deck)
+        await leave(deck)
+        gate.set()
+    assert kept(desk) == ["ferry"]
+
+
+async def test_leaving_for_another_session_takes_them_along(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(HangMidStream())
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("second")
+        await deck.until(lambda: deck.queue, "the waiting prompt")
+        before = deck.app.chat
+        await deck.send("/new")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        assert "1 waiting prompt is not sent (the up arrow brings it back)" in deck.words
+        await deck.press("y")
+        await deck.until(lambda: deck.app.chat is not before, "the new session")
+        await deck.ready()
+        await deck.press("up")
+        assert deck.editor.text == "second"
+
+
+async def test_what_was_taken_back_or_sent_is_not_kept_twice(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(HangMidStream())
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("second")
+        await deck.until(lambda: deck.queue, "the waiting prompt")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "second", "the prompt back")
+        assert deck.app.chat.session.unsent.waiting == ()
+        await quit_asked(deck)
+        await leave(deck)
+    assert kept(served) == ["second"], "as a draft"
+
+
+async def test_letters_are_seen_before_there_is_a_session(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
+    async with shown(desk.app()) as deck:
+        await deck.press(*"ferry?", "enter", *"tide")
+        await deck.until(lambda: deck.editor.text == "ferry?", "the letters")
+        assert not deck.app.chat.is_ready
+        gate.set()
+        await deck.until(lambda: deck.app.chat.is_ready, "the session")
+        await deck.answered()
+        assert deck.kinds[0] == "user"
+        assert deck.editor.text == "tide"
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen", "waits"),
+    [
+        ((*"tide?",), "tide?", 0),
+        ((*"a?", "enter", *"b"), "a?", 2),
+        ((*"?a",), "", 2),
+        (("ctrl+l", *"a"), "", 2),
+        (("pasted\ntext", *"?"), "pasted\ntext?", 0),
+    ],
+    ids=["text", "what acts waits, and all behind it", "help", "a key", "a paste"],
+)
+async def test_what_is_typed_before_the_first_frame_is_seen_as_soon_as_there_is_a_prompt(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, typed: tuple[str, ...], seen: str, waits: int
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
+    app = desk.app()
+    app._held = [early(each) for each in typed]
+    async with shown(app) as deck:
+        try:
+            await deck.until(lambda: deck.editor.text == seen and len(app._held or ()) == waits, "the text")
+            assert not app.chat.is_ready
+        finally:
+            gate.set()
+
+
+def early(typed: str) -> events.Key | events.Paste:
+    """A key or a paste as the driver reports it."""
+    if len(typed) > 1 and "\n" in typed:
+        return events.Paste(typed)
+    return events.Key("question_mark" if typed == "?" else typed, typed if len(typed) == 1 else None)
+
+
+async def test_a_signal_before_there_is_a_session_loses_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    monkeypatch.setattr("tui_app.ui.screen._load", lambda: gate.wait(20))
+    monkeypatch.setattr(threading.Timer, "start", lambda _: None)
+    async with shown(desk.app()) as deck:
+        await deck.press(*"ferry", "enter", *"tide")
+        await deck.until(lambda: deck.editor.text == "ferry", "the letters")
+        end_by_signal(deck.app, 15)
+        gate.set()
+    assert kept(desk) == ["ferry", "tide"]
+
+
+async def test_a_kill_loses_neither_what_waits_nor_the_draft(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "GATHER_S", 0.0)
+    fake_openai.add(HangMidStream(), Text("Here."))
+    journal = served.paths.unsent_dir
+
+    def written() -> list[str]:
+        return [text for file in journal.glob("*.jsonl") for _, text in lines_of(file)]
+
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await (await fake_openai.request(1)).paused.wait()
+        await deck.send("second")
+        await deck.press(*"draft")
+        await deck.until(lambda: written() == ["second", "draft"], "what waits, on disk")
+        # As a kill would: nothing is said any more, and the lock is gone.
+        monkeypatch.setattr(Unsent, "keep", lambda left, *_: left.journal.end(kept=True) or Kept(0))
+    monkeypatch.undo()
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("up")
+        assert deck.editor.text == "draft"
+        await deck.press("up")
+        assert deck.editor.text == "second"
+        await deck.press("enter")
+        await deck.says("Here.")
+        await deck.until(lambda: kept(served) == ["draft"], "one less")
+        await deck.until(lambda: written() == [], "nothing on its way")
+
+
+async def test_what_has_arrived_is_not_written_down(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(window, "GATHER_S", 0.0)
+    fake_openai.add(Text("Here."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("talk")
+        await deck.says("Here.")
+        await deck.idle()
+        await deck.until(
+            lambda: not any(lines_of(file) for file in served.paths.unsent_dir.glob("*.jsonl")), "no prompt"
+        )
+    assert not list(served.paths.unsent_dir.glob("*")), "nothing is left"

@@ -1,25 +1,38 @@
 """Earlier sessions: painted at once, listed, deleted, and read-only while another process writes."""
 
+import asyncio
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from textual.events import Key
-from textual.widgets import Input
+from textual.widgets import Input, OptionList, Static
 
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.app.test_accessibility import at, everything, full
+from tests.ui.app.test_app_rewind import elsewhere, stored
+from tests.ui.kit import SMALL, WIDE, Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.chat import session as chat_session
-from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs import rewind as forking
+from tui_app.ui.dialogs import sessions
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.session_info import CheckpointsScreen
+from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.launch import begun_elsewhere
+
+__all__ = ["full"]
+
 
 HOLD = """
 import sys
@@ -310,3 +323,303 @@ async def test_a_session_that_goes_on_in_another_folder_says_so(
     async with shown(served.app(session)) as deck:
         await deck.ready()
         assert deck.app.chat.session.state.notices == ()
+
+
+# Naming sessions, searching all of them, and opening checkpoints.
+
+
+async def searching(deck: Deck, words: str) -> OptionList:
+    await listed(deck)
+    await deck.press("f7")
+    await deck.until(lambda: isinstance(deck.app.screen, SearchScreen), "the search")
+    deck.app.screen.query_one(Input).value = words
+    return deck.app.screen.query_one(OptionList)
+
+
+async def test_a_hit_opens_its_session_at_the_place(served: Desk) -> None:
+    story = Story().turns(30)
+    story.user("Where is the albatross?").tool("grep", '{"pattern": "bird"}', "birds.txt:2: [b]penguin[/b]")
+    tide = served.store(story.answer("Over the sea.").turns(30))
+    async with shown(served.app(served.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        options = await searching(deck, "albatros")
+        await deck.until(lambda: options.option_count == 1, "the hit")
+        assert "Where is the albatross?" in deck.text
+        assert f"{tide} #" in deck.text
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.chat.session.id == tide, "the session")
+        await deck.ready()
+        await deck.says("Where is the albatross?")
+        # Now in the open session: a result is shown in the row of its call.
+        options = await searching(deck, '"[b]penguin"')
+        await deck.until(lambda: options.option_count == 1, "the hit")
+        assert "[b]penguin[/b]" in deck.text
+        chat = deck.app.chat
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.app.chat is chat
+        await deck.says("grep")
+
+
+async def test_any_words_are_a_search(served: Desk) -> None:
+    served.store(Story().user("tide").answer("x"))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        options = await searching(deck, "")
+        await deck.says("Words in any order")
+        for words in ('"', "AND (", "* * *", "nothing like it"):
+            deck.app.screen.query_one(Input).value = words
+            await deck.says("Nothing holds all of that.")
+            deck.app.screen.query_one(Input).value = "tid"
+            await deck.until(lambda: options.option_count == 1, "the hit")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_the_words_of_the_filter_are_searched_for_at_once(served: Desk) -> None:
+    served.store(Story().user("When is low tide?").answer("At nine."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await listed(deck)
+        deck.app.screen.query_one(Input).value = "low"
+        await deck.press("f7")
+        await deck.until(lambda: isinstance(deck.app.screen, SearchScreen), "the search")
+        options = deck.app.screen.query_one(OptionList)
+        assert deck.app.screen.query_one(Input).value == "low"
+        await deck.until(lambda: options.option_count == 1, "the hit")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+        assert deck.app.screen.query_one(Input).value == "low"
+
+
+async def test_a_session_gets_another_title_also_while_somebody_writes_it(served: Desk) -> None:
+    session = served.store(Story().user("When is low tide?").answer("At nine."))
+    with written_elsewhere(served, session):
+        async with shown(served.app()) as deck:
+            await deck.ready()
+            await listed(deck)
+            for title, then in (("Tides [b]", "Tides [b]"), ("", "When is low tide?")):
+                await deck.press("f6")
+                await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the question")
+                deck.app.screen.query_one(Input).value = title
+                await deck.press("enter")
+                await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+                assert then in deck.text
+                with served.log() as store:
+                    assert store.info(session).title == then
+            await deck.press("f6", "escape")
+            await deck.until(lambda: isinstance(deck.app.screen, SessionsScreen), "the list")
+            await deck.press("escape")
+
+
+async def test_checkpoints_are_listed_and_opened(served: Desk, fake_openai: FakeOpenAI) -> None:
+    session = served.store(Story().turns(12, tokens=900))
+    async with shown(served.app(session, model="offline:extractive")) as deck:
+        await deck.ready()
+        await deck.send("/compact")
+        await deck.until(lambda: bool(deck.app.chat.session.presenter.agent_view.compactions), "a compaction")
+        await deck.idle()
+        await deck.send("/session checkpoints")
+        await deck.until(lambda: isinstance(deck.app.screen, CheckpointsScreen), "the list")
+        await deck.says("Checkpoints · 1")
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the file")
+        assert "# 001" in deck.text
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, CheckpointsScreen), "the list")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        await deck.send("/undo")
+        await deck.until(lambda: not deck.app.chat.session.presenter.agent_view.compactions, "the undo")
+        await deck.idle()
+        await deck.send("/session checkpoints")
+        await deck.says("taken back")
+
+
+# A list marks what its keys say in the order they came, and keeps it while the terminal changes its size.
+
+
+LISTS = (
+    "models", "sessions", "imports", "search", "help", "settings", "memory", "themes", "rewind", "pins",
+    "checkpoints", "approvals", "prompts", "servers", "skills",
+)  # fmt: skip
+
+
+def marked(deck: Deck) -> tuple[int | None, int]:
+    screen = deck.app.screen
+    assert isinstance(screen, FilterDialog)
+    return screen.options.highlighted, screen.options.option_count
+
+
+@pytest.mark.parametrize("scene", LISTS)
+async def test_a_resize_moves_no_mark(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        await deck.press("down")
+        before = marked(deck)
+        for width, height in (SMALL, WIDE):
+            await deck.pilot.resize_terminal(width, height)
+            await deck.settle()
+            assert marked(deck) == before
+
+
+async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, "models")
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        first = screen.options.highlighted
+        screen.action_move(1)
+        screen.line_up()
+        assert screen.options.highlighted == (first or 0) + 1
+
+
+@pytest.mark.parametrize("scene", LISTS)
+async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        used: list[object] = []
+        screen.use = used.append  # type: ignore[method-assign]
+        first, rows = marked(deck)
+        await deck.hurry("down", "pagedown", "up", "enter")
+        expected = first or 0
+        for step in (1, 10, -1):
+            expected = min(rows - 1, max(0, expected + step))
+        assert used == ([screen.shown[expected]] if rows else [])
+
+
+@pytest.mark.parametrize("scene", [scene for scene in LISTS if scene != "search"])
+async def test_the_title_counts_what_the_filter_leaves(full: Desk, scene: str) -> None:
+    async with shown(full.app(everything(full)), WIDE) as deck:
+        await at(deck, scene)
+        screen = deck.app.screen
+        assert isinstance(screen, FilterDialog)
+        title, rows = screen.query_one(".dialog-title", Static), screen.options.option_count
+        before = str(title.render())
+        assert " of " not in before.partition(" tokens of ")[0].replace("Conversations of", "")
+        screen.query_one(Input).value = "e"
+        await deck.settle()
+        assert re.search(rf"· {screen.options.option_count} of {rows}\b", str(title.render())), title.render()
+        screen.query_one(Input).value = "no row has these words"
+        await deck.settle()
+        assert f"· 0 of {rows}" in str(title.render())
+        screen.query_one(Input).value = ""
+        await deck.settle()
+        assert str(title.render()) == before
+
+
+# A command that leads to another session and gets nowhere: the one that is open goes on as before.
+
+
+@pytest.fixture
+def session(served: Desk) -> str:
+    return served.store(Story(title="Tides").turns(3, words="a short one"))
+
+
+class Gate:
+    """Stands in front of a function that runs in a thread."""
+
+    def __init__(self, work: Any) -> None:
+        self.reached, self.let_go = threading.Event(), threading.Event()
+        self._work = work
+
+    def __call__(self, *args: Any) -> Any:
+        self.reached.set()
+        assert self.let_go.wait(20)
+        return self._work(*args)
+
+
+@pytest.fixture
+def listing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(sessions._list)
+    monkeypatch.setattr(sessions, "_list", gate)
+    yield gate
+    gate.let_go.set()
+
+
+@pytest.fixture
+def copying(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(forking._fork)
+    monkeypatch.setattr(forking, "_fork", gate)
+    yield gate
+    gate.let_go.set()
+
+
+async def goes_on(deck: Deck, server: FakeOpenAI) -> None:
+    server.add(Text("Still here."))
+    await deck.send("still there?")
+    await deck.says("Still here.")
+
+
+async def test_esc_gives_the_list_of_sessions_up_and_prompts_are_sent_on(
+    served: Desk, fake_openai: FakeOpenAI, session: str, listing: Gate
+) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/resume")
+        await deck.until(listing.reached.is_set, "the list being read")
+        await deck.press("escape")
+        listing.let_go.set()
+        await goes_on(deck, fake_openai)
+
+
+async def test_a_list_that_fails_stops_no_prompt(
+    served: Desk, fake_openai: FakeOpenAI, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(sessions, "_list", broken)
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/resume")
+        await deck.says("did not work")
+        await goes_on(deck, fake_openai)
+
+
+async def details_of_a_prompt(deck: Deck) -> None:
+    await deck.ready()
+    await deck.press("tab")
+    await deck.until(lambda: deck.app.focused is deck.transcript, "the rows")
+    await deck.press("up", "up", "ctrl+o")
+    await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")
+
+
+async def test_keys_behind_a_fork_from_a_message_do_not_stop_it(
+    served: Desk, session: str, copying: Gate
+) -> None:
+    async with shown(served.app(session)) as deck:
+        await details_of_a_prompt(deck)
+        await deck.press("f")
+        await deck.until(copying.reached.is_set, "the copy")
+        await deck.press("ctrl+o", "enter")
+        copying.let_go.set()
+        fork = await elsewhere(deck, session)
+        assert {info.id for info in stored(served)} == {session, fork}
+
+
+async def test_esc_while_a_fork_is_copied_leaves_none_behind(
+    served: Desk, fake_openai: FakeOpenAI, session: str, copying: Gate
+) -> None:
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/fork #4")
+        await deck.until(copying.reached.is_set, "the copy")
+        await deck.press("escape")
+        copying.let_go.set()
+        await goes_on(deck, fake_openai)
+        await asyncio.to_thread(copying.let_go.wait)
+        await deck.until(lambda: [info.id for info in stored(served)] == [session], "one session")
+        assert deck.app.chat.session.id == session
+
+
+async def test_enter_right_behind_f_in_a_message_leaves_the_fork_alone(served: Desk, session: str) -> None:
+    async with shown(served.app(session)) as deck:
+        await details_of_a_prompt(deck)
+        await deck.hurry("f", "enter")
+        fork = await elsewhere(deck, session)
+        assert {info.id for info in stored(served)} == {session, fork}

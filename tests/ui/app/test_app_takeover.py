@@ -1,10 +1,11 @@
-"""A second window of a session: read-only while the first one writes, and its writer once that is gone."""
+"""A second window of a session, also on a server: read-only while the first one writes, then its writer."""
 
 import asyncio
 import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Self
@@ -13,19 +14,28 @@ import pytest
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.app.story import MODEL, Story
+from tests.servers.postgres import PASSWORD, Cluster
+from tests.ui.app.story import MODEL, NOON, Story
+from tests.ui.app.test_app_sessions import written_elsewhere
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.work import Prompt
-from tui_app.events import PolicyChange
+from tui_app.events import CompactionComplete, PolicyChange
 from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat import log_reader as following
 from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
 from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.actions import send
 from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.rows import read_checkpoint
+from tui_app.ui.dialogs.session_info import StatsScreen
+
+# A second window of a session: read-only while the first one writes, and its writer once that is gone.
+
 
 WRITER = """
 import sys
@@ -318,3 +328,147 @@ async def test_a_copy_can_be_made_of_what_another_window_writes(served: Desk, se
             assert not deck.app.chat.session.read_only
             assert deck.editor.text == "how late?"
             assert "ctrl+g compact" in deck.hints
+
+
+# A session on a server, on the screen: one window writes, another one follows it live and takes over.
+
+
+@pytest.fixture
+def server(postgres: Cluster) -> SessionServer:
+    return SessionServer(postgres.database())
+
+
+@pytest.fixture
+def shared(served: Desk, server: SessionServer) -> Desk:
+    served.paths.ensure()
+    return served.change(store=server.url)
+
+
+@pytest.fixture
+async def shared_session(shared: Desk, server: SessionServer) -> AsyncIterator[str]:
+    store = PostgresStore(server)
+    story = Story("ferries").user("how late?").answer("At eleven.")
+    session = store.create(story.start, time=NOON)
+    store.append_many(session, story.events)
+    yield session
+    store.close()
+
+
+@pytest.mark.postgres
+async def test_a_second_window_follows_live_and_takes_over(
+    shared: Desk, fake_openai: FakeOpenAI, shared_session: str
+) -> None:
+    fake_openai.add(Text("Low at nine."), Text("High at four."), Text("As I said."))
+    first = await Window(shared, shared_session).open()
+    async with shown(shared.app(shared_session)) as deck:
+        await deck.says("shown read-only")
+        await first.say("and low tide?")
+        await deck.says("Low at nine.")
+        await first.say("and high tide?")
+        await deck.says("High at four.")
+        assert deck.kinds == ["user", "assistant"] * 3
+        await deck.send("sure?")
+        assert deck.editor.text == "sure?"
+        await first.close()
+        await deck.until(lambda: deck.status == FREE, FREE)
+        await deck.press("enter")
+        await deck.answered(4)
+        assert TAKEN_OVER in deck.app.chat.session.state.notices
+        assert "As I said." in deck.text
+        await deck.send("/status")
+        await deck.says("Kept on")
+        assert "postgresql://mate@127.0.0.1" in deck.text
+        assert PASSWORD not in deck.text
+
+
+@pytest.mark.postgres
+async def test_a_cut_connection_is_said_and_the_prompt_stays(
+    shared: Desk,
+    fake_openai: FakeOpenAI,
+    shared_session: str,
+    postgres: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
+    fake_openai.add(Text("Here again."))
+    async with shown(shared.app(shared_session)) as deck:
+        await deck.ready()
+        postgres.stop()
+        try:
+            await deck.send("are you there?")
+            await deck.until(lambda: deck.app.chat.session.state.notices, "a notice")
+            await deck.idle()
+            assert deck.editor.text == "are you there?"
+            assert "cannot be reached" in deck.status
+            await deck.press("f2")
+            await deck.says("cannot be reached")
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        finally:
+            postgres.start()
+        deck.editor.focus()
+        await deck.press("enter")
+        await deck.answered(2)
+        assert "Here again." in deck.text
+        assert deck.editor.is_empty
+
+
+@pytest.mark.postgres
+async def test_a_server_that_is_away_at_the_start_is_said(shared: Desk, postgres: Cluster) -> None:
+    postgres.stop()
+    try:
+        async with shown(shared.app()) as deck:
+            await deck.says("cannot be reached")
+            await deck.send("hello?")
+            await deck.until(lambda: deck.editor.text == "hello?", "the prompt kept")
+            deck.editor.clear()
+            await deck.send("/sessions")
+            await deck.says("The sessions cannot be read")
+            assert PASSWORD not in deck.text
+    finally:
+        postgres.start()
+
+
+@pytest.mark.postgres
+async def test_lists_prompts_and_figures_come_from_the_server(shared: Desk, shared_session: str) -> None:
+    async with shown(shared.app()) as deck:
+        await deck.ready()
+        await deck.send("/sessions")
+        await deck.says("ferries")
+        await deck.press("enter")
+        await deck.says("At eleven.")
+        await deck.ready()
+        assert deck.app.chat.session.id == shared_session
+        await deck.send("/stats")
+        await deck.until(lambda: isinstance(deck.app.screen, StatsScreen), "the figures")
+
+
+@pytest.mark.postgres
+def test_a_checkpoint_of_another_machine_is_told_from_the_log() -> None:
+    done = CompactionComplete(
+        job="j", outcome="success", trigger="manual", summary="# What was done", checkpoint_path="/ship/1.md"
+    )
+    text = read_checkpoint(done)
+    assert text.startswith("/ship/1.md is not on this machine")
+    assert text.endswith("# What was done")
+
+
+# Keys of a person who does not know yet that another window writes the session.
+
+
+@pytest.mark.parametrize("wanted", ["/context", "/mcp", "/approvals", "/memory", "/rewind #2"])
+async def test_what_was_asked_for_before_the_lock_was_known_is_shown_or_told_why_not(
+    served: Desk, slow_start: threading.Event, wanted: str
+) -> None:
+    session = served.store(Story().user("how late?").answer("At eleven."))
+    with written_elsewhere(served, session):
+        async with shown(served.app(session)) as deck:
+            await deck.until(lambda: deck.app.chat.is_ready, "the chat")
+            await deck.send(wanted)
+            await deck.settle()
+            slow_start.set()
+            await deck.until(lambda: deck.app.chat.session.read_only, "the refusal")
+            if wanted == "/context":
+                await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the items")
+            await deck.settle()
+            assert "defect" not in " ".join((*deck.app.chat.session.state.notices, deck.words))

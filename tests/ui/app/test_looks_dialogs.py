@@ -32,9 +32,8 @@ from tests.ui.app.scenes import (
     talk,
 )
 from tests.ui.app.story import Story
-from tests.ui.kit import USUAL, WIDE, Deck, Desk
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, runs
 from tests.ui.looks import Look, Looks, sizes
-from tests.ui.render import runs
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
 from tui_app.events import (

@@ -1,20 +1,36 @@
 """Every way through the dialogs: keys, defaults, Esc, and that nothing dangerous happens by accident."""
 
-from collections.abc import Callable
+import asyncio
+import threading
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from datetime import UTC
 from typing import Any
 
 import pytest
 from textual import events
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 
 from tests.ui.plans import SWITCH
+from tui_app.session.search import Found, Searched
+from tui_app.session.store import SessionInfo
 from tui_app.ui import type_ahead as lone_letter
+from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.dialogs import sessions as search
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.help import HelpScreen, help_rows
-from tui_app.ui.dialogs.models import WAYS, SwitchDialog, size_text, switch_lines
+from tui_app.ui.dialogs.models import WAYS, ModelPicker, ModelRow, SwitchDialog, size_text, switch_lines
+from tui_app.ui.dialogs.sessions import (
+    SearchFailed,
+    SearchScreen,
+    SessionChoice,
+    SessionsScreen,
+    session_line,
+    title_of,
+)
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
 from tui_app.ui.widgets import HintRow
@@ -353,3 +369,415 @@ async def test_what_was_copied_is_said_beside_the_keys_and_covers_nothing(size: 
         assert row.rstrip().endswith("copied all")
         assert "esc close" in row
         assert not app.screen.query("Toast")
+
+
+# Model picker and sessions: what is listed, marked, searched and chosen.
+
+
+MODELS = [
+    ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),
+    ModelRow(name="offline:extractive", window=128_000),
+    ModelRow(name="anthropic:claude-sonnet-5", window=1_000_000, window_source="model", current=True),
+    ModelRow(name="openai:gpt-5-nano", window=32_000, window_source="server", fits=False, price="$0.05 in"),
+    *(ModelRow(name=f"local:model-{number}", window=64_000) for number in range(12)),
+]
+SESSIONS = [
+    SessionInfo(
+        id=f"885c86{number:02}",
+        title=title,
+        cwd=f"/home/ada/{title.split()[0]}",
+        created=0.0,
+        updated=1_760_000_000 - number,
+        events=0,
+        messages=14,
+        tokens=6_200,
+        model="openai:gpt-5-mini",
+    )
+    for number, title in enumerate(["ferry timetable", "Tide notes", "[/x] hostile \x1b[31mone"])
+]
+
+
+class PickersHost(App[None]):
+    def __init__(self, screen: ModelPicker | SessionsScreen) -> None:
+        super().__init__()
+        self._first = screen
+        self.results: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("behind", markup=False)
+
+    def on_mount(self) -> None:
+        self.push_screen(self._first, self.results.append)
+
+    @property
+    def rows(self) -> list[str]:
+        return [str(option.prompt) for option in self.screen.query_one(OptionList).options]
+
+
+async def test_picker_shows_at_least_ten_models_at_80x24_with_search_and_keys() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        options = app.screen.query_one(OptionList)
+        assert options.scrollable_content_region.height >= 10
+        assert app.screen.query_one(Input).region.bottom <= options.region.y
+        assert app.screen.query_one("#dialog-hints").region.bottom <= 24
+
+
+async def test_esc_clears_the_filter_first_and_closes_next() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"openai")
+        keys = app.screen.query_one("#dialog-hints", HintRow)
+        assert len(app.rows) == 1
+        assert "esc clear filter" in keys.render().plain
+        await pilot.press("escape")
+        assert len(app.rows) == len(MODELS)
+        assert app.screen.query_one(Input).value == ""
+        assert "esc cancel" in keys.render().plain
+        assert app.results == []
+        await pilot.press("escape")
+        assert app.results == [None]
+
+
+async def test_picker_says_what_is_missing_and_what_fits_with_what_answers_first() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)):
+        assert "offline:extractive" in app.rows[0]
+        assert app.rows[0].endswith("128k  fits")
+        assert app.rows[1].endswith("1M  current")
+        assert app.rows[2].endswith("32k  91.5k will not fit: compact first")
+        assert app.rows[-1].endswith("?  set GOOGLE_API_KEY")
+        width = app.screen.query_one(OptionList).scrollable_content_region.width
+        assert all(len(row) + 2 <= width for row in app.rows)
+
+
+async def test_picker_says_in_full_why_a_server_offers_nothing() -> None:
+    why = "refuses access (HTTP 401): https://models.harbour.example/v1"
+    rows = [*MODELS, ModelRow(name="harbour:", window=0, available=False, why_not=why)]
+    app = PickersHost(ModelPicker(rows, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"harbour")
+        assert "refuses access (HTTP 401)" in app.rows[0]
+        assert why in str(app.screen.query_one("#picker-note", Static).render())
+        await pilot.press("enter")
+        assert f"cannot be used yet: {why}" in str(app.screen.query_one("#picker-note", Static).render())
+
+
+@pytest.mark.parametrize(
+    ("keys", "result"),
+    [
+        (["enter"], "anthropic:claude-sonnet-5"),
+        (["down", "enter"], "openai:gpt-5-nano"),
+        (["up", "enter"], "offline:extractive"),
+        ([*"nano", "enter"], "openai:gpt-5-nano"),
+        ([*"vendor", "colon", *"new", "enter"], "vendor:new"),
+        ([*"local", "colon", *"model-1", "enter"], "local:model-1"),
+        (["escape"], None),
+    ],
+)
+async def test_picker_chooses(keys: list[str], result: str | None) -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*["minus" if key == "-" else key for key in keys])
+        await pilot.pause()
+        assert app.results == [result]
+
+
+async def test_a_full_name_that_is_part_of_another_is_offered_as_typed() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "openai:gpt-5"
+        await pilot.pause()
+        assert app.rows[-1].startswith("use openai:gpt-5 ")
+        await pilot.press("down", "enter")
+        assert app.results == ["openai:gpt-5"]
+
+
+async def test_a_model_that_cannot_answer_says_why_and_stays() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"gemini", "enter")
+        assert app.results == []
+        note = str(app.screen.query_one("#picker-note", Static).render())
+        assert note == "google:gemini-3-pro cannot be used yet: set GOOGLE_API_KEY"
+
+
+async def test_nothing_found_says_how_to_go_on() -> None:
+    app = PickersHost(ModelPicker(MODELS, 91_500))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"zzz", "enter")
+        assert app.results == []
+        assert "provider:model" in str(app.screen.query_one("#picker-note", Static).render())
+
+
+async def test_sessions_open_the_marked_one() -> None:
+    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "enter")
+        assert app.results == [SessionChoice("open", "885c8601")]
+
+
+async def test_sessions_filter_by_title() -> None:
+    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(*"tide")
+        await pilot.pause()
+        assert len(app.rows) == 1
+        await pilot.press("enter")
+        assert app.results == [SessionChoice("open", "885c8601")]
+
+
+async def test_one_message_is_one() -> None:
+    async with PickersHost(SessionsScreen([replace(SESSIONS[0], messages=1)], tz=UTC)).run_test(
+        size=(80, 24)
+    ) as pilot:
+        await pilot.press("f8")
+        await pilot.pause()
+        text = str(pilot.app.screen.query_one("#confirm-text", Static).render())
+        assert "? 1 message, cannot be undone." in text
+
+
+@pytest.mark.parametrize(("key", "deleted"), [("y", True), ("enter", False), ("escape", False), ("n", False)])
+async def test_delete_asks_first_and_keeps_by_default(
+    key: str, deleted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
+    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("down", "f8")
+        await pilot.pause()
+        assert isinstance(app.screen, ConfirmDialog)
+        text = str(app.screen.query_one("#confirm-text", Static).render())
+        assert text == 'Delete session "Tide notes"? 14 messages, cannot be undone.'
+        await pilot.press(key)
+        await pilot.pause()
+        assert app.results == ([SessionChoice("delete", "885c8601")] if deleted else [])
+        assert isinstance(app.screen, SessionsScreen) is not deleted
+
+
+async def test_no_session_yet_is_said() -> None:
+    app = PickersHost(SessionsScreen([]))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f8", "enter", "down")
+        note = app.screen.query_one("#sessions-note", Static)
+        assert str(note.render()) == "There is no other session yet."
+        await pilot.press("escape")
+        assert app.results == [None]
+
+
+@pytest.mark.parametrize("width", [72, 112])
+def test_session_rows_line_up_and_are_clean(width: int) -> None:
+    lines = [session_line(row, width, UTC) for row in SESSIONS]
+    assert lines[0].plain.startswith("2025-10-09 08:53  ferry timetable")
+    assert "[/x] hostile one" in lines[2].plain
+    assert len({line.plain.index(" msg") for line in lines}) == 1
+    assert all(line.cell_length <= width for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["models", "sessions"])
+async def test_typing_faster_than_the_list_is_filled_does_no_harm(kind: str) -> None:
+    screen = ModelPicker(MODELS, 0) if kind == "models" else SessionsScreen(SESSIONS)
+    app = PickersHost(screen)
+    async with app.run_test(size=(80, 24)) as pilot:
+        search = app.screen.query_one(Input)
+        for key in "zz":  # both in one read of the terminal
+            search.post_message(events.Key(key, key))
+        await pilot.pause()
+        assert app.screen.query_one(OptionList).option_count == 0
+        await pilot.press("enter", "down", "escape", "escape")
+    assert app.results == [None]
+
+
+# The search of all sessions: how far it is, what it finds on the way, and a way to stop it.
+
+
+def hit(number: int) -> Found:
+    return Found(
+        session="s",
+        seq=number,
+        type="user.message",
+        time=0.0,
+        title="t",
+        cwd="/",
+        snippet="tide",
+        hits=((0, 4),),
+    )
+
+
+class Slow:
+    """A search that waits in front of each part until it is let on."""
+
+    def __init__(self) -> None:
+        self.go = threading.Semaphore(0)
+        self.ended = threading.Event()
+        self.stopped = self.begun = False
+
+    def __call__(self, words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        try:
+            for part in range(1, 4):
+                while not self.go.acquire(timeout=0.01):
+                    if stopped():
+                        self.stopped = True
+                        return
+                self.begun = True
+                yield Searched([hit(number) for number in range(part, 0, -1)], part * 10, 30)
+        finally:
+            self.ended.set()
+
+
+class SearchDialogHost(App[None]):
+    def __init__(self, screen: SearchScreen) -> None:
+        super().__init__()
+        self._first = screen
+        self.results: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static("behind", markup=False)
+
+    def on_mount(self) -> None:
+        self.push_screen(self._first, self.results.append)
+
+    @property
+    def title_row(self) -> str:
+        return str(self.screen.query_one(".dialog-title", Static).render())
+
+    @property
+    def found(self) -> OptionList:
+        return self.screen.query_one(OptionList)
+
+
+@pytest.fixture
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "SLOW_S", 0.001)
+
+
+async def until(pilot: "Pilot[None]", condition: Callable[[], object]) -> None:
+    for _ in range(2_000):
+        if condition():
+            return
+        await pilot.pause(0.005)
+    raise AssertionError("never came")
+
+
+@pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+async def test_it_says_how_far_it_is_and_stops_with_what_was_found(key: str) -> None:
+    slow = Slow()
+    app = SearchDialogHost(SearchScreen(slow))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: app.title_row == "Search all sessions · searching · esc stops")
+        slow.go.release()
+        await until(pilot, lambda: app.title_row == "Search all sessions · 10 of 30 searched · esc stops")
+        slow.go.release()
+        await until(pilot, lambda: app.found.option_count == 2)
+        await pilot.press("down")
+        slow.go.release()
+        await until(pilot, lambda: app.found.option_count == 3)
+        assert app.found.highlighted == 2, "the row that was chosen stays chosen"
+        await until(pilot, lambda: app.title_row == "Search all sessions")
+        app.screen.query_one(Input).value = "tide and ebb"
+        slow.go.release()
+        await until(pilot, lambda: app.found.option_count == 1)
+        slow.ended.clear()
+        await pilot.press(key)
+        await until(pilot, lambda: app.title_row == "Search all sessions · stopped at 10 of 30")
+        await until(pilot, slow.ended.is_set)
+        assert slow.stopped
+        assert app.found.option_count == 1
+        await pilot.press("escape")
+        assert app.results == [None]
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_what_is_typed_meanwhile_stops_the_search_before() -> None:
+    slow = Slow()
+    app = SearchDialogHost(SearchScreen(slow))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: "searching" in app.title_row)
+        app.screen.query_one(Input).value = ""
+        await until(pilot, slow.ended.is_set)
+        assert app.title_row == "Search all sessions"
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_a_resize_searches_nothing_anew_and_each_search_begins_at_its_best_hit() -> None:
+    searched: list[str] = []
+
+    def quick(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        searched.append(words)
+        yield Searched([hit(1), hit(2)], 30, 30)
+
+    app = SearchDialogHost(SearchScreen(quick))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: app.found.option_count == 2)
+        await pilot.press("down")
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: app.screen.size.width == 120)
+        assert (searched, app.found.highlighted) == (["tide"], 1)
+        app.screen.query_one(Input).value = "tides"
+        await until(pilot, lambda: searched == ["tide", "tides"] and app.found.highlighted == 0)
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_stopped_before_anything_is_found_nothing_of_another_search_is_left() -> None:
+    slow = Slow()
+    app = SearchDialogHost(SearchScreen(slow))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        slow.go.release()
+        await until(pilot, lambda: app.found.option_count == 1)
+        slow.ended.clear()
+        app.screen.query_one(Input).value = "ebb"
+        await until(pilot, lambda: app.title_row == "Search all sessions · searching · esc stops")
+        await pilot.press("escape")
+        assert app.title_row == "Search all sessions · stopped"
+        assert app.found.option_count == 0
+        assert "Stopped before" in str(app.screen.query_one("#search-note", Static).render())
+        await until(pilot, slow.ended.is_set)
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_a_failure_ends_the_search() -> None:
+    def failing(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        raise SearchFailed("The sessions cannot be searched.")
+        yield Searched(())
+
+    app = SearchDialogHost(SearchScreen(failing))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        note = app.screen.query_one("#search-note", Static)
+        await until(pilot, lambda: "cannot be searched" in str(note.render()))
+        assert app.title_row == "Search all sessions"
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_a_server_counts_no_sessions() -> None:
+    assert title_of(Searched(()), "looking") == "Search all sessions · searching · esc stops"
+    assert title_of(None, "stopped") == "Search all sessions · stopped"
+
+
+@pytest.mark.usefixtures("_at_once")
+async def test_a_search_that_is_stopped_between_two_parts_holds_nothing_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow, made, real = Slow(), list[Generator[Searched, None, None]](), asyncio.to_thread
+
+    def searching(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
+        made.append(slow(words, stopped))
+        return made[-1]
+
+    async def first_only(*args: Any) -> Any:
+        return await (asyncio.Event().wait() if slow.begun else real(*args))
+
+    slow.go.release()
+    monkeypatch.setattr(asyncio, "to_thread", first_only)
+    app = SearchDialogHost(SearchScreen(searching))
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.query_one(Input).value = "tide"
+        await until(pilot, lambda: app.found.option_count == 1)
+        await pilot.press("escape")
+        await until(pilot, slow.ended.is_set)

@@ -1,4 +1,4 @@
-"""Lines as plain mode paints them: the same width, our signs in ASCII, and nothing else."""
+"""Plain mode: the same width, our signs in ASCII, scroll bars; and themes whose text can be read."""
 
 import pytest
 from hypothesis import given
@@ -6,8 +6,13 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual.color import Color
+from textual.theme import Theme
 
-from tui_app.ui.plain_lines import DRAWING, SIGNS
+from tui_app.ui.plain_lines import DRAWING, SIGNS, PlainBars
+from tui_app.ui.themes import THEMES
+
+# Lines as plain mode paints them: the same width, our signs in ASCII, and nothing else.
+
 
 BLACK = Color(0, 0, 0)
 
@@ -44,3 +49,46 @@ def test_a_line_keeps_its_width(parts: list[str]) -> None:
     drawn = DRAWING.apply([Segment(part) for part in parts], BLACK)
     assert [cell_len(each.text) for each in drawn] == [cell_len(part) for part in parts]
     assert not set("├⠋") & set("".join(each.text for each in drawn))
+
+
+# Scroll bars in plain mode.
+
+
+@pytest.mark.parametrize("vertical", [True, False])
+@pytest.mark.parametrize("position", [0, 3, 7.3, 41, 60])
+def test_no_block_sign_is_drawn(position: float, *, vertical: bool) -> None:
+    drawn = PlainBars.render_bar(17, 77, 17, position, vertical=vertical)
+    cells = [segment for segment in drawn.segments if isinstance(segment, Segment)]
+    assert {sign for segment in cells for sign in segment.text} <= {" ", "\n"}
+    assert any(segment.style is not None and segment.style.reverse for segment in cells), "it is seen"
+
+
+# Text can be read on every ground that the themes paint.
+
+
+TEXTS = (
+    "foreground", "text-muted", "text-disabled", "text-accent", "text-warning", "text-error", "text-success",
+    "footer-key-foreground",
+)  # fmt: skip
+GROUNDS = ("background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background")
+
+
+def luminance(color: Color) -> float:
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4
+
+    return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b)
+
+
+def contrast(one: Color, other: Color) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_contrast_is_at_least_four_and_a_half(theme: Theme, ground: str) -> None:
+    colours = theme.to_color_system().generate()
+    for text in TEXTS:
+        assert contrast(Color.parse(colours[text]), Color.parse(colours[ground])) >= 4.5, text

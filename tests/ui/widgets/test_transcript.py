@@ -1,10 +1,44 @@
 """The transcript as a person meets it: opening, walking, folding, following the end."""
 
-import pytest
-from textual.theme import BUILTIN_THEMES
+import re
+from datetime import UTC
 
-from tests.ui.widgets.transcript_kit import NOON, Library, Stage, Talk, long_talk, rows, stage_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.selection import SELECT_ALL
+from textual.theme import BUILTIN_THEMES
+from textual.widgets import Static
+
+from tests.ui.widgets.transcript_kit import (
+    ANSWER,
+    NOON,
+    Library,
+    Stage,
+    Talk,
+    long_talk,
+    row_with,
+    rows,
+    stage_of,
+)
 from tui_app.session.entries import Body, Entry
+from tui_app.ui.text import PLAIN, UNICODE, clean
+from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.timeline import Timeline, timeline_row
+from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
+from tui_app.ui.transcript.layout import Spot
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.transcript.pieces import (
+    PIECE_CHARS,
+    MarkdownPiece,
+    RowPiece,
+    clip,
+    readable_args,
+    text_pieces,
+)
 from tui_app.ui.transcript.transcript import Transcript
 
 SIZE = (80, 24)
@@ -266,3 +300,480 @@ async def test_clear_empties_the_window() -> None:
         app.transcript.set_entries(())
         await pilot.press("up", "down", "enter", "pageup", "home", "end", "u")
         assert rows(app.transcript) == [""] * 24
+
+
+# Which parts an entry is made of, and how much of a huge one is shown.
+
+
+WORDING = Wording(glyphs=UNICODE)
+
+
+def entry(kind, **values) -> Entry:
+    return Entry(**{"seq": 1, "kind": kind, "time": NOON, "title": "title", **values})
+
+
+def texts(row: Entry, body: Body, *, width: int = 60, expanded: bool = False, before: Entry | None = None):
+    painter = Painter(PLAIN_PALETTE, UNICODE, width)
+    parts = pieces(row, before, body, WORDING, expanded=expanded)
+    return [line.text for part in parts for line in part.lines(painter)]
+
+
+@pytest.mark.parametrize(
+    "kind", ["system", "tool", "hook", "truncation", "model", "checkpoint", "clear", "notice"]
+)
+def test_rows_stand_close_together(kind: str) -> None:
+    assert distance(entry(kind), entry("tool")) == 0
+    assert distance(entry("user"), entry(kind)) == 1
+
+
+def test_a_hook_opens_to_what_it_printed() -> None:
+    row = entry("hook", title="postTool hook make ended with exit code 2", state="failed")
+    folded = texts(row, Body(text=""))
+    assert len(folded) == 1
+    assert "failed" in folded[0]
+    opened = texts(row, Body(text="one\n\x1b[2Jtwo"), expanded=True)
+    assert [line.strip() for line in opened[1:]] == ["one", "two"]
+    assert "(no output)" in texts(row, Body(text=""), expanded=True)[1]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        entry("user", chars=5),
+        entry("assistant", chars=5),
+        entry("tool"),
+        entry("compaction"),
+        entry("error"),
+        entry("model"),
+        entry("system"),
+        entry("hook"),
+        entry("notice"),
+        entry("clear"),
+        entry("truncation"),
+        entry("checkpoint"),
+    ],
+    ids=lambda row: row.kind,
+)
+def test_the_estimate_of_a_short_entry_is_near(row: Entry) -> None:
+    shown = texts(row, Body(text="short\nhint" if row.kind == "error" else "short"), before=entry("user"))
+    assert abs(estimate(row, entry("user"), 60) - len(shown)) <= 1
+
+
+@pytest.mark.parametrize("state", ["failed", "cancelled", "discarded", "vetoed", "running"])
+def test_a_compaction_says_how_it_ended(state) -> None:
+    first, second = texts(entry("compaction", state=state, title="no answer"), Body(text=""))
+    assert first == f"⊖ Compaction {state} · no answer"
+    assert "undoes" not in second
+
+
+@pytest.mark.parametrize("title", ["", "cancelled"])
+def test_a_cancelled_compaction_says_that_nothing_changed(title: str) -> None:
+    first, second = texts(entry("compaction", state="cancelled", title=title), Body(text=""))
+    assert first == "⊖ Compaction cancelled. Nothing changed."
+    assert second == "  enter shows details"
+
+
+def test_the_reason_of_a_compaction_may_hold_the_word_for_its_end() -> None:
+    row = entry("compaction", state="failed", title="the request failed")
+    assert texts(row, Body(text=""))[0] == "⊖ Compaction failed · the request failed"
+
+
+def test_a_long_error_is_said_once() -> None:
+    words = "The provider refused the request. " * 12
+    title = f"{words[:200]}…"
+    shown = texts(entry("error", title=title), Body(text=words))
+    assert " ".join(line.strip() for line in shown) == f"✗ {words.strip()}"
+
+
+def test_further_lines_of_an_error_are_said_behind_the_first() -> None:
+    shown = texts(entry("error", title="It broke."), Body(text="It broke.\nTry again."))
+    assert shown == ["✗ It broke.", "  Try again."]
+    assert texts(entry("error", title="It broke."), Body(text="")) == ["✗ It broke."]
+
+
+def test_an_interrupted_answer_says_so() -> None:
+    assert texts(entry("assistant", state="interrupted", chars=4), Body(text="half"))[-1] == (
+        "✗ interrupted: the answer ends here"
+    )
+
+
+def test_a_narrow_row_drops_its_right_part_before_its_title() -> None:
+    row = entry("tool", title="run_command pytest", tokens=2_312, state="failed")
+    assert texts(row, Body(text=""), width=24) == ["▸ run_command pytest"]
+
+
+def test_an_open_tool_without_output_says_so() -> None:
+    assert texts(entry("tool"), Body(text=" "), expanded=True)[-1] == "    (no output)"
+    assert texts(entry("tool", state="running"), Body(text=""), expanded=True)[-1] == "    (still running)"
+
+
+def test_numbered_lines_stand_below_each_other() -> None:
+    shown = texts(entry("tool"), Body(text="9\tnine\n10\t\tten"), expanded=True)
+    assert shown[-2:] == ["    9   nine", "    10      ten"]
+
+
+def test_arguments_are_readable() -> None:
+    assert (
+        readable_args('{"path": "a.py", "content": "x\\ny", "n": 3}') == "path: a.py\ncontent: \nx\ny\nn: 3"
+    )
+    assert readable_args("not json") == "not json"
+    assert readable_args("[1]") == "[1]"
+    assert readable_args("[" * 100_000) == "[" * 100_000
+
+
+@given(st.text(alphabet="ab\n", max_size=300), st.integers(8, 100), st.one_of(st.none(), st.integers(4, 20)))
+def test_clipping_keeps_head_and_tail(text: str, chars: int, lines: int | None) -> None:
+    head, note, tail = clip(text, chars, lines)
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) <= max(chars, len(text) if not note else chars)
+    if lines is not None:
+        assert (head + "\n" + tail).count("\n") + (not tail) <= lines + 1
+    if not note:
+        assert head == text
+
+
+def test_the_notes_count_what_is_left_out() -> None:
+    assert clip("x" * 1_000_000, 60_000, 400)[1] == "940,000 more characters are not shown"
+    assert clip("a\n" * 999 + "a", 60_000, 400)[1] == "600 more lines are not shown"
+    assert clip("x" * 60_001, 60_000, 400)[1] == "1 more character is not shown"
+
+
+@given(
+    st.text(alphabet="a\n\r\t\x1b[31m\x07", max_size=300),
+    st.integers(8, 100),
+    st.one_of(st.none(), st.integers(4, 20)),
+)
+def test_what_is_kept_is_clean_however_much_is_left_out(text: str, chars: int, lines: int | None) -> None:
+    head, note, tail = clip(text, chars, lines, wash=clean)
+    for kept in (head, tail):
+        assert clean(kept) == kept
+    assert note or (head, tail) == (clean(text), "")
+    assert "-" not in note
+
+
+def test_lines_of_megabytes_are_not_counted() -> None:
+    text = "\x1b[31mred\x1b[0m\n" * 300_000
+    head, note, tail = clip(text, 60_000, 400, wash=clean)
+    assert (head.count("\n"), tail.count("\n")) == (299, 99)
+    assert re.fullmatch(r"3,8\d\d,\d{3} more characters are not shown", note), note
+
+
+@given(st.lists(st.sampled_from(["a", "\n", "b" * 700, "c\n" * 90]), max_size=30).map("".join))
+def test_plain_pieces_hold_the_text_exactly(text: str) -> None:
+    parts = list(text_pieces(text, Tone.TEXT))
+    assert "".join(part.join + part.text for part in parts) == "\n" + text
+    assert all(len(part.text) <= PIECE_CHARS for part in parts)
+
+
+def test_plain_signs_are_ascii() -> None:
+    assert all(sign.isascii() for sign in PLAIN)
+    assert all(UNICODE)
+
+
+@given(st.text(alphabet="ab …", min_size=1, max_size=60), st.integers(8, 60))
+def test_a_plain_row_says_with_three_dots_that_it_was_cut(title: str, width: int) -> None:
+    (line,) = RowPiece("", title, Tone.TEXT).lines(Painter(PLAIN_PALETTE, PLAIN, width, plain=True))
+    spelled = title.replace("…", "...").rstrip()
+    assert line.text == spelled or (line.text.endswith("...") and len(line.text) <= width)
+
+
+def test_plain_answers_keep_the_signs_of_who_wrote_them() -> None:
+    painter = Painter(PLAIN_PALETTE, PLAIN, 20, plain=True)
+    lines = MarkdownPiece("wait… " * 6).lines(painter)
+    assert " ".join(line.text for line in lines).split() == ["wait…"] * 6
+
+
+@pytest.mark.parametrize(("state", "said"), [("ok", "left behind"), ("failed", "✗ failed · left behind")])
+def test_a_tool_that_was_left_behind_says_so_however_it_ended(state: str, said: str) -> None:
+    (line,) = texts(entry("tool", state=state, left=True), Body(text=""))
+    assert line.endswith(said)
+
+
+# The newest line stays in sight whatever else on the screen grows or shrinks.
+
+
+class Neighbours(App[None]):
+    """A transcript and a timeline above a row that comes and goes."""
+
+    def __init__(self, talk: Talk) -> None:
+        super().__init__()
+        self.talk = talk
+
+    def compose(self) -> ComposeResult:
+        yield Transcript(self.talk.library, UNICODE)
+        yield Timeline(UNICODE)
+        yield Static("row\nrow\nrow", id="row")
+
+    def on_mount(self) -> None:
+        for widget in (self.query_one(Transcript), self.query_one(Timeline)):
+            widget.styles.height = "1fr"
+            widget.set_entries(self.talk.entries)
+        self.query_one("#row").styles.height = "auto"
+
+
+async def test_a_neighbour_that_comes_and_goes_is_no_scrolling() -> None:
+    talk = Talk(Library())
+    for number in range(80):
+        talk.add("user", f"prompt {number}")
+    app = Neighbours(talk)
+    async with app.run_test(size=(60, 30)) as pilot:
+        transcript, timeline = app.query_one(Transcript), app.query_one(Timeline)
+        for number in range(6):
+            app.query_one("#row").display = number % 2 == 0
+            await pilot.pause()
+            transcript.append(entry := talk.add("user", f"another {number}"))
+            timeline.append(entry)
+            await pilot.pause()
+            assert transcript.unread == 0
+            assert transcript.scroll_offset.y == transcript.max_scroll_y
+            assert timeline.scroll_offset.y == timeline.max_scroll_y
+
+
+# The answer that is being written.
+
+
+LONG = ANSWER * 12
+
+
+def finished(seq: int, text: str) -> Entry:
+    return Entry(seq=seq, kind="assistant", time=NOON, title=text[:20], chars=len(text))
+
+
+async def test_streamed_text_appears_and_hands_over_without_a_change() -> None:
+    library, entries = long_talk(3)
+    app = Stage(library, entries)
+    async with app.run_test(size=SIZE):
+        app.transcript.live_start()
+        for start in range(0, len(LONG), 7):
+            app.transcript.live_append(LONG[start : start + 7], thinking="hm\n" if not start else "")
+        app.transcript.live_end()
+        before = rows(app.transcript)
+        assert "second" in before[-1]
+        library.bodies[500] = Body(text=LONG, thinking="hm\n")
+        app.transcript.append(finished(500, LONG))
+        assert rows(app.transcript) == before
+
+
+async def test_appending_paints_nothing_until_the_frame() -> None:
+    library, entries = long_talk(1)
+    app = Stage(library, entries)
+    async with app.run_test(size=SIZE):
+        app.transcript.live_start()
+        app.transcript.live_flush()
+        before = rows(app.transcript)
+        for word in ("many ", "small ", "pieces"):
+            app.transcript.live_append(word)
+        assert rows(app.transcript) == before
+        app.transcript.live_flush()
+        assert "many small pieces" in "".join(rows(app.transcript))
+
+
+async def test_reading_above_is_not_disturbed_and_lines_are_counted() -> None:
+    library, entries = long_talk()
+    app = Stage(library, entries)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.press("pageup", "pageup")
+        before = rows(app.transcript)[:-1]
+        app.transcript.live_start()
+        app.transcript.live_append("one\n\ntwo\n\nthree")
+        app.transcript.live_flush()
+        assert rows(app.transcript)[:-1] == before
+        assert app.transcript.unread == 6
+        app.transcript.live_append("\n\nfour")
+        app.transcript.live_flush()
+        assert app.transcript.unread == 8
+
+
+async def test_entries_that_arrive_meanwhile_stand_before_the_answer() -> None:
+    library = Library()
+    app = Stage(library, [])
+    async with app.run_test(size=SIZE):
+        app.transcript.live_append("still going")
+        app.transcript.append(Entry(seq=1, kind="tool", time=NOON, title="grep"))
+        app.transcript.live_flush()
+        shown = [row.strip() for row in rows(app.transcript) if row]
+        assert shown == ["▸ grep", "still going"]
+
+
+async def test_an_answer_without_a_finished_entry_goes_with_the_next_prompt() -> None:
+    app = Stage(Library(), [])
+    async with app.run_test(size=SIZE):
+        app.transcript.live_append("half an ans")
+        app.transcript.live_end()
+        assert "half an ans" in rows(app.transcript)[0]
+        app.transcript.append(Entry(seq=1, kind="user", time=NOON, title="again", chars=5))
+        assert "half" not in "".join(rows(app.transcript))
+
+
+async def test_an_empty_answer_leaves_no_trace() -> None:
+    app = Stage(Library(), [])
+    async with app.run_test(size=SIZE):
+        app.transcript.live_start()
+        app.transcript.live_end()
+        assert rows(app.transcript) == [""] * 24
+
+
+async def test_a_control_sequence_in_two_portions_is_still_removed() -> None:
+    app = Stage(Library(), [])
+    async with app.run_test(size=SIZE):
+        for portion in ("red \x1b", "[31", "mtext"):
+            app.transcript.live_append(portion)
+            app.transcript.live_flush()
+        app.transcript.live_end()
+        assert rows(app.transcript)[0].strip() == "red text"
+
+
+async def test_thinking_is_counted_folded_and_opens() -> None:
+    library = Library()
+    talk = Talk(library)
+    talk.add("user", "Why?")
+    app = Stage(library, talk.entries)
+    async with app.run_test(size=SIZE) as pilot:
+        app.transcript.live_append(thinking="first\nsecond")
+        app.transcript.live_flush()
+        assert "▸ thinking · 2 lines" in rows(app.transcript)[3]
+        await pilot.press("up", "enter")
+        assert "second" in rows(app.transcript)[5]
+
+
+async def test_a_resize_while_streaming_stays_at_the_end() -> None:
+    app = Stage(Library(), [])
+    async with app.run_test(size=SIZE) as pilot:
+        app.transcript.live_append(LONG)
+        app.transcript.live_flush()
+        await pilot.resize_terminal(50, 16)
+        app.transcript.live_append("the end")
+        app.transcript.live_flush()
+        assert "the end" in rows(app.transcript)[-1]
+
+
+# Selecting with the mouse gives back what was written.
+
+
+PROSE = "The quick brown fox jumps over the lazy dog and then it runs far away into the deep dark wood."
+
+
+async def drag(pilot: Pilot, start: tuple[int, int], end: tuple[int, int]) -> str | None:
+    await pilot.mouse_down(Transcript, offset=start)
+    await pilot.hover(Transcript, offset=end)
+    await pilot.mouse_up(Transcript, offset=end)
+    await pilot.pause()
+    return pilot.app.screen.get_selected_text()
+
+
+async def test_wrapped_lines_are_joined_again() -> None:
+    app = stage_of(lambda talk: talk.add("user", "x", body=Body(text=PROSE)))
+    async with app.run_test(size=(40, 12)) as pilot:
+        last = max(y for y, row in enumerate(rows(app.transcript)) if row)
+        assert last > 2
+        assert await drag(pilot, (2, 1), (38, last)) == PROSE
+
+
+async def test_a_part_of_one_line() -> None:
+    app = stage_of(lambda talk: talk.add("user", "x", body=Body(text="one 日本 two")))
+    async with app.run_test(size=(40, 12)) as pilot:
+        assert await drag(pilot, (6, 1), (8, 1)) == "日本"
+
+
+async def test_ornament_is_not_copied() -> None:
+    app = stage_of(
+        lambda talk: talk.add("user", "x", body=Body(text="ask")),
+        lambda talk: talk.add("tool", 'grep "a"', tokens=212),
+    )
+    async with app.run_test(size=(60, 12)) as pilot:
+        y = row_with(app.transcript, "grep")
+        assert await drag(pilot, (0, 0), (57, y)) == 'ask\n\ngrep "a"'
+
+
+async def test_whole_answers_are_copied_as_markdown() -> None:
+    library, entries = long_talk(2)
+    app = Stage(library, entries)
+    async with app.run_test(size=(60, 40)) as pilot:
+        app.screen.selections = {app.transcript: SELECT_ALL}
+        await pilot.pause()
+        text = app.screen.get_selected_text()
+        assert text is not None
+        assert text.count("```python") == 2
+        assert text.startswith("prompt 0\n\ngrep 0 · 3 hits\nanswer 0\n")
+
+
+async def test_double_click_selects_one_entry() -> None:
+    library, entries = long_talk(2)
+    app = Stage(library, entries)
+    async with app.run_test(size=(60, 40)) as pilot:
+        await pilot.click(Transcript, offset=(4, row_with(app.transcript, "answer 1")), times=2)
+        await pilot.pause()
+        assert app.screen.get_selected_text() == library.bodies[6].text.strip()
+
+
+async def test_a_selection_survives_scrolling_through_unmeasured_entries() -> None:
+    library, entries = long_talk()
+    app = Stage(library, entries)
+    async with app.run_test(size=(60, 20)) as pilot:
+        y = row_with(app.transcript, "answer 39")
+        assert await drag(pilot, (2, y), (11, y)) == "answer 39"
+        await pilot.press("pageup", "pageup", "home", "end")
+        assert app.screen.get_selected_text() == "answer 39"
+
+
+async def test_the_highlight_lies_on_content_only() -> None:
+    app = stage_of(lambda talk: talk.add("tool", 'grep "a"', tokens=212))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await drag(pilot, (0, 0), (57, 0))
+        app.transcript.selection_updated(app.transcript.text_selection)
+        colour = app.screen.get_component_rich_style("screen--selection").bgcolor
+        marked = [s.text for s in app.transcript.render_line(0) if s.style and s.style.bgcolor == colour]
+        assert "".join(marked) == 'grep "a"'
+
+
+async def test_other_entries_clear_a_selection() -> None:
+    library, entries = long_talk(2)
+    app = Stage(library, entries)
+    async with app.run_test(size=(60, 20)) as pilot:
+        await drag(pilot, (2, 2), (11, 2))
+        app.transcript.set_entries(entries[:1])
+        await pilot.pause()
+        assert app.transcript.text_selection is None
+
+
+@pytest.mark.parametrize("spot", [Spot(0, 0, 0), Spot(9_999, 700, 40), Spot(3, 0, 12_000)])
+def test_rows_and_spots_are_the_same_thing(spot: Spot) -> None:
+    assert Spot.at_row(spot.row) == spot
+    assert spot.row < Spot(spot.slot, spot.piece, spot.line + 1).row < Spot(spot.slot + 1, 0, 0).row
+    assert Offset(0, spot.row).y == spot.row
+
+
+# What rows say that a rewind has left behind, and the row of the rewind once that was undone.
+
+
+def said(row: Entry) -> str:
+    painter = Painter(PLAIN_PALETTE, UNICODE, 80)
+    parts = pieces(row, None, Body(text=""), Wording(glyphs=UNICODE), expanded=False)
+    return " ".join(line.text for part in parts for line in part.lines(painter))
+
+
+def listed(row: Entry) -> str:
+    found = timeline_row(row, 0, Wording(glyphs=UNICODE, tz=UTC))
+    return f"{found.text}  {found.right}"
+
+
+@pytest.mark.parametrize("state", ["failed", "denied", "interrupted"])
+def test_a_call_that_went_wrong_says_both_once_it_is_left_behind(state) -> None:
+    row = entry("tool", state=state, left=True)
+    for words in (said(row), listed(row)):
+        assert f"✗ {state} · left behind" in words
+
+
+def test_an_error_says_that_it_was_left_behind() -> None:
+    assert "left behind" in said(entry("error", state="failed", left=True))
+    assert "left behind 12:00" in listed(entry("error", state="failed", left=True))
+    assert "left behind" not in said(entry("error", state="failed"))
+
+
+@pytest.mark.parametrize("title", ['Rewound to before "hello"', ""])
+def test_a_rewind_that_was_taken_back_says_so(title: str) -> None:
+    row = entry("clear", title=title, state="undone")
+    assert said(row).endswith("· taken back")
+    assert "taken back" not in said(entry("clear", title=title))
+    assert listed(row).endswith("undone 12:00")

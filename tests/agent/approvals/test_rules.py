@@ -1,0 +1,597 @@
+"""What rules say of an action: deny before ask before allow, however a shell spells it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_app.agent.approvals.rules import PERHAPS, Action, judge, plain_host, proposed_pattern
+from tui_app.agent.approvals.shell import parts_of, plain_words
+from tui_app.settings.rules import Refused
+from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
+from tui_app.tool_specs import ActionKind
+
+# What rules say of an action: deny before ask before allow, and allow only what was meant.
+
+
+def command(line: str) -> Action:
+    return Action(tool="run_command", kind="command", subject=line)
+
+
+def write(path: str, guarded: str = "") -> Action:
+    return Action(tool="write_file", kind="file", subject=path, guarded=guarded)
+
+
+def rules(**lists: list[str]) -> list[ApprovalRule]:
+    return [parse_rule(ruling, text) for ruling, texts in lists.items() for text in texts]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("line", "ruling"),
+    [
+        ("pytest", "allow"),
+        ("pytest -q tests", "allow"),
+        ("  pytest   -q", "allow"),
+        ("pytests", "ask"),
+        ("./pytest", "ask"),
+        ("python -m pytest", "ask"),
+        ("PYTHONPATH=. pytest", "ask"),
+        ("pytest; rm -rf .", "ask"),
+        ("pytest && curl x", "ask"),
+        ("pytest | tee out", "ask"),
+        ("pytest > out", "ask"),
+        ("pytest $(rm x)", "ask"),
+        ("pytest `rm x`", "ask"),
+        ("pytest\nrm x", "ask"),
+        ("pytest 'a b'", "ask"),
+        ("pytest *", "ask"),
+        ("", "ask"),
+    ],
+)
+def test_an_allowed_command_is_its_words_and_nothing_else(line: str, ruling: str) -> None:
+    assert judge(command(line), rules(allow=["run_command pytest"])).ruling == ruling
+
+
+@given(st.text(max_size=40), st.sampled_from(sorted(SHELL_SIGNS)), st.text(max_size=40))
+def test_no_pattern_allows_a_sign_of_the_shell(before: str, sign: str, after: str) -> None:
+    line = f"pytest {before}{sign}{after}"
+    assert judge(command(line), rules(allow=["run_command pytest"])).ruling == "ask"
+    assert proposed_pattern(command(line)) == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["rm -rf x", "true; rm -rf x", "/bin/rm -rf x", "RM -rf x", "(rm -rf x)", "sudo rm -rf x", "r''m -rf x"],
+)
+def test_what_is_denied_is_found_anywhere_in_a_line(line: str) -> None:
+    assert judge(command(line), rules(deny=["run_command rm -rf"], allow=["run_command"])).ruling == "deny"
+
+
+@pytest.mark.parametrize(
+    ("path", "ruling"),
+    [
+        ("docs/a.md", "allow"),
+        ("docs/deep/a.md", "allow"),
+        ("Docs/a.md", "ask"),
+        ("src/a.md", "ask"),
+        ("docs2/a.md", "ask"),
+        ("docs/secret.KEY", "deny"),
+        ("secret.key", "deny"),
+    ],
+)
+def test_paths(path: str, ruling: str) -> None:
+    lists = rules(allow=["write_file docs/**"], deny=["write_file *.key"])
+    assert judge(write(path), lists).ruling == ruling
+
+
+def test_asking_wins_over_allowing_and_read_only_over_everything() -> None:
+    lists = rules(allow=["*"], ask=["write_file src/**"])
+    assert judge(write("src/a"), lists).ruling == "ask"
+    assert judge(write("b"), lists).ruling == "allow"
+    assert judge(write("b"), lists, read_only=True).ruling == "deny"
+
+
+@pytest.mark.parametrize(
+    ("lists", "ruling", "in_read_only"),
+    [
+        ({}, "ask", "deny"),
+        ({"allow": ["*"]}, "allow", "deny"),
+        ({"looks": ["tides"]}, "allow", "allow"),
+        ({"looks": ["tide?"]}, "allow", "allow"),
+        ({"looks": ["tide"]}, "ask", "deny"),
+        ({"looks": ["tides"], "ask": ["tides"]}, "ask", "ask"),
+        ({"looks": ["tides"], "deny": ["tides"]}, "deny", "deny"),
+    ],
+)
+def test_what_only_looks_by_a_rule_goes_ahead_in_read_only_mode_too(
+    lists: dict[str, list[str]], ruling: str, in_read_only: str
+) -> None:
+    action = Action(tool="tides", kind="other", subject="{}")
+    assert judge(action, rules(**lists)).ruling == ruling
+    assert judge(action, rules(**lists), read_only=True).ruling == in_read_only
+
+
+@pytest.mark.parametrize("action", [command("ls"), write("docs/a.md")])
+def test_no_rule_says_of_a_tool_that_writes_or_runs_that_it_only_looks(action: Action) -> None:
+    assert judge(action, rules(looks=["*", action.tool])).ruling == "ask"
+    assert judge(action, rules(looks=["*", action.tool]), read_only=True).ruling == "deny"
+
+
+def test_a_rule_about_what_only_looks_is_a_tool_and_nothing_else() -> None:
+    with pytest.raises(Refused, match="only looks"):
+        parse_rule("looks", "tides north")
+
+
+def test_a_guarded_file_is_allowed_by_nothing() -> None:
+    action = write(".git/hooks/pre-commit", guarded="files in .git can make programs run")
+    assert judge(action, rules(allow=["*", "write_file .git/**"])).ruling == "ask"
+    assert proposed_pattern(action) == ""
+
+
+@pytest.mark.parametrize(
+    ("action", "pattern"),
+    [
+        (command("pytest -q  tests"), "run_command pytest -q tests"),
+        (command("ls | wc"), ""),
+        (write("src/a.py"), "write_file src/a.py"),
+        (write("odd[1]*.py"), ""),
+        (
+            Action(tool="web_fetch", kind="address", subject="https://Docs.Example.org/x"),
+            "web_fetch docs.example.org",
+        ),
+        (Action(tool="mail__send", kind="other", subject="{}"), "mail__send"),
+    ],
+)
+def test_what_always_would_allow_is_the_narrowest_rule(action: Action, pattern: str) -> None:
+    assert proposed_pattern(action) == pattern
+    if pattern:
+        assert judge(action, rules(allow=[pattern])).ruling == "allow"
+
+
+@pytest.mark.parametrize("kind", ["other", "command", "file", "address"])
+def test_the_bare_name_of_a_tool_allows_all_of_it(kind: ActionKind) -> None:
+    action = Action(tool="send", kind=kind, subject="a; b")
+    assert judge(action, rules(allow=["send"])).ruling == "allow"
+    assert judge(action, rules(allow=["sen"])).ruling == "ask"
+
+
+@pytest.mark.parametrize("text", ["", " ", "run_command ls; rm", "x\ny", "a" * 501, "ru;n ls"])
+def test_what_is_no_rule(text: str) -> None:
+    with pytest.raises(Refused):
+        parse_rule("allow", text)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ls -l", ("ls", "-l")),
+        ("grep 'a b' x", ("grep", "a b", "x")),
+        ('echo "a$b"', None),
+        ("echo 'a", None),
+        ("A=1 ls", None),
+        ("''", None),
+        ("ls ~", None),
+    ],
+)
+def test_which_commands_need_no_shell(line: str, words: tuple[str, ...] | None) -> None:
+    assert plain_words(line) == words
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address"),
+    [
+        ("evil.example", "https://evil.example./x"),
+        ("evil.example", "https://EVIL.example:443/"),
+        ("evil.example", "https://\uff45vil.example/"),
+        ("evil.example", "https://evil\u3002example/"),
+        ("evil.example", "https://evil.example\uff0e/"),
+        ("evil.example", "https://evil.exam\u00adple/"),
+        ("evil.example", "https://evil.exam\u200bple/"),
+        ("Evil.Example.", "https://evil.example/"),
+        ("*.example", "https://evil.example./"),
+        ("b\u00fccher.example", "https://xn--bcher-kva.example/"),
+        ("xn--bcher-kva.example", "https://B\u00dcCHER.example/"),
+        ("*\u00fccher.example", "https://xn--bcher-kva.example./"),
+        ("127.0.0.1", "http://2130706433/"),
+        ("127.0.0.1", "http://0x7f.1/"),
+        ("::1", "http://[0:0:0:0:0:0:0:1]:80/"),
+    ],
+)
+def test_a_host_is_the_same_in_every_spelling(pattern: str, address: str) -> None:
+    action = Action(tool="web_fetch", kind="address", subject=address)
+    lists = rules(deny=[f"web_fetch {pattern}"], allow=["web_fetch"])
+    assert judge(action, lists).ruling == "deny"
+
+
+@given(st.text(min_size=1, max_size=20))
+def test_a_host_has_one_plain_spelling(host: str) -> None:
+    assert plain_host(plain_host(host)) == plain_host(host)
+
+
+# A denied command stays denied however a shell lets it be spelled; what cannot be known is asked about.
+
+
+ALL = parse_rule("allow", "run_command")
+SH = shutil.which("sh") or "/bin/sh"
+
+
+def ruled(line: str, denied: str = "git push") -> str:
+    rules = [ALL, parse_rule("deny", f"run_command {denied}")]
+    return judge(Action(tool="run_command", kind="command", subject=line), rules).ruling
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git \\\npush",
+        "gi\\\nt push",
+        "git </dev/null push",
+        "git 2>&1 push",
+        "git >/dev/null push",
+        "git 2>/dev/null push",
+        "git > 'a b' push",
+        "git &>x push",
+        "git >|x push",
+        "git {out}>x push",
+        "git <<<x push",
+        "git <<END push\nEND",
+        "git < <(date) push",
+        "git 2>\\\n&1 push",
+        "git push<x",
+        "2>&1 git push",
+        ">x git push",
+        'gi""t push',
+        "g\\it pu'sh'",
+        "git $'push'",
+        'git $"push"',
+        "git${IFS}push",
+        "git$IFS'push'",
+        "git {push,}",
+        "{git,push}",
+        "{git,{push,--all}}",
+        "GIT_DIR=x git push",
+        "alias p='git push'",
+        "sh -c 'git >x push'",
+        "sh -c 'sh -c \"git 2>&1 push\"'",
+        "eval git\\ push",
+        "echo $(git >x push)",
+        'echo "`git >x push`"',
+        "echo ${x:-$(git >x push)}",
+        "echo <(git >x push)",
+        "ls # it's\ngit >x push",
+        "ls # \\\ngit >x push",
+        "cat <<END\nit's\nEND\ngit >x push",
+        "ls;git\t>x\tpush",
+        "if true; then git >x push; fi",
+        "f() { git >x push; }; f",
+        "'/usr/bin/git' push",
+        "echo $'a\\' ; git >x push #'",
+    ],
+)
+def test_a_denied_command_is_found_in_every_spelling(line: str) -> None:
+    assert ruled(line) == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git $x",
+        "git $x push",
+        'git "$@"',
+        "g${x}it push",
+        "$x push",
+        "x=push; git $x",
+        "a=git b=push; $a $b",
+        "$(echo git) push",
+        "git [p]ush",
+        "gi? push",
+        'eval "$x"',
+        'sh -c "$x"',
+        "echo push | xargs git",
+        "git $'pu\\x73h'",
+        "$(" * 3_000,
+    ],
+)
+def test_what_may_be_denied_is_asked_about(line: str) -> None:
+    assert ruled(line) == "ask"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status",
+        "git pull && ls",
+        "echo $HOME",
+        'git commit -m "$message"',
+        'git commit -m "$x, then more"',
+        "awk '{print $1}' file",
+        "for f in *.py; do wc -l $f; done",
+        "x=$(date); echo $x >log 2>&1",
+        "cat * | sort | head -3",
+        'grep "it\'s" "$file"',
+        "$HOME/bin/python -m build",
+        "[ -f x ] && echo yes",
+        "git log > push",
+    ],
+)
+def test_other_commands_are_not_held_up(line: str) -> None:
+    assert ruled(line) == "allow"
+
+
+def test_a_pattern_may_have_quotes_too() -> None:
+    assert ruled("git commit -m 'work in progress'", 'git commit -m "work in progress"') == "deny"
+
+
+words = st.sampled_from(["touch", "forbidden", "git", "push", "rm", "-rf", "x.y"])
+redirections = st.sampled_from(
+    ["</dev/null", "2>/dev/null", ">/dev/null", "2>&1", ">>/dev/null", "< /dev/null", "1>&2", ">| /dev/null"]
+)
+gaps = st.sampled_from([" ", "  ", "\t", " \\\n", "\\\n ", "${IFS}"])
+
+
+@st.composite
+def spelled(draw: st.DrawFn, word: str) -> str:
+    """A word with quotes, backslashes and line ends that a shell takes out again."""
+    pieces = []
+    for letter in word:
+        pieces.append(draw(st.sampled_from(["", "", "", "''", '""', "\\\n"])))
+        pieces.append(draw(st.sampled_from([letter, letter, f"'{letter}'", f'"{letter}"', f"\\{letter}"])))
+    return "".join(pieces)
+
+
+@st.composite
+def disguised(draw: st.DrawFn) -> tuple[str, str]:
+    """A command, and another spelling of it."""
+    plain = draw(st.lists(words, min_size=1, max_size=4))
+    line = draw(spelled(plain[0]))
+    for word in plain[1:]:
+        for _ in range(draw(st.integers(0, 2))):
+            line += " " + draw(redirections)
+        line += draw(gaps) + draw(spelled(word))
+    return " ".join(plain), line
+
+
+@given(disguised(), st.sampled_from(["", "true; ", "true && ", ">x ", "A=1 ", "# it's\n", "("]))
+def test_no_disguise_makes_a_denied_command_pass(pair: tuple[str, str], before: str) -> None:
+    plain, line = pair
+    assert ruled(before + line, plain) == "deny"
+
+
+@given(st.text("gitpush \t\n\\'\"$`{}()<>&|;#*?[]=~!,.x1", max_size=60))
+def test_whatever_is_written_is_read_to_its_end(line: str) -> None:
+    assert ruled(line) in ("allow", "ask", "deny")
+
+
+@given(disguised())
+def test_the_disguises_are_what_a_shell_takes_off(pair: tuple[str, str]) -> None:
+    """The words found are those of the command: nothing else is found by chance."""
+    plain, line = pair
+    assert tuple(plain.split()) in {part.words for part in parts_of(line)}
+
+
+def test_a_real_shell_agrees_about_the_spellings(tmp_path: Path) -> None:
+    """What the rules must find is what a shell runs."""
+    for line in (
+        "touch \\\nforbidden",
+        "touch </dev/null forbidden",
+        'to""uch 2>&1 forb\\idden',
+        "touch${IFS}forbidden",
+    ):
+        subprocess.run([SH, "-c", line], cwd=tmp_path, check=True)
+        (tmp_path / "forbidden").unlink()
+        assert ruled(line, "touch forbidden") == "deny"
+
+
+# The words of a rule that denies are found whatever stands between and before them; others are not.
+
+
+PUSH = "git push"
+
+
+@pytest.mark.parametrize(
+    ("line", "ruling"),
+    [
+        # Options between the words, and their values.
+        ("git push", "deny"),
+        ("git -C . push origin HEAD", "deny"),
+        ("git -C. push", "deny"),
+        ("git -C . -C .. push", "deny"),
+        ("git --no-pager push", "deny"),
+        ("git -P push", "deny"),
+        ("git -c core.pager=cat push", "deny"),
+        ("git --git-dir=.git push", "deny"),
+        ("git --git-dir .git --work-tree . push", "deny"),
+        ("git -- push", "deny"),
+        ("git -C 'a b' push", "deny"),
+        ("git -C `pwd` push", "deny"),
+        ("GIT -C . PUSH", "deny"),
+        # Whose value it is cannot be told, or what a word stands for.
+        ("git --unheard-of thing push", "ask"),
+        ("git -c alias.p=push p", "ask"),
+        ("git -c 'alias.p=!git push' p", "ask"),
+        ("git --config-env=alias.p=X p", "ask"),
+        ("git -c include.path=x p", "ask"),
+        ("git config alias.p push", "ask"),
+        ("GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.p GIT_CONFIG_VALUE_0=push git p", "ask"),
+        ("git -C . $x", "ask"),
+        ("git -C $x status", "ask"),
+        ('git "$x" push', "ask"),
+        ('"$x" -C . push', "ask"),
+        ("git -C . pu[s]h", "ask"),
+        ("git -C . {push,}", "deny"),
+        ("echo push | xargs git -C .", "ask"),
+        # What stands before them.
+        ("env X=1 git push", "deny"),
+        ("env X=1 git -C . push", "deny"),
+        ("X=1 git -C . push", "deny"),
+        ("env -u X git push", "deny"),
+        ("command git push", "deny"),
+        ("command git -C . push", "deny"),
+        ("/usr/bin/git push", "deny"),
+        ("/usr/bin/git -C . push", "deny"),
+        ("sudo -u me git push", "deny"),
+        ("sudo -u me git -C . push", "deny"),
+        ("exec git -C . push", "deny"),
+        ("nice -n 5 git push", "deny"),
+        ("nice -n 5 git -C . push", "ask"),
+        ("timeout 5 git -C . push", "ask"),
+        ("find . -exec git -C {} push ;", "ask"),
+        ("/usr/lib/git-core/git-push origin", "deny"),
+        ("git-push", "deny"),
+        # Quotes, and lines in lines.
+        ("git 'push'", "deny"),
+        ("git -C . 'push'", "deny"),
+        ('bash -c "git push"', "deny"),
+        ('bash -c "git -C . push"', "deny"),
+        ("bash -c 'sh -c \"git -C . push\"'", "deny"),
+        ("eval 'git -C . push'", "deny"),
+        ("true\ngit -C . push", "deny"),
+        ("true && git -C . push", "deny"),
+        ("true || git -C . push", "deny"),
+        ("true; git -C . push", "deny"),
+        ("true & git -C . push", "deny"),
+        ("(git -C . push)", "deny"),
+        ("{ git -C . push; }", "deny"),
+        ("echo `git -C . push`", "deny"),
+        ("echo $(git -C . push)", "deny"),
+        ("cat <(git -C . push)", "deny"),
+        ("if git -C . push; then true; fi", "deny"),
+        ("git -C . 2>&1 push", "deny"),
+        ("git -C . \\\n push", "deny"),
+        # A false alarm is the price.
+        ("echo git push", "deny"),
+        ("make -C git push", "deny"),
+        ("git log --grep 'git push'", "deny"),
+        ("git commit -m 'git -C . push'", "ask"),
+        ("git --unheard-of log push", "ask"),
+    ],
+)
+def test_a_rule_that_denies_is_read_widely(line: str, ruling: str) -> None:
+    assert ruled(line, PUSH) == ruling
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status",
+        "git -C . status",
+        "git -C push status",
+        "git --no-pager log push",
+        "git -p log push",
+        "git -c user.name=push log",
+        "git log --grep push",
+        "git log --grep=push",
+        "git log -S push",
+        "git log origin/push",
+        "git stash push",
+        "git checkout -b push",
+        "git branch --list push",
+        "git commit -m push",
+        "git commit -m 'fix push'",
+        "git commit --amend -m 'then git it, and push'",
+        "git fetch --all && git log",
+        "git diff -- push.py",
+        "git pull; docker push x",
+        'git -C "$dir" status',
+        "git --git-dir=.git log --oneline -n 5",
+        "grep -rn push git",
+        "grep -rn git . | grep push",
+        "ls -la git/ push",
+        "docker -D push x",
+        "python -m pytest -k push",
+        "cp git.txt push.txt",
+        'cp "$a" "$b"',
+        'timeout 60 pytest "$file"',
+        "X=git make",
+        "git-lfs status",
+        "git log --format='%an pushed'",
+    ],
+)
+def test_denied_words_other_commands_are_not_held_up(line: str) -> None:
+    assert ruled(line, PUSH) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("denied", "line", "ruling"),
+    [
+        ("rm -rf", "rm -fr x", "deny"),
+        ("rm -rf", "rm -r -f x", "deny"),
+        ("rm -rf", "rm -rfv x", "deny"),
+        ("rm -rf", "rm x -rf", "deny"),
+        ("rm -rf", "rm -r x", "allow"),
+        ("rm -rf", "rm -f *.pyc", "allow"),
+        ("rm -rf /", "rm -rf -- /", "deny"),
+        ("rm -rf /", "rm / -rf", "deny"),
+        ("rm -rf /", "rm -rf x", "allow"),
+        ("git push --force", "git push origin main --force", "deny"),
+        ("git push --force", "git -C . push origin --force", "deny"),
+        ("git push --force", "git push origin --forc", "ask"),
+        ("git push --force", "git push origin main", "allow"),
+        ("git push -f", "git push -uf origin", "deny"),
+        ("git commit --no-verify", "git commit -m x --no-verify", "deny"),
+        ("docker compose down", "docker-compose down", "deny"),
+        ("docker compose down", "docker compose -f x.yml down", "ask"),
+        ("docker compose down", "docker compose --file=x.yml down", "deny"),
+        ("kubectl delete", "kubectl --namespace=prod delete pod x", "deny"),
+        ("kubectl delete", "kubectl -n prod delete pod x", "ask"),
+        ("kubectl delete", "kubectl -n prod get pods", "allow"),
+        ("kubectl --context=prod delete", "kubectl --context prod delete x", "ask"),
+        ("npm publish", "npm --access public publish", "ask"),
+        ("npm publish", "npm run publish", "allow"),
+        ("cargo publish", "cargo +nightly publish", "deny"),
+        ("make deploy", "make -j 4 deploy", "ask"),
+        ("make deploy", "make ENV=prod deploy", "deny"),
+        ("make deploy", "make -j4 build", "allow"),
+    ],
+)
+def test_options_of_a_rule_and_of_other_programs(denied: str, line: str, ruling: str) -> None:
+    assert ruled(line, denied) == ruling
+
+
+@pytest.mark.parametrize("line", ["git -C . push", "git -c alias.p=push p", "git --unheard-of thing push"])
+def test_options_make_no_rule_that_allows_wider(line: str) -> None:
+    rules = [parse_rule("allow", "run_command git push"), parse_rule("allow", "run_command git status")]
+    action = Action(tool="run_command", kind="command", subject=line)
+    assert judge(action, rules).ruling == "ask"
+    assert judge(action, [*rules, parse_rule("deny", "run_command git pull")]).ruling == "ask"
+
+
+def test_what_may_be_denied_is_for_a_person_whatever_other_rules_ask() -> None:
+    rules = [ALL, parse_rule("ask", "run_command git"), parse_rule("deny", "run_command git push")]
+    verdict = judge(Action(tool="run_command", kind="command", subject="git $x"), rules)
+    assert (verdict.ruling, verdict.firm, verdict.rule) == ("ask", True, "run_command git push")
+    assert verdict.because.endswith(PERHAPS)
+
+
+options = st.lists(
+    st.sampled_from(["-C .", "-c a.b=c", "--no-pager", "-p", "--git-dir=.git", "--work-tree .", "--bare"]),
+    max_size=6,
+)
+befores = st.sampled_from(["", "env A=1 ", "sudo -u me ", "A=1 ", "command ", "true && ", "(", "exec "])
+
+
+@given(options, befores, st.sampled_from(["git", "/usr/bin/git", "'git'", "gi\\t"]))
+def test_no_options_of_git_let_a_denied_command_pass(between: list[str], before: str, git: str) -> None:
+    assert ruled(f"{before}{' '.join([git, *between, 'push'])}", PUSH) == "deny"
+
+
+@given(options, befores)
+def test_options_of_git_make_no_other_command_denied(between: list[str], before: str) -> None:
+    assert ruled(f"{before}{' '.join(['git', *between, 'log push'])}", PUSH) == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["git -a " * 2_800, "git -a b " * 200 + "push", "git " + "-C . " * 100 + "push"],
+    ids=["commands", "values", "folders"],
+)
+def test_a_line_of_options_without_end_is_asked_about(line: str) -> None:
+    # One that took all readings of all words into account would never come to its end.
+    assert ruled(line, PUSH) == "ask"
+
+
+def test_a_long_list_of_files_is_no_reason_to_ask() -> None:
+    assert ruled(f"git add {' '.join(f'file{number}.py' for number in range(1_500))}", PUSH) == "allow"

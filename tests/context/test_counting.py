@@ -1,0 +1,721 @@
+"""Counting: texts, messages, running tallies, attachments and what an answer cost."""
+
+import base64
+import gc
+import random
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from importlib import resources
+
+import pytest
+import tiktoken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.usage import RequestUsage
+from tiktoken.load import load_tiktoken_bpe
+from tiktoken_ext import openai_public
+
+from tests.context.governor_kit import Provider, WordCounter, plain_counter, rig, run, tokens
+from tests.context.histories import as_items, long_conversation, messages
+from tests.examples import examples
+from tui_app.agent.offline.model import OfflineModel
+from tui_app.context.counting import encodings
+from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
+from tui_app.context.counting.prices import answer_cost
+from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
+from tui_app.context.counting.tokens import (
+    MESSAGE_OVERHEAD,
+    REQUEST_OVERHEAD,
+    TOOL_OVERHEAD,
+    TokenCounter,
+    part_costs,
+    to_json_text,
+)
+from tui_app.context.history import ListHistory, RunningCount, RunningMessages, same_objects, sizes_of
+from tui_app.context.policy import SLIDING_WINDOW, Recent
+from tui_app.context.requests.builder import usage_as_sent
+from tui_app.context.view import boundary_of, to_messages
+from tui_app.events import CompactionStart
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+
+# Message counting: every part type, by category, once each.
+
+
+FRAME = MESSAGE_OVERHEAD
+
+
+@pytest.fixture
+def words() -> WordCounter:
+    return WordCounter()
+
+
+@pytest.fixture
+def counter(words) -> TokenCounter:
+    return TokenCounter(words)
+
+
+def nonzero(breakdown: Breakdown) -> dict[str, int]:
+    return {name: getattr(breakdown, name) for name in CATEGORIES if getattr(breakdown, name)}
+
+
+def test_parts_of_a_request_are_framed_each_and_of_a_response_once(counter) -> None:
+    request = ModelRequest(
+        parts=[ToolReturnPart("a", "x", tool_call_id="1"), ToolReturnPart("b", "y", tool_call_id="2")]
+    )
+    response = ModelResponse(parts=[ThinkingPart("x"), TextPart("y")])
+    assert nonzero(counter.message(request)) == {"tool_results": 2 * (1 + FRAME)}
+    assert nonzero(counter.message(response)) == {"thinking": 1 + FRAME, "assistant": 1}
+    assert counter.message(ModelResponse(parts=[])) == Breakdown()
+
+
+def test_metadata_and_instructions_of_a_message_are_not_counted(counter, words) -> None:
+    bare = ModelRequest(parts=[UserPromptPart("hello there")])
+    laden = replace(bare, metadata={"plimsoll": {"seq": 7, "note": "never sent"}}, instructions="be brief")
+    result = ToolReturnPart("grep", "x", tool_call_id="1", metadata={"huge": "y " * 500})
+    assert counter.message(laden) == counter.message(bare)
+    assert counter.message(ModelRequest(parts=[result])).total == 1 + FRAME
+    assert not any("never" in text or "brief" in text for text in words.asked)
+
+
+def test_a_message_is_counted_once(counter, words) -> None:
+    message = ModelRequest(parts=[UserPromptPart("one two")])
+    twin = ModelRequest(parts=[UserPromptPart("one two")])
+    first = counter.message(message)
+    assert counter.message(message) is first
+    assert words.asked == ["one two"]
+    counter.message(twin)
+    assert words.asked == ["one two"] * 2
+
+
+def test_loading_the_tokenizer_counts_anew(counter, words) -> None:
+    message = ModelRequest(parts=[UserPromptPart("one two")])
+    tool = ToolDefinition(name="grep", description="find it")
+    before = counter.message(message).user, counter.instructions("be brief"), counter.tools([tool])
+    words.ready = True
+    after = counter.message(message).user, counter.instructions("be brief"), counter.tools([tool])
+    assert before[0] == 2 + FRAME
+    assert after[0] == 20 + FRAME
+    assert all(new > old for new, old in zip(after, before, strict=True))
+
+
+def test_the_cache_keeps_no_message_alive(counter) -> None:
+    kept = ModelRequest(parts=[UserPromptPart("stay")])
+    counter.message(kept)
+    for number in range(500):
+        counter.message(ModelRequest(parts=[UserPromptPart(f"message {number}")]))
+    gc.collect()
+    assert list(counter._messages) == [id(kept)]
+
+
+def test_a_reused_identity_is_not_mistaken(counter) -> None:
+    for number in range(200):
+        message = ModelRequest(parts=[UserPromptPart("word " * number)])
+        assert counter.message(message).user == number + FRAME
+        del message
+
+
+def test_factor_scales_and_may_change_without_counting_again(words) -> None:
+    counter = TokenCounter(words, factor=2.0)
+    message = ModelRequest(parts=[UserPromptPart("one two three")])
+    assert counter.message(message).user == 2 * (3 + FRAME)
+    assert counter.text("one two") == 4
+    assert counter.instructions("one two") == 2 * (2 + FRAME)
+    asked = len(words.asked)
+    counter.factor = 1.5
+    assert counter.message(message).user == round(1.5 * (3 + FRAME))
+    assert len(words.asked) == asked
+    assert counter.unscaled(30) == 20
+
+
+def test_tools_count_their_schemas_once(counter, words) -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string", "description": "where it is"}}}
+    small = ToolDefinition(name="ls")
+    large = ToolDefinition(name="ls", description="list", parameters_json_schema=schema)
+    assert counter.tools([]) == 0
+    assert counter.tools([large]) > counter.tools([small]) > TOOL_OVERHEAD
+    asked = len(words.asked)
+    assert counter.tools([small, replace(large)]) == counter.tools([small]) + counter.tools([large])
+    assert len(words.asked) == asked
+    assert any("where it is" in text for text in words.asked)
+
+
+def test_a_request_is_the_sum_of_all(counter) -> None:
+    messages = [ModelRequest(parts=[UserPromptPart("one")]), ModelResponse(parts=[TextPart("two")])]
+    tool = ToolDefinition(name="ls")
+    request = counter.request(messages, instructions="be brief", tools=[tool])
+    assert request.system == 2 + FRAME + REQUEST_OVERHEAD
+    assert request.tools == counter.tools([tool])
+    assert request.total == request.system + request.tools + sum(counter.message(m).total for m in messages)
+    assert counter.request([]).total == REQUEST_OVERHEAD
+    assert sum_breakdowns([]) == Breakdown()
+
+
+def test_exact_only_with_the_models_own_tokenizer() -> None:
+    own, foreign = TextCounter("o200k_base"), TextCounter(None)
+    assert not TokenCounter(own).exact
+    own.load()
+    foreign.load()
+    assert TokenCounter(own).exact
+    assert not TokenCounter(foreign).exact
+
+
+def test_real_counts_of_other_scripts() -> None:
+    text = TextCounter("o200k_base")
+    text.load()
+    message = ModelRequest(parts=[ToolReturnPart("read", {"text": "今天天气很好 — ça va"}, tool_call_id="1")])
+    [(_, tokens), _] = part_costs(message.parts[0], text, unknown="user")
+    assert tokens == text.count('{"text":"今天天气很好 — ça va"}')
+    assert to_json_text({"a": "é"}) == '{"a":"é"}'
+
+
+def test_what_every_request_carries_is_counted_without_any_factor(words) -> None:
+    tool = ToolDefinition(name="read", description="Read a file.")
+    plain, scaled = TokenCounter(words), TokenCounter(words, 2.0)
+    carried = plain.carried("be brief " * 20, [tool])
+    assert (carried.system, carried.tools) == (plain.instructions("be brief " * 20), plain.tools([tool]))
+    assert scaled.carried("be brief " * 20, [tool]) == carried
+
+
+def test_a_total_is_the_sum_of_all_categories() -> None:
+    parts = Breakdown(**{name: 2**place for place, name in enumerate(CATEGORIES)})
+    assert parts.total == 2 ** len(CATEGORIES) - 1
+
+
+# Text counting: the same numbers as tiktoken, with no network, whatever the text.
+
+
+NAMES = ("o200k_base", "cl100k_base")
+TEXTS = (
+    "",
+    "Hello, world! It's a plain sentence; isn't it?",
+    "def f(x):\n\treturn {'a': [1, 2, 3]}\n\n\n    # comment\r\n" * 50,
+    "<|endoftext|> and <|fim_prefix|> are ordinary here <|endofprompt|>",
+    "Привет, как дела? Ça va très bien, naïve café — “quoted”…",
+    "今天天气很好，我们去公园散步吧。こんにちは世界。안녕하세요",
+    "👩‍👩‍👧‍👦 🎉🚀 e\u0301 नमस्ते مرحبا",
+    "   \t\t  \n \n\n   x   \u00a0\u2003 y\x1c z",
+    "lone \ud83d surrogate \udc00",
+    "=" * 2_000,
+    base64.b64encode(bytes(range(256)) * 40).decode(),
+)
+
+
+@pytest.fixture(scope="session")
+def reference() -> dict[str, tiktoken.Encoding]:
+    """The definitions of tiktoken itself, fed from the shipped ranks."""
+    folder = resources.files("tui_app.context.data")
+
+    def local(url: str, expected_hash: str | None = None) -> dict[bytes, int]:
+        with resources.as_file(folder.joinpath(url.rsplit("/", 1)[-1])) as path:
+            return load_tiktoken_bpe(str(path), expected_hash)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(openai_public, "load_tiktoken_bpe", local)
+        return {
+            name: tiktoken.Encoding(**constructor())
+            for name, constructor in openai_public.ENCODING_CONSTRUCTORS.items()
+            if name in NAMES
+        }
+
+
+@pytest.fixture(scope="session")
+def counters() -> dict[str, TextCounter]:
+    made = {name: TextCounter(name) for name in NAMES}
+    for counter in made.values():
+        counter.load()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("gpt-4o", "o200k_base"),
+        ("openai:gpt-5-mini", "o200k_base"),
+        ("openai-chat:gpt-4.1-nano", "o200k_base"),
+        ("openai:o3", "o200k_base"),
+        ("openai:o4-mini-2025-04-16", "o200k_base"),
+        ("openai:gpt-5.6-turbo", "o200k_base"),
+        ("chatgpt-4o-latest", "o200k_base"),
+        ("openrouter:openai/gpt-4o:free", "o200k_base"),
+        ("openai:ft:gpt-4o-mini:acme::abc", "o200k_base"),
+        ("groq:openai/gpt-oss-120b", "o200k_base"),
+        ("ollama:gpt-oss:20b", "o200k_base"),
+        ("OPENAI:GPT-4O", "o200k_base"),
+        ("openai:gpt-4", "cl100k_base"),
+        ("openai:gpt-4-turbo-2024-04-09", "cl100k_base"),
+        ("azure:gpt-35-turbo-16k", "cl100k_base"),
+        ("gpt-3.5-turbo", "cl100k_base"),
+        ("anthropic:claude-sonnet-4-5", None),
+        ("google:gemini-3-pro", None),
+        ("ollama:llama3.1:8b", None),
+        ("openrouter:mistralai/mistral-large", None),
+        ("vllm:gpt4all-j", None),
+        ("olmo-2", None),
+        ("offline:extractive", None),
+        ("", None),
+    ],
+)
+def test_encoding_of_a_model(model: str, expected: str | None) -> None:
+    assert encoding_name(model) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_counts_equal_tiktoken(name, text, reference, counters) -> None:
+    assert counters[name].count(text) == len(reference[name].encode_ordinary(text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_definitions_equal_tiktoken(name, reference) -> None:
+    ours = encodings._SPECS[name]
+    assert ours.pattern == reference[name]._pat_str
+    assert dict(ours.special) == reference[name]._special_tokens
+    built = encodings._build(name)
+    ranks = reference[name]._mergeable_ranks
+    assert [built.decode_single_token_bytes(rank) for rank in ranks.values()] == list(ranks)
+    assert built.n_vocab == reference[name].n_vocab
+
+
+def long_text(seed: int, alphabet: tuple[str, ...]) -> str:
+    chance = random.Random(seed)
+    return "".join(chance.choice(alphabet) for _ in range(40_000))
+
+
+ALPHABETS = (
+    (
+        "word ",
+        "Word",
+        " the",
+        "\n",
+        "\n\n",
+        "  ",
+        "    ",
+        ", ",
+        ". ",
+        "don't",
+        "it's ",
+        "_x",
+        "(a)",
+        "/",
+        ";\n/",
+    ),
+    ("\r\n", "\n", "\t", " \n", "/*", "*/", "{", "}", "123456", "x_y", "'s", "'", "é", "…", "—"),
+    ("今天", "天气", "，", "。", "我们", "！", "？", "「好」", "a", "1", "\n"),
+    ("SGVsbG8", "gV29", "bGQ", "+", "/", "=="),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("alphabet", ALPHABETS, ids=("prose", "code", "chinese", "base64"))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_pieces_change_no_count(name, alphabet, seed, reference, counters) -> None:
+    text = long_text(seed, alphabet)
+    assert len(text) > PIECE_CHARS
+    assert counters[name].count(text) == len(reference[name].encode_ordinary(text))
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    left=st.text(max_size=30), right=st.text(max_size=30), joint=st.sampled_from([" ", "\n", ", x", ";\n/ y"])
+)
+def test_a_cut_never_changes_a_count(left, right, joint, counters) -> None:
+    text = left + joint + right
+    for counter in counters.values():
+        whole = counter.count(text)
+        for cut in encodings._CUT.finditer(text):
+            assert counter.count(text[: cut.end()]) + counter.count(text[cut.end() :]) == whole
+
+
+@pytest.mark.parametrize("unit", ["a", "中", "=", "9"])
+def test_an_endless_word_is_off_by_a_few_tokens_per_piece(unit, reference, counters) -> None:
+    text = unit * 200_000
+    exact = len(reference["o200k_base"].encode_ordinary(text))
+    assert abs(counters["o200k_base"].count(text) - exact) <= 8 * (len(text) // PIECE_CHARS + 1)
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 1_050_000, "\n" * 1_050_000, "a" * 1_000_000], ids=["blank", "line", "a"]
+)
+def test_a_million_equal_characters_are_counted(text, counters) -> None:
+    for counter in counters.values():
+        assert 1_000 < counter.count(text) < len(text)
+
+
+def test_before_loading_counts_are_estimates() -> None:
+    counter = TextCounter("o200k_base")
+    assert (counter.loaded, counter.exact) == (False, False)
+    assert counter.count("12345") == 2
+    assert counter.count("") == 0
+    counter.load()
+    assert (counter.loaded, counter.exact) == (True, True)
+    assert counter.count("12345") == 2
+    assert counter.count("hello world") == 2
+
+
+@pytest.mark.parametrize("text", TEXTS[1:8], ids=range(7))
+def test_estimates_are_near_the_truth(text, counters) -> None:
+    exact = counters["o200k_base"].count(text)
+    assert exact / 2.2 <= estimate(text) <= exact * 2.2
+
+
+def test_other_scripts_are_not_taken_for_english() -> None:
+    assert estimate("今天天气很好") > estimate("abcdef") * 2
+    assert estimate("lone \ud83d surrogate") > 0
+
+
+def test_a_model_of_another_vendor_is_never_exact(counters) -> None:
+    counter = TextCounter(None)
+    counter.load()
+    assert counter.loaded
+    assert not counter.exact
+    assert counter.count("hello world, hello") == counters["o200k_base"].count("hello world, hello")
+
+
+def test_unknown_encoding_is_refused() -> None:
+    with pytest.raises(ValueError, match="p50k_base"):
+        TextCounter("p50k_base")
+
+
+def test_one_tokenizer_per_process(counters) -> None:
+    made = [TextCounter("o200k_base") for _ in range(4)]
+    threads = [threading.Thread(target=counter.load) for counter in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id(counter._encoding) for counter in made} == {id(counters["o200k_base"]._encoding)}
+
+
+def test_damaged_ranks_are_noticed(monkeypatch) -> None:
+    other = encodings._Spec(sha256="0" * 64, pattern=".", special=())
+    monkeypatch.setitem(encodings._SPECS, "cl100k_base", other)
+    with pytest.raises(RuntimeError, match="damaged"):
+        encodings._build.__wrapped__("cl100k_base")
+
+
+def test_loading_needs_no_network_and_importing_no_tokenizer() -> None:
+    script = (
+        "import socket, sys\n"
+        "def refuse(*args, **kwargs): raise AssertionError('network used')\n"
+        "socket.socket.connect = refuse; socket.create_connection = refuse; socket.getaddrinfo = refuse\n"
+        "from tui_app.context.counting.encodings import TextCounter\n"
+        "assert 'tiktoken' not in sys.modules and 'pydantic_ai' not in sys.modules\n"
+        "for name in ('o200k_base', 'cl100k_base'):\n"
+        "    counter = TextCounter(name); counter.load(); assert counter.count('hello world') == 2\n"
+        "assert 'pydantic_ai' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# Policies that count messages count them as they are sent: the results of one answer are one message.
+
+
+def fanned(turns: int, calls: int = 5) -> list[ModelMessage]:
+    """Turns of four messages, with several results in the third; each result stands alone, as in our log."""
+    history: list[ModelMessage] = []
+    for turn in range(turns):
+        ids = [f"{turn}-{place}" for place in range(calls)]
+        history.append(ModelRequest(parts=[UserPromptPart(f"look {turn}")]))
+        history.append(ModelResponse(parts=[ToolCallPart("ls", {}, name) for name in ids]))
+        history += [ModelRequest(parts=[ToolReturnPart("ls", "x", name)]) for name in ids]
+        history.append(ModelResponse(parts=[TextPart(f"seen {turn}")]))
+    return history
+
+
+def test_what_is_counted() -> None:
+    view = ListHistory(plain_counter())
+    view.sync(fanned(3))
+    assert view.usage().messages == 24
+    assert usage_as_sent(view).messages == 12
+
+
+@pytest.mark.parametrize(("messages", "stays"), [(4, 8), (5, 9), (8, 16), (100, 24)])
+def test_what_stays(messages: int, stays: int) -> None:
+    items = as_items(fanned(3))
+    assert len(items) - boundary_of(items, Recent(messages=messages), tokens) == stays
+
+
+@pytest.mark.parametrize(("turns", "starts"), [(9, 0), (10, 1)])
+async def test_when_the_sliding_window_compacts(turns: int, starts: int) -> None:
+    made = rig(Provider(100_000), SLIDING_WINDOW)
+    await run(made, fanned(turns))
+    assert len(made.heard.of(CompactionStart)) == starts
+
+
+# The running tally, the window's usage and the sizes worked out from both.
+
+
+WINDOW = ContextWindow(limit=10_000, source="setting", reserve=1_000)
+
+
+def tally(*weighed: MessageWeight) -> Tally:
+    counted = Tally()
+    for one in weighed:
+        counted.add(one)
+    return counted
+
+
+def user(key: int, count: int) -> MessageWeight:
+    return MessageWeight(key, Breakdown(user=count))
+
+
+def answer(key: int, count: int, reported: int) -> MessageWeight:
+    return MessageWeight(key, Breakdown(assistant=count), reported, "m")
+
+
+def test_without_a_report_the_count_counts() -> None:
+    usage = tally(user(1, 100), user(2, 50)).usage(WINDOW, Breakdown(tools=30), model="m", factor=2.0)
+    assert (usage.total, usage.exact, usage.messages) == (360, False, 2)
+    assert usage.parts.tools == 60
+
+
+def test_a_report_plus_what_came_after() -> None:
+    counted = tally(user(1, 100), answer(2, 50, 400), user(3, 10))
+    usage = counted.usage(WINDOW, Breakdown(), model="m", factor=1.5)
+    assert usage.total == 415
+    assert usage.unmeasured == 415 - 240
+    assert not usage.exact
+    assert tally(user(1, 100), answer(2, 50, 400)).usage(WINDOW, Breakdown(), model="m").exact
+    assert counted.usage(WINDOW, Breakdown(), model="m", counter_exact=True).exact
+
+
+def test_a_report_below_the_count_scales_the_parts() -> None:
+    usage = tally(user(1, 300), answer(2, 100, 200)).usage(WINDOW, Breakdown(), model="m")
+    assert usage.total == 200
+    assert (usage.parts.user, usage.parts.assistant, usage.unmeasured) == (150, 50, 0)
+
+
+def test_the_scale_of_single_messages_is_that_of_the_parts() -> None:
+    view = (user(1, 300), answer(2, 100, 200))
+    assert tally(*view).usage(WINDOW, Breakdown(), model="m").scale == 0.5
+    assert tally(*view).usage(WINDOW, Breakdown(), model="n", factor=1.5).scale == 1.5
+    assert tally(user(1, 10), answer(2, 10, 90)).usage(WINDOW, Breakdown(), model="m").scale == 1.0
+
+
+def test_the_report_of_another_model_does_not_count() -> None:
+    assert tally(user(1, 100), answer(2, 50, 900)).usage(WINDOW, Breakdown(), model="n").total == 150
+
+
+def test_reports_from_before_a_rewrite_do_not_count() -> None:
+    counted = Tally()
+    view = [user(1, 100), answer(2, 50, 900), user(9, 10)]
+    counted.reset(view, trusted_after=3)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 160
+    counted.reset(view, trusted_after=2)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 910
+    assert counted.messages == 3
+
+
+def test_a_report_far_below_the_count_is_not_believed() -> None:
+    counted = tally(user(1, 4_000), answer(2, 10, 2_000))
+    usage = counted.usage(WINDOW, Breakdown(), model="m")
+    assert usage.total == 4_010
+    assert not usage.exact
+    assert is_silent_truncation(4_000, 2_000)
+    assert not is_silent_truncation(1_999, 10)
+
+
+def test_an_empty_view_is_initial() -> None:
+    assert Tally().usage(WINDOW, Breakdown(system=5), model="m").is_initial
+
+
+def test_usage_as_json() -> None:
+    usage = ContextUsage(parts=Breakdown(user=9_500), window=WINDOW, messages=3, unmeasured=20)
+    data = usage.to_json()
+    assert data["total"] == 9_520
+    assert data["utilization"] == 0.952
+    assert (data["limit"], data["reserve"], data["limit_source"]) == (10_000, 1_000, "setting")
+    assert WINDOW.effective == 9_000
+
+
+@pytest.mark.parametrize(
+    ("parts", "unmeasured", "carried", "scale"),
+    [
+        (Breakdown(system=130, user=60, assistant=40), 0, 100, 1.0),
+        (Breakdown(system=65, user=30, assistant=20), 0, 50, 0.5),
+        (Breakdown(system=130, user=60, assistant=40), 130, 100, 2.0),
+    ],
+)
+def test_sizes_divide_the_estimate(parts: Breakdown, unmeasured: int, carried: int, scale: float) -> None:
+    items = as_items(
+        [
+            ModelRequest(parts=[SystemPromptPart("s" * 104)]),
+            ModelRequest(parts=[UserPromptPart("u" * 224)]),
+            ModelResponse(parts=[TextPart("a" * 144)]),
+        ]
+    )
+    assert [tokens(item) for item in items] == [30, 60, 40]
+    usage = ContextUsage(parts=parts, window=WINDOW, messages=3, unmeasured=unmeasured)
+    sizes = sizes_of(items, usage, tokens)
+    assert sizes.carried == carried
+    assert sizes.scale == pytest.approx(scale)
+    assert sizes.carried + sizes.estimate(130) == usage.total
+
+
+def test_sizes_of_nothing() -> None:
+    usage = ContextUsage(parts=Breakdown(), window=WINDOW, messages=0)
+    assert sizes_of([], usage, tokens).carried == 0
+
+
+@pytest.mark.parametrize("reported", [300, 700, 1_050, 2_000])
+@pytest.mark.parametrize("factor", [1.0, 1.3])
+def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_dropped(
+    reported: int, factor: float
+) -> None:
+    """What is smaller by our count is smaller on the gauge, whatever the provider counts."""
+    fixed, long = Breakdown(tools=100), [user(1, 700), answer(2, 50, reported)]
+    counted = tally(*long)
+    before = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert before.total == pytest.approx(reported, abs=2)
+    counted.reset([user(1, 400), answer(2, 50, reported)], trusted_after=3, newest=counted.newest)
+    after = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert after.total < before.total
+    assert not after.exact
+    counted.reset(long, trusted_after=4, newest=counted.newest)
+    again = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    assert again.total == pytest.approx(reported, abs=3)
+    assert counted.usage(WINDOW, fixed, model="n", factor=factor).total == pytest.approx(850 * factor, abs=2)
+
+
+def test_a_low_report_of_a_small_view_says_little_of_a_large_one() -> None:
+    counted = tally(user(1, 1_000), answer(2, 0, 300))
+    counted.reset([user(1, 20_000)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 12_000
+
+
+def test_hidden_thoughts_are_not_multiplied_with_a_view_that_comes_back() -> None:
+    counted = tally(user(1, 100), answer(2, 50, 5_000))
+    counted.reset([user(1, 6_000)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 6_000 + 4_850
+
+
+def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
+    counted = tally(user(1, 1_000), answer(2, 0, 800))
+    counted.reset([user(1, 500)], trusted_after=3, newest=counted.newest)
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 400
+    counted.add(user(4, 100))
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 480
+    counted.add(answer(5, 10, 450))
+    assert counted.usage(WINDOW, Breakdown(), model="m").total == 450
+
+
+# Counting one request after the other looks only at what is new.
+
+
+class Asked(TokenCounter):
+    """Counts how often it is asked for a message."""
+
+    times = 0
+
+    def message(self, message: ModelMessage) -> Breakdown:
+        self.times += 1
+        return super().message(message)
+
+
+def said(text: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(text)])
+
+
+def counted(messages: list[ModelMessage]) -> int:
+    return sum(plain_counter().message(message).total for message in messages)
+
+
+def test_same_objects_are_told_from_equal_ones() -> None:
+    one, other = said("a"), said("a")
+    assert one is not other
+    assert same_objects([one, one], [one, other]) == 1
+    assert same_objects([one], [one, other]) == 1
+    assert same_objects([], [one]) == same_objects([other], [one]) == 0
+
+
+def test_only_what_is_new_is_counted() -> None:
+    counter = Asked(plain_counter()._text)
+    count = RunningCount(counter)
+    history = long_conversation(30)
+    assert count.tokens(history) == counted(history)
+    before = counter.times
+    longer = [*history, said("one more")]
+    assert count.tokens(longer) == counted(longer)
+    assert counter.times == before + 1
+
+
+def test_a_request_that_was_cut_is_counted_again_from_where_it_differs() -> None:
+    count = RunningCount(plain_counter())
+    history = long_conversation(10)
+    count.tokens(history)
+    cut = [history[0], *history[7:]]
+    assert count.tokens(cut) == counted(cut)
+    assert count.tokens([]) == 0
+    assert count.tokens(history) == counted(history)
+
+
+@given(messages(max_size=16), messages(max_size=8), st.integers(0, 16))
+def test_messages_are_counted_as_they_are_sent(
+    first: list[ModelMessage], second: list[ModelMessage], shared: int
+) -> None:
+    view = ListHistory(plain_counter())
+    view.sync(first)
+    begun, other = list(view.items()), as_items(second)
+    count = RunningMessages()
+    grown = [begun[:end] for end in range(len(begun) + 1)]
+    rewritten = [[*begun[:shared], *other[:end]] for end in range(len(other) + 1)]
+    for items in [*grown, *rewritten, begun, []]:
+        assert count.count(items) == len(to_messages(items))
+
+
+def test_another_scale_counts_everything_again() -> None:
+    counter = plain_counter()
+    count = RunningCount(counter)
+    history = long_conversation(10)
+    plain = count.tokens(history)
+    counter.factor = 2.0
+    assert count.tokens(history) == 2 * plain
+    counter.factor = 1.0
+    counter._text.load()
+    assert count.tokens(history) != plain
+
+
+# What an answer cost, where that is known.
+
+
+def prices_answer(model: str | None, tokens: int) -> ModelResponse:
+    usage = RequestUsage(input_tokens=tokens, output_tokens=tokens)
+    return ModelResponse([TextPart("x")], usage=usage, model_name=model, provider_name="openai")
+
+
+def test_a_listed_model_has_a_price() -> None:
+    price = answer_cost(prices_answer("gpt-4o", 1_000_000))
+    assert price is not None
+    assert price > 1
+
+
+async def test_the_built_in_assistant_is_free() -> None:
+    request = [ModelRequest([UserPromptPart("hi")])]
+    parameters = ModelRequestParameters(function_tools=[ToolDefinition(name="grep")])
+    model = OfflineModel()
+    assert answer_cost(await model.request(request, None, parameters)) == 0.0
+    async with model.request_stream(request, None, parameters) as stream:
+        async for _ in stream:
+            pass
+    assert answer_cost(stream.get()) == 0.0
+
+
+@pytest.mark.parametrize(("model", "tokens"), [("gpt-4o", 0), ("no-such-model", 100), (None, 100)])
+def test_unknown_prices_are_no_zero(model: str | None, tokens: int) -> None:
+    assert answer_cost(prices_answer(model, tokens)) is None

@@ -1,0 +1,384 @@
+"""Items of a view, what stands behind their short forms, and the messages they become again."""
+
+from dataclasses import replace
+
+import pytest
+from pydantic_ai.messages import (
+    CompactionPart,
+    ImageUrl,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from tests.context.facts_kit import call as originals_call
+from tests.context.facts_kit import characters, history, says, shell, texts, user
+from tests.context.governor_kit import plain_counter
+from tests.context.histories import retry_prompt
+from tui_app.context.compaction.compactor import Compactor, PlainHost
+from tui_app.context.counting.prices import Ledger
+from tui_app.context.facts import extract_facts
+from tui_app.context.history import ListHistory, Originals, original_view
+from tui_app.context.policy import PLIMSOLL, Archive, Trim
+from tui_app.context.summaries.prompt import message_text
+from tui_app.context.summaries.writer import (
+    ExtractiveSummariser,
+    Progress,
+    Summary,
+    SummaryTask,
+    extractive_summary,
+)
+from tui_app.context.tool_results.archive import archived, heuristic_digest
+from tui_app.context.tool_results.normalise import trim
+from tui_app.context.view import (
+    Change,
+    Item,
+    Rewrite,
+    answers_of,
+    calls_of,
+    is_prompt,
+    is_request,
+    is_summary,
+    is_system,
+    latest_prompt_index,
+    pairs,
+    sections,
+    to_messages,
+)
+from tui_app.context.windows import resolve_window
+from tui_app.events import CompactionComplete, Payload
+from tui_app.usage import Breakdown
+
+# Items, the sections they may be of, and the messages they become again.
+
+
+def result(call_id: str) -> ToolReturnPart:
+    return ToolReturnPart("read", f"result {call_id}", call_id)
+
+
+def call(*ids: str) -> ModelResponse:
+    return ModelResponse(parts=[ToolCallPart("read", {}, one) for one in ids])
+
+
+def test_what_a_message_is() -> None:
+    mixed = ModelRequest(parts=[SystemPromptPart("s"), UserPromptPart("u")])
+    assert is_system(ModelRequest(parts=[SystemPromptPart("s")]))
+    assert not is_system(mixed)
+    assert not is_system(ModelRequest(parts=[]))
+    assert is_prompt(mixed)
+    assert not is_prompt(ModelResponse(parts=[TextPart("x")]))
+    assert is_summary(ModelRequest(parts=[CompactionPart("x")]))
+    assert calls_of(call("a", "b")) == ("a", "b")
+    assert calls_of(mixed) == ()
+    assert answers_of(
+        ModelRequest(parts=[result("a"), retry_prompt("no", "read", "b"), retry_prompt("no")])
+    ) == (
+        "a",
+        "b",
+    )
+
+
+def test_the_latest_prompt() -> None:
+    items = [
+        Item(1, ModelRequest(parts=[UserPromptPart("a")])),
+        Item(2, call("a")),
+        Item(3, ModelRequest(parts=[result("a")])),
+    ]
+    assert latest_prompt_index(items) == 0
+    assert latest_prompt_index(items[1:]) is None
+
+
+def test_results_of_one_answer_become_one_request() -> None:
+    items = [Item(1, call("a", "b", "c")), *(Item(k, ModelRequest(parts=[result(k_)])) for k, k_ in _three())]
+    messages = to_messages([*items, Item(9, ModelRequest(parts=[UserPromptPart("next")]))])
+    assert [len(message.parts) for message in messages] == [3, 3, 1]
+    assert all(len(item.message.parts) == 1 for item in items[1:])
+
+
+def _three() -> list[tuple[int, str]]:
+    return [(2, "a"), (3, "b"), (4, "c")]
+
+
+def test_a_request_of_many_kinds_is_taken_apart_and_put_together() -> None:
+    whole = ModelRequest(
+        parts=[result("a"), result("b"), SystemPromptPart("s"), CompactionPart("c"), UserPromptPart("u")],
+        instructions="be kind",
+    )
+    parts = sections(whole)
+    assert [len(part.parts) for part in parts] == [2, 1, 1, 1]
+    items = [Item(key, part, whole=whole) for key, part in enumerate(parts)]
+    assert to_messages(items) == [whole]
+    assert to_messages(items)[0] is whole
+    without = to_messages([items[1], items[3]])
+    assert [part.part_kind for message in without for part in message.parts] == [
+        "system-prompt",
+        "user-prompt",
+    ]
+
+
+def test_what_is_of_one_kind_is_left_alone() -> None:
+    for message in (call("a", "b"), ModelRequest(parts=[result("a"), result("b")]), ModelRequest(parts=[])):
+        assert list(sections(message)) == [message]
+        assert sections(message)[0] is message
+
+
+def pairing(*messages: ModelRequest | ModelResponse) -> list[tuple[int, int]]:
+    return [(pair.call, pair.answer) for pair in pairs(messages)]
+
+
+def test_ids_that_repeat_are_paired_with_the_nearest_call() -> None:
+    returned = ModelRequest(parts=[result("a")])
+    assert pairing(call("a"), returned, call("a"), returned) == [(0, 1), (2, 3)]
+    assert pairing(call("a"), call("a"), returned) == [(1, 2)]
+    assert pairing(call("a"), call("a"), returned, returned) == [(1, 2)], "a duplicate is nobody's result"
+
+
+def test_a_late_result_goes_to_the_oldest_open_call() -> None:
+    returned = ModelRequest(parts=[result("a")])
+    words = ModelResponse(parts=[TextPart("meanwhile")])
+    assert pairing(call("a"), call("a"), returned, words, returned) == [(1, 2), (0, 4)]
+    assert pairing(returned, call("a")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Mend the pier.", True),
+        ("<system-reminder>Be brief.</system-reminder>", False),
+        ("<system-reminder>Be brief.</system-reminder>\nMend the pier.", True),
+        ("<environment_context>linux</environment_context>\n<system-reminder>x</system-reminder>", False),
+        ("[Request interrupted by user]", False),
+        ("<instructions>Mend the pier.</instructions>", True),
+        ("<system-reminder>never closed", True),
+        ("", True),
+    ],
+)
+def test_what_a_program_puts_there_is_no_request(text: str, asks: bool) -> None:
+    message = ModelRequest(parts=[UserPromptPart(text)])
+    assert is_request(message) is asks
+    assert is_prompt(message)
+    both = [Item(1, ModelRequest(parts=[UserPromptPart("Begin.")])), Item(2, message)]
+    assert latest_prompt_index(both) == (1 if asks else 0)
+    assert latest_prompt_index(both[1:]) == 0
+
+
+def test_a_picture_is_a_request_and_a_result_with_a_reminder_is_none() -> None:
+    picture = UserPromptPart([ImageUrl("https://example.org/pier.png")])
+    reminder = UserPromptPart("<system-reminder>Be brief.</system-reminder>")
+    assert is_request(ModelRequest(parts=[picture]))
+    assert not is_request(ModelRequest(parts=[result("a"), reminder]))
+    assert not is_request(ModelRequest(parts=[result("a")]))
+
+
+# What a stage has hidden from the model is still read by code when something is summarised.
+
+
+FAILURE = "collected 1 item\n" * 200 + "E   ValueError: tide is too low\nExit code 1"
+DECLINED = "The user said: no, always keep logs."
+LISTING = "\n".join(f"src/harbour/pier{number}.py: class PierNumber{number}" for number in range(40))
+
+
+def conversation() -> list[ModelMessage]:
+    """Work of which almost everything stands in tool results."""
+    return [
+        *user("Hello."),
+        *says("Well. " * 800),
+        *user("Find out why the pier test fails. Never touch the lighthouse."),
+        *originals_call("grep", {"pattern": "Pier"}, LISTING),
+        *shell("pytest tests/test_pier.py", FAILURE),
+        *originals_call("ask", {"what": "may I delete it"}, "It was not run. " * 20 + DECLINED, "denied"),
+        *says("I am looking for the reason."),
+        *user("Go on."),
+        *says("ok"),
+    ]
+
+
+def hidden(view: ListHistory) -> None:
+    """Have stages hide every result."""
+    items = [item for item in view.items() if isinstance(item.message.parts[0], ToolReturnPart)]
+    cut = trim(view.items(), Trim(chars=300, keep_messages=0))
+    assert cut is not None
+    view.rewrite(cut)
+    now = [item for item in view.items() if item.key in {one.key for one in items}]
+    view.rewrite(archived(now, heuristic_digest(now, Archive(), view.items())))
+
+
+def view_of(messages: list[ModelMessage]) -> ListHistory:
+    view = ListHistory(plain_counter())
+    view.sync(messages)
+    view.fix(resolve_window(setting=8_000), Breakdown(system=50), "m")
+    return view
+
+
+def as_text(items: list[Item]) -> str:
+    return "\n".join(message_text(item.message) for item in items)
+
+
+def test_a_list_knows_what_stood_there_before_any_stage() -> None:
+    view = view_of(conversation())
+    before = list(view.items())
+    hidden(view)
+    assert "ValueError" not in as_text(list(view.items()))
+    originals = list(view.originals(view.items()))
+    told = [item for item in originals if item.key in {one.key for one in before}]
+    assert [item.message for item in told] == [item.message for item in before], "two stages, one original"
+    untouched = [item for item in view.items() if item.key in {1, 2}]
+    assert view.originals(untouched)[0] is untouched[0]
+
+
+def test_what_a_merged_request_stands_for_is_still_known() -> None:
+    old, new = ToolReturnPart("read", "long", "a"), ToolReturnPart("read", "short", "a")
+    originals = Originals()
+    change = Change(key=1, message=ModelRequest(parts=[new]))
+    originals.remember([Item(1, ModelRequest(parts=[old]))], Rewrite(stage="trim", changes=(change,)))
+    other = ToolReturnPart("read", "other", "b")
+    merged = originals.original(Item(9, ModelRequest(parts=[new, other])))
+    assert merged.message.parts == [old, other]
+    originals.keep([Item(9, ModelRequest(parts=[other]))])
+    assert originals.original(Item(1, ModelRequest(parts=[new]))).message.parts == [new], "it has left"
+
+
+def test_what_the_list_has_lost_is_forgotten() -> None:
+    view = view_of(conversation())
+    hidden(view)
+    kept = to_messages(view.items())
+    shown = list(view.items())
+    view.sync(kept[:1])
+    assert list(view.originals(shown))[4] is shown[4]
+
+
+async def test_a_compaction_tells_what_the_stages_had_hidden() -> None:
+    view = view_of(conversation())
+    hidden(view)
+    done, text = await compacted(view, ExtractiveSummariser(characters))
+    assert "ValueError: tide is too low" in text
+    assert "always keep logs" in text
+    assert "pier9.py" in text
+    assert {fact.state for fact in done.facts if fact.kind == "error"} == {"kept"}
+
+
+async def test_a_model_is_shown_only_what_the_agent_sees() -> None:
+    view = view_of(conversation())
+    hidden(view)
+    model = _Listening()
+    done, text = await compacted(view, model)
+    assert model.read
+    assert not any("ValueError" in piece for piece in model.read)
+    assert "ValueError: tide is too low" in text, "the facts are the code's own"
+    assert done.performed_by == "model"
+
+
+async def test_what_stays_but_is_hidden_is_told_as_well() -> None:
+    """The newest messages stay, and a stage may have hidden results among them, too."""
+    view = view_of(conversation())
+    hidden(view)
+    policy = replace(PLIMSOLL, recent_share=0.2)
+    _, text = await compacted(view, ExtractiveSummariser(characters), policy)
+    assert any("Result archived" in message_text(item.message) for item in view.items()), "some stayed"
+    assert "ValueError: tide is too low" in text
+
+
+class _Listening:
+    """A model that notes what it is given."""
+
+    model_name = "listening"
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        self.read = [message_text(item.message) for item in task.items]
+        return Summary(text="## Intent\nFind out.", performed_by="model")
+
+
+async def compacted(
+    view: ListHistory, writer: _Listening | ExtractiveSummariser, policy: object = None
+) -> tuple[CompactionComplete, str]:
+    events: list[Payload] = []
+    view.listener = events.append
+    chosen = policy if isinstance(policy, type(PLIMSOLL)) else replace(PLIMSOLL, recent_share=0.01)
+    compactor = Compactor(view, chosen, PlainHost((writer,)))
+    compactor.start("headless")
+    done = await compactor.finish()
+    assert done is not None
+    assert done.outcome == "success", done.reason
+    return done, as_text(list(view.items())[:1])
+
+
+def test_in_sight_is_what_stays_unchanged() -> None:
+    shown = history(*[says(str(number)) for number in range(4)])
+    was = [shown[0], shown[1], replace(shown[2], message=says("longer")[0]), shown[3]]
+    whole = original_view(was, shown, [1])
+    assert whole.in_sight == {2, 4}
+    assert whole.items == tuple(was)
+
+
+STAYS = {5, 6, 7, 8, 9}
+
+
+def test_what_is_solved_in_sight_is_not_open() -> None:
+    items = history(
+        user("Build it."),
+        shell("make", "main.c:1: error: broken", "failed"),
+        says("Hm."),
+        shell("make", "done"),
+    )
+    assert texts(extract_facts(items[:4]), "error") == ["`make` · failed: main.c:1: error: broken"]
+    assert texts(extract_facts(items, STAYS), "error") == []
+    assert "## Errors" not in extractive_summary(items, budget_tokens=400, count=characters, in_sight=STAYS)
+
+
+def test_an_earlier_summarys_error_that_is_solved_in_sight_goes() -> None:
+    previous = "## Errors\n- `make` · failed: main.c:1: error: broken (#2)"
+    items = history(user("Go on."), says("Hm."), says("ok"), says("ok"), shell("make", "done"))
+    kept = extractive_summary(items[:4], budget_tokens=400, count=characters, previous=previous)
+    assert "failed: main.c" in kept
+    gone = extractive_summary(items, budget_tokens=400, count=characters, previous=previous, in_sight=STAYS)
+    assert "failed: main.c" not in gone
+
+
+def test_what_is_answered_in_sight_awaits_nothing() -> None:
+    items = history(user("Build it."), says("ok"), says("ok"), says("Shall I push it?"), user("Yes."))
+    assert texts(extract_facts(items[:4]), "question") == ["Shall I push it? · awaits an answer"]
+    assert texts(extract_facts(items, STAYS), "question") == []
+
+
+def test_plans_that_were_followed_in_sight_are_no_next_steps() -> None:
+    items = history(user("Build."), says("a"), says("b"), says("Next I will run the tests."), says("Done."))
+    alone = extractive_summary(items[:4], budget_tokens=400, count=characters)
+    assert "## Next steps\n- Next I will run the tests." in alone
+    assert "## Next steps" not in extractive_summary(
+        items, budget_tokens=400, count=characters, in_sight=STAYS
+    )
+
+
+def test_the_task_list_is_the_newest_one() -> None:
+    def todos(state: str) -> list[ModelMessage]:
+        return originals_call("TodoWrite", {"todos": [{"content": "Paint the pier", "status": state}]})
+
+    items = history(user("Paint."), says("ok"), todos("pending"), todos("completed"))
+    assert texts(extract_facts(items[:4]), "todo") == ["Paint the pier · open"]
+    assert texts(extract_facts(items, STAYS), "todo") == []
+
+
+def test_nothing_is_quoted_from_what_stays() -> None:
+    items = history(
+        user("Begin with alpha."), says("Right."), says("ok"), says("ok"), user("Never use beta.")
+    )
+    assert "beta" not in str(extract_facts(items, STAYS))
+    assert "beta" not in extractive_summary(items, budget_tokens=400, count=characters, in_sight=STAYS)
+
+
+def test_a_form_is_noted_when_a_rewrite_is_applied() -> None:
+    view = view_of(conversation())
+    item = view.items()[4]
+    part = item.message.parts[0]
+    assert isinstance(part, ToolReturnPart)
+    short = ModelRequest(parts=[replace(part, content="…")])
+    view.rewrite(Rewrite(stage="trim", changes=(Change(key=item.key, message=short),)))
+    assert list(view.originals(view.items()))[4].message.parts == [part]

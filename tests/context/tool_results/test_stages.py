@@ -1,0 +1,94 @@
+"""All reversible stages one after the other: the view stays valid, and a second round changes nothing."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage
+
+from tests.context.governor_kit import plain_counter
+from tests.context.histories import as_items, messages
+from tests.context.tool_results.kit import BODY, Disk, Stage, applied, check, names, said, words, write
+from tui_app.context.counting.encodings import estimate
+from tui_app.context.history import ListHistory
+from tui_app.context.policy import PLIMSOLL, Archive, NormaliseLimits, Offload, Pointers, Trim
+from tui_app.context.tool_results.archive import archived, heuristic_digest, to_archive
+from tui_app.context.tool_results.normalise import normalise, trim
+from tui_app.context.tool_results.offload import offload
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.stages import StageHost, StageRunner
+from tui_app.context.view import Item, Rewrite
+from tui_app.context.windows import resolve_window
+from tui_app.usage import Breakdown
+
+
+def stages(cutoff: int, tokens: int, chars: int, lines: int) -> list[Stage]:
+    def archive(view: Sequence[Item]) -> Rewrite | None:
+        settings = Archive(cutoff=cutoff)
+        chosen = to_archive(view, settings)
+        return archived(chosen, heuristic_digest(chosen, settings, view)) if chosen else None
+
+    def point(view: Sequence[Item]) -> Rewrite | None:
+        return pointers(view, Pointers(), names(), on_disk=str, contains=str.__contains__)
+
+    return [
+        lambda view: normalise(view, NormaliseLimits(lines=lines, bytes=600, spill_chars=3_000), names()),
+        lambda view: offload(view, Offload(tokens=tokens, preview_lines=1), estimate, names()),
+        archive,
+        lambda view: trim(view, Trim(chars=chars)),
+        point,
+    ]
+
+
+@given(messages(max_size=30), st.integers(0, 3), st.integers(0, 300), st.integers(0, 300), st.integers(4, 9))
+def test_one_round_is_enough(
+    history: list[ModelMessage], cutoff: int, tokens: int, chars: int, lines: int
+) -> None:
+    items = as_items(history)
+    every = stages(cutoff, tokens, chars, lines)
+    for stage in every:
+        rewrite = check(items, stage)
+        items = applied(items, rewrite) if rewrite is not None else items
+    for stage in every:
+        assert check(items, stage) is None
+
+
+# Which stages run before a compaction, and what they are worth.
+
+
+def after_writes(*, files: int, words_beside: int, share: float) -> StageRunner:
+    """Files were written, much was said, and the view fills this share of the window."""
+    history = ListHistory(plain_counter())
+    messages = [said("go")]
+    for number in range(files):
+        arguments = {"path": f"{number}.py", "content": BODY}
+        messages += write(arguments, call_id=f"w{number}")
+    messages += [words("tide " * words_beside), said("go on"), words("well"), said("and now?")]
+    history.sync(messages)
+    total = sum(history.weigh(item).total for item in history.items())
+    history.fix(resolve_window(setting=round(total / share)), Breakdown(), "scripted", 1.0)
+    disk = Disk(**{f"{number}.py": BODY for number in range(files)})
+    around = StageHost(checksum=disk.checksum, contains=disk.contains)
+    return StageRunner(policy=PLIMSOLL, history=history, count=len, around=around)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("files", [1, 6])
+async def test_written_files_become_pointers_where_that_spares_a_compaction(files: int) -> None:
+    relief = after_writes(files=files, words_beside=500, share=0.82)
+    assert PLIMSOLL.pressure(relief.history.usage()) == "background"
+    await relief.make_room()
+    assert relief.history.version == 1
+    assert PLIMSOLL.pressure(relief.history.usage()) == "none"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("words_beside", "share"), [(100_000, 0.84), (500, 0.5)], ids=["not enough", "nothing due"]
+)
+async def test_they_stay_where_that_spares_none(words_beside: int, share: float) -> None:
+    relief = after_writes(files=1, words_beside=words_beside, share=share)
+    before = relief.history.usage()
+    await relief.make_room()
+    assert relief.history.usage() == before

@@ -1,0 +1,161 @@
+"""Keeping less: copies, deletion, and what is over a limit."""
+
+import sqlite3
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tui_app.events import SessionStart, UserMessage
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.management import DAY_S, BackupRefused, Limits, back_up, delete_session, due
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import SessionInfo
+from tui_app.session.workspace import SessionFolder
+
+# What is over a limit: by age, number and size; never because a clock is wrong.
+
+
+def info(id: str, days_ago: float, now: float = 1_000 * DAY_S) -> SessionInfo:
+    updated = now - days_ago * DAY_S
+    return SessionInfo(
+        id=id, title="", cwd="/", model="", created=0.0, updated=updated, events=2, messages=1, tokens=1
+    )
+
+
+SESSIONS = [info("a", 0), info("b", 10), info("c", 40), info("d", 400)]
+SIZES = {"a": 10, "b": 100, "c": 20, "d": 5}
+NOW = 1_000 * DAY_S
+
+
+@pytest.mark.parametrize(
+    ("limits", "gone"),
+    [
+        (Limits(), ""),
+        (Limits(days=30), "cd"),
+        (Limits(days=500), ""),
+        (Limits(max_sessions=3), "d"),
+        (Limits(max_sessions=1), "bcd"),
+        (Limits(max_bytes=1_000), ""),
+        (Limits(max_bytes=115), "cd"),
+        (Limits(max_bytes=35), "bcd"),
+        (Limits(days=30, max_sessions=1), "bcd"),
+    ],
+)
+def test_limits(limits: Limits, gone: str) -> None:
+    found = due(list(reversed(SESSIONS)), limits, now=NOW, sizes=SIZES)
+    assert "".join(sorted(each.info.id for each in found)) == gone
+    assert all(each.reason for each in found)
+    assert limits.any is (limits != Limits())
+
+
+@pytest.mark.parametrize("wrong", [-5_000 * DAY_S, 5_000 * DAY_S], ids=["behind", "ahead"])
+def test_a_wrong_clock_makes_nothing_old(wrong: float) -> None:
+    fresh = SESSIONS[:2]
+    assert due(fresh, Limits(days=30), now=NOW + wrong, sizes={}) == []
+
+
+# Deleting a session: all of it, and never one that somebody writes.
+
+
+def begun(path: Path) -> tuple[Path, str, SessionFolder]:
+    database = path / "sessions.db"
+    store = SqliteStore(database)
+    session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
+    store.close()
+    folder = SessionFolder(path / session)
+    folder.write_index([])
+    return database, session, folder
+
+
+def left(database: Path) -> list[str]:
+    store = SqliteStore(database)
+    try:
+        return [info.id for info in store.sessions()]
+    finally:
+        store.close()
+
+
+def test_log_and_folder_go(tmp_path: Path) -> None:
+    database, session, folder = begun(tmp_path)
+    _, other, others = begun(tmp_path)
+    delete_session(database, tmp_path, session)
+    assert left(database) == [other]
+    assert not folder.path.exists()
+    assert others.path.exists()
+
+
+def test_session_that_somebody_writes_stays(tmp_path: Path) -> None:
+    database, session, folder = begun(tmp_path)
+    with WriterLock(folder.lock_file), pytest.raises(SessionLocked):
+        delete_session(database, tmp_path, session)
+    assert left(database) == [session]
+    assert folder.workspace_file.exists()
+    delete_session(database, tmp_path, session)
+    assert left(database) == []
+
+
+# Copying the sessions file while it is in use.
+
+
+START = SessionStart(cwd="/", model="a:b")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "data" / "sessions.db")
+    yield store
+    store.close()
+
+
+def test_copy_while_somebody_writes(store: SqliteStore, tmp_path: Path) -> None:
+    session = store.create(START, time=1.0)
+    store.append(session, UserMessage(text="the albatross"), None, time=2.0)
+    enough = threading.Event()
+
+    def write() -> None:
+        with closing(SqliteStore(store.path)) as other:
+            number = 0
+            while not enough.is_set() or number < 20:
+                other.append(session, UserMessage(text=f"more {number}"), None, time=3.0)
+                number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        made = [back_up(store.path, tmp_path / f"copy{number}.db") for number in range(5)]
+    finally:
+        enough.set()
+        writer.join()
+    for each in made:
+        assert (each.sessions, stat.S_IMODE(each.path.stat().st_mode)) == (1, 0o600)
+        with closing(SqliteStore(each.path)) as copy:
+            seqs = [record.seq for record, _ in copy.records(session)]
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert [seq for seq, _ in copy.matching(session, ["albatross"])] == [2]
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_nothing_is_overwritten(store: SqliteStore, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(BackupRefused, match="exists already"):
+        back_up(store.path, tmp_path / "taken")
+    assert (tmp_path / "taken").read_text() == "mine"
+    with pytest.raises(OSError, match="No such file"):
+        back_up(store.path, tmp_path / "missing" / "copy.db")
+
+
+def test_a_damaged_file_is_not_copied_as_a_good_one(store: SqliteStore, tmp_path: Path) -> None:
+    session = store.create(START, time=1.0)
+    for _ in range(40):
+        store.append(session, UserMessage(text="x" * 4_000), None, time=2.0)
+    store.close()
+    raw = bytearray(store.path.read_bytes())
+    raw[30 * 4096 : 34 * 4096] = b"\xa5" * (4 * 4096)
+    store.path.write_bytes(raw)
+    with pytest.raises((BackupRefused, sqlite3.DatabaseError)):
+        back_up(store.path, tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]

@@ -1,0 +1,317 @@
+"""Text on screens: numbers, costs, questions about tools, what is copied; nothing a terminal acts on."""
+
+import unicodedata
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_app.events import ApprovalRequested, AssistantMessage
+from tui_app.session.entries import Body, Entry
+from tui_app.session.stats import Costs, ModelRow, SessionStats
+from tui_app.ui.approvals import question_detail, question_hints
+from tui_app.ui.dialogs.message import copied, fenced, without_markup
+from tui_app.ui.dialogs.pins import PinRow, pin_line
+from tui_app.ui.stats_text import sections
+from tui_app.ui.text import (
+    clean,
+    clock,
+    cost,
+    count_lines,
+    cut_cells,
+    duration,
+    one_line,
+    padded,
+    percent,
+    tokens,
+    turn_text,
+    unpriced_text,
+    without_drawing,
+)
+
+# Nothing that a terminal acts on gets through.
+
+
+NASTY = st.text(
+    alphabet=st.one_of(
+        st.characters(),
+        st.sampled_from("\x1b\x9b\x9d\x90\x00\x07\x08\t\r\n\x7f\x85[]m;0?\\\u202e\u2066\u2028\ud800\ufeff"),
+    )
+)
+
+
+def acts_on_terminal(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") and character != "\n"
+
+
+@given(NASTY)
+def test_cleaned_text_holds_no_control_character(text: str) -> None:
+    cleaned = clean(text)
+    assert not [character for character in cleaned if acts_on_terminal(character)]
+    assert not set(cleaned) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+    cleaned.encode("utf-8")
+
+
+@given(NASTY)
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(NASTY)
+def test_without_newlines_there_are_none(text: str) -> None:
+    assert "\n" not in clean(text, keep_newlines=False)
+
+
+@given(NASTY, st.integers(0, 60))
+def test_one_line_fits_its_width(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert cell_len(line) <= limit
+    assert "\n" not in line
+    assert "  " not in line
+
+
+SKINS = "".join(map(chr, range(0x1F3FB, 0x1F400)))
+
+
+@given(
+    st.text(
+        alphabet=st.characters(categories=("L", "N", "P", "S"), exclude_characters="\u200b" + SKINS),
+        max_size=80,
+    )
+)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil.example\x07link\x1b]8;;\x1b\\", "link"),
+        ("\x1b]52;c;ZXZpbA==\x07after", "after"),
+        ("\x1bPq#0;2;0;0;0\x1b\\image", "image"),
+        ("\x9b2Jgone", "gone"),
+        ("\x1b(0lqk", "lqk"),
+        ("a\tb\x00c", "a    bc"),
+        ("one\r\ntwo\rthree", "one\ntwo\nthree"),
+        ("access\u202enimda", "access\ufffdnimda"),
+        ("half \ud83d pair", "half \ufffd pair"),
+    ],
+)
+def test_sequences_go_as_a_whole(text: str, expected: str) -> None:
+    assert clean(text) == expected
+
+
+def test_one_line_folds_and_cuts_by_cells() -> None:
+    assert one_line("  a \n\n b\tc ", 20) == "a b c"
+    assert one_line("日本語テキスト", 9) == "日本語テ…"
+    assert one_line("abcdef", 4) == "abc…"
+    assert one_line("x" * 1_000_000, 5) == "xxxx…"
+    assert one_line("abc", 0) == ""
+
+
+def test_cut_says_that_more_was_left_out() -> None:
+    assert cut_cells("abc", 10, force=True) == "abc…"
+    assert cut_cells("abc", 10) == "abc"
+
+
+def test_drawing_becomes_ascii_of_the_same_length() -> None:
+    art = "├── a ╔═╗ │ ⠋ ━━"
+    plain = without_drawing(art)
+    assert plain.isascii()
+    assert len(plain) == len(art)
+
+
+@pytest.mark.parametrize("text", ["What was cut…", "What was cut….", "What was cut … ", "What was cut …."])
+def test_what_is_cut_twice_has_one_ellipsis(text: str) -> None:
+    once = one_line(text + " and more of it", 14)
+    for cut in (once, cut_cells(once, 14, force=True), cut_cells(text, 13), cut_cells(text, 40, force=True)):
+        assert cut == "What was cut…"
+    assert cut_cells("1. 2. 3. 4.", 9) == "1. 2. 3.…", "dots of its own are kept"
+
+
+@pytest.mark.parametrize("sign", ["👨‍👩‍👧‍👦", "👍🏽", "🇩🇪", "❤️", "각", "漢", "é"])
+def test_columns_stay_whatever_stands_in_them(sign: str) -> None:
+    for limit in range(4, 12):
+        assert cell_len(padded(one_line(sign * 3, limit), 12)) == 12
+    row = PinRow(seq=7, title=sign * 3, tokens=9, in_view=True)
+    assert pin_line(row, 20).cell_length == pin_line(replace(row, seq=1_234, title="x" * 90), 20).cell_length
+
+
+# Numbers as they are written on every screen.
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0, "0"), (8, "8"), (99, "99"), (100, "0.1k"), (212, "0.2k"), (1_400, "1.4k"), (6_000, "6.0k"),
+        (91_499, "91.5k"), (99_999, "100k"), (128_000, "128k"), (128_400, "128.4k"), (999_949, "999.9k"),
+        (999_950, "1.0M"), (1_100_000, "1.1M"), (200_000_000, "200M"), (-3_100, "-3.1k"),
+    ],
+)  # fmt: skip
+def test_tokens(count: int, expected: str) -> None:
+    assert tokens(count) == expected
+
+
+@given(st.integers(0, 10**9))
+def test_tokens_are_short_and_never_a_false_zero(count: int) -> None:
+    assert len(tokens(count)) <= 7
+    assert (tokens(count) == "0") == (count == 0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0.0 s"), (0.42, "0.4 s"), (0.96, "1 s"), (6.4, "6 s"), (59.6, "1 min"), (125, "2 min 5 s"),
+        (3_600, "1 h"), (3_790, "1 h 3 min"), (-1, "0.0 s"),
+    ],
+)  # fmt: skip
+def test_duration(seconds: float, expected: str) -> None:
+    assert duration(seconds) == expected
+
+
+def test_clock_is_in_the_zone_asked_for() -> None:
+    assert clock(0, UTC) == "00:00"
+    assert clock(0, timezone(timedelta(hours=2))) == "02:00"
+    assert clock(1e300, UTC) == ""
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"),
+    [(0, "0 %"), (0.001, "<1 %"), (0.714, "71 %"), (0.999, "99 %"), (1, "100 %"), (1.2, "120 %")],
+)
+def test_percent(share: float, expected: str) -> None:
+    assert percent(share) == expected
+
+
+@pytest.mark.parametrize(
+    ("usd", "expected"),
+    [(0, "$0.00"), (0.0001, "<$0.001"), (0.004, "$0.004"), (0.42, "$0.42"), (1_234.5, "$1,234.50")],
+)
+def test_cost(usd: float, expected: str) -> None:
+    assert cost(usd) == expected
+
+
+def test_lines_are_counted_without_an_empty_last_one() -> None:
+    assert [count_lines(text) for text in ("", "a", "a\n", "a\nb", "\n\n")] == [0, 1, 1, 2, 2]
+
+
+# What a turn or a session has cost, in words: what is not known is said as unknown, never as zero.
+
+
+CUT = AssistantMessage(text="Yes.", output_tokens=6)
+WHOLE = AssistantMessage(text="Yes.", input_tokens=1_200, output_tokens=200)
+
+
+def lines(stats: SessionStats) -> list[str]:
+    return [line for section in sections(stats) for line in section.lines]
+
+
+def test_a_request_of_unknown_size_is_no_request_of_nothing() -> None:
+    assert turn_text(Costs().after(CUT)) == "? in · 6 out · price unknown"
+    assert turn_text(Costs().after(WHOLE)) == "1.2k in · 0.2k out · price unknown"
+    both = Costs().after(WHOLE).after(replace(CUT, cost_usd=0.5))
+    assert turn_text(both) == "1.2k + ? in · 0.2k out · $0.50 + unknown"
+    assert turn_text(Costs()) == ""
+
+
+def test_a_price_that_nobody_knows_is_no_zero() -> None:
+    row = ModelRow(model="m", answers=11, input_tokens=0, output_tokens=40, unpriced=11)
+    said = lines(SessionStats(models=(row,)))
+    assert "cost unknown with summaries, 11 answers of unknown price" in said
+    assert not any("$0.00" in line for line in said)
+    [figures] = [line.split() for line in said if line.startswith("m ")]
+    assert figures == ["m", "11", "?", "0", "40", "?"]
+    free = lines(SessionStats(models=(replace(row, unpriced=0, input_tokens=90),)))
+    assert "$0.00 with summaries" in free
+    some = lines(SessionStats(models=(replace(row, unpriced=2, cost_usd=0.5),)))
+    assert "$0.50 with summaries, 2 answers of unknown price" in some
+
+
+def test_whose_price_is_not_known_is_said() -> None:
+    costs = Costs().after(replace(WHOLE, model="harbour:scripted")).after(replace(WHOLE, cost_usd=0.5))
+    costs = costs.after(replace(WHOLE, model="harbour:scripted"))
+    assert (costs.unpriced, costs.unpriced_models) == (2, ("harbour:scripted",))
+    told = unpriced_text(costs.unpriced, costs.unpriced_models)
+    assert told.startswith("The price of harbour:scripted is not known: 2 requests")
+    assert unpriced_text(0, ()) == ""
+    said = lines(SessionStats(unpriced_models={"harbour:scripted": 2}))
+    assert "no price is known of harbour:scripted: 2 requests not counted" in said
+
+
+# The words of a question about a tool.
+
+
+DIFF = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello"
+ASKED = ApprovalRequested(
+    id="1", tool_call_id="1", tool="write_file", kind="file", subject="a.txt", detail=DIFF
+)
+
+
+def test_a_diff_begins_with_what_changes_where_there_is_little_room() -> None:
+    assert question_detail(ASKED, bare=True).plain == "@@ -0,0 +1 @@\n+hello"
+    assert question_detail(ASKED).plain == DIFF
+
+
+def test_a_rule_is_offered_in_little_room_for_as_long_as_it_holds() -> None:
+    asked = replace(ASKED, pattern="write_file a.txt")
+    hints = question_hints(asked, typing=False, editing=False, focused=True, short=True)
+    assert [hint.text for hint in hints if hint.label == "a"] == ["session"]
+
+
+# What is copied: plain text, code blocks, Markdown; never a control character.
+
+
+PROMPT = (Entry(seq=2, kind="user", time=0.0, title="Why?"), Body(text="Why `0`?"))
+SOURCE = (
+    "# Title\n\nSome **bold** [link](https://x.y) and `code`.\n\n- one\n  - two\n\n"
+    "3. three\n4. four\n\n```py\nif x:\n    y\n```\n"
+)
+ANSWER = (Entry(seq=3, kind="assistant", time=0.0, title="Title"), Body(text=SOURCE))
+TOOL = (
+    Entry(seq=4, kind="tool", time=0.0, title="grep x · 1 hit", result_seq=5),
+    Body(text="a ``` b\x1b[31m\x00", args='{"pattern": "x"}'),
+)
+
+
+def test_plain_text_has_no_signs_of_markup() -> None:
+    text = without_markup(SOURCE)
+    assert text.startswith("Title\n\nSome bold link (https://x.y) and code.")
+    assert "- one\n  - two" in text
+    assert "3. three\n4. four" in text
+    assert text.endswith("if x:\n    y")
+    assert "**" not in text
+
+
+def test_a_table_stays_readable() -> None:
+    text = without_markup("| a | b |\n|---|---|\n| 1 | 2 |\n")
+    assert "a" in text
+    assert "2" in text
+    assert "---" not in text
+
+
+def test_only_the_code() -> None:
+    assert copied([PROMPT, ANSWER, TOOL], "code") == "if x:\n    y"
+    assert copied([PROMPT, TOOL], "code") == ""
+
+
+def test_markdown_names_who_speaks_once_there_are_several() -> None:
+    assert copied([ANSWER], "markdown") == SOURCE.strip("\n")
+    text = copied([PROMPT, ANSWER, TOOL], "markdown")
+    assert text.startswith("## You\n\nWhy `0`?\n\n## Model\n\n# Title")
+    assert "## Tool: grep x · 1 hit\n\n````\na ``` b\n````" in text
+
+
+def test_nothing_that_a_terminal_acts_on_is_copied() -> None:
+    for form in ("text", "markdown"):
+        text = copied([TOOL], form)  # type: ignore[arg-type]
+        assert "\x1b" not in text
+        assert "\x00" not in text
+        text.encode()
+
+
+def test_a_fence_is_longer_than_what_it_holds() -> None:
+    assert fenced("````\nx").startswith("`````\n")
