@@ -93,3 +93,16 @@ def count(number: int, thing: str) -> str:
 def thousands(tokens: int) -> str:
     """Write tokens in thousands or millions with one digit, for example ``91.5k``."""
     return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"
+
+
+# Pasted texts.
+
+LARGE = 20
+"""A paste of more lines than this becomes a chip."""
+LONG = 4_000
+"""So does one of more characters: the editor wraps every line anew with each key."""
+
+
+def is_large(text: str) -> bool:
+    """Whether a pasted text is too long to be shown where it was pasted."""
+    return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE

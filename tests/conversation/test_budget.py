@@ -24,7 +24,7 @@ def spent(tmp_path: Path, *costs: float | None) -> Budget:
 
 
 async def test_below_four_fifths_nothing_is_said(tmp_path: Path) -> None:
-    assert await spent(tmp_path, 0.79).check(agreed=False) is None
+    assert await spent(tmp_path, 0.79).verdict(agreed=False) is None
 
 
 async def test_at_four_fifths_it_is_said_once(tmp_path: Path) -> None:

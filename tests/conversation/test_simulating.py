@@ -47,7 +47,7 @@ async def ends_alike(policy: Policy, window: int, turns: Sequence[Sequence[int]]
     live = Live(policy, window, messages)
     lived = await live.run()
     played = replay(policy, window)
-    await played.run(messages)
+    await played.play(messages)
     assert told(played.view()) == told(lived)
     assert [request.tokens for request in played.requests] == [live.size(sent) for sent in live.sent]
     return played
@@ -75,7 +75,7 @@ async def test_any_replay_ends_as_a_live_conversation_does(
 
 async def played(policy: Policy, window: int = SMALL, messages: Sequence[ModelMessage] = LONG) -> Replay:
     made = replay(policy, window)
-    await made.run(messages)
+    await made.play(messages)
     return made
 
 

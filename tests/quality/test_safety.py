@@ -262,7 +262,7 @@ def test_the_checks_of_failing_can_fail(play: Play, monkeypatch: pytest.MonkeyPa
     commit: Callable[[SessionHistory, Proposal], object] = SessionHistory.commit
 
     def hasty(self: SessionHistory, proposal: Proposal) -> object:
-        self.view._hide(lambda _item: True, by=1)
+        self.view._hide(list(self.view._visible), by=1)
         self._items = None
         return commit(self, proposal)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.session.older import build_older
 from tests.session.plain_view import PlainView, plain_view
 from tests.session.test_folds import EVERY, Long, said_by
-from tests.session.test_store_contract import OPEN, database, opened
+from tests.session.test_store_contract import OPEN, database, opened, store
 from tui_app.cli.doctor import check_database
 from tui_app.conversation.imports import import_session
 from tui_app.events import (
@@ -46,7 +46,7 @@ from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
 from tui_app.session.store import Event, SessionStore
 
-__all__ = ["database", "opened"]
+__all__ = ["database", "opened", "store"]
 
 
 START = SessionStart(cwd="/tmp", model="a:b")

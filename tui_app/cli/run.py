@@ -49,8 +49,8 @@ from tui_app.events import (
 from tui_app.references import mentions
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import parse_rule
+from tui_app.text import is_large
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
-from tui_app.ui.prompt.editor import is_large
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:

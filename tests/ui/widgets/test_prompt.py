@@ -12,8 +12,10 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+import tui_app.ui.commands  # noqa: F401 - declares the slash commands
+from tui_app.text import is_large
 from tui_app.ui.prompt.completion import FileFinder, OfferList
-from tui_app.ui.prompt.editor import Chips, PromptEditor, is_large
+from tui_app.ui.prompt.editor import Chips, PromptEditor
 from tui_app.ui.prompt.row import AttachedRow, Bundle, PromptRow, attached_line
 from tui_app.ui.widgets import WrittenArea, WrittenLine
 

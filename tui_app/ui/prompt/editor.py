@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_app.references import mentions
+from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
 from tui_app.ui.slash import CustomCommand, text_opens
@@ -22,20 +23,11 @@ if TYPE_CHECKING:
 
 Side = Literal["any", "before", "behind"]
 """What is deleted: the sign before the cursor, or the one behind it."""
-LARGE = 20
-"""A paste of more lines than this becomes a chip."""
-LONG = 4_000
-"""So does one of more characters: the editor wraps every line anew with each key."""
 
 
 def normalise(text: str) -> str:
     """Terminals send line ends of a paste as CR, LF or both; the prompt knows LF only."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def is_large(text: str) -> bool:
-    """Whether a pasted text is too long to be shown where it was pasted."""
-    return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
 
 
 class Chips:
