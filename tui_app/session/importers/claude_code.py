@@ -12,6 +12,7 @@ from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Timeline, ToolOutcome
 from tui_app.session.importers.reader import (
     ContentReader,
+    LineReader,
     block_list,
     count,
     joined,
@@ -22,6 +23,7 @@ from tui_app.session.importers.reader import (
     seconds,
     text_at,
     title_of,
+    usage,
     value_at,
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
@@ -60,20 +62,17 @@ class Tree:
         """The records from the root to the last leaf, and what hangs beside it but belongs to it."""
         if self.linear or not self.talk:
             return self.talk
-        chain = self._chain(self.talk[-1])
-        found = {id(line.data) for line in chain}
-        off = [line for line in self.talk if id(line.data) not in found]
-        return list(merge(chain, _rescued(chain, off), key=lambda line: line.number))
-
-    def _chain(self, leaf: Line) -> list[Line]:
         chain: list[Line] = []
         seen: set[int] = set()
-        line: Line | None = leaf
+        line: Line | None = self.talk[-1]
         while line is not None and line.number not in seen:
             seen.add(line.number)
             chain.append(line)
             line = self._parent(line)
-        return chain[::-1]
+        chain.reverse()
+        found = {id(line.data) for line in chain}
+        off = [line for line in self.talk if id(line.data) not in found]
+        return list(merge(chain, _rescued(chain, off), key=lambda line: line.number))
 
     def _parent(self, line: Line) -> Line | None:
         parent = text_at(line.data, "parentUuid", "logicalParentUuid")
@@ -106,39 +105,34 @@ def plant(lines: tuple[Line, ...], report: Timeline) -> Tree:
     bare = not any(is_claude_record(line.data) and record_text(line.data, "uuid") for line in lines)
     tree = Tree(linear=bare)
     for line in lines:
-        _place(tree, line, report, alone=alone)
+        kind, uuid = record_text(line.data, "type"), record_text(line.data, "uuid")
+        problem = _problem(line.data, tree)
+        if problem:
+            report.skip(line.number, problem)
+            continue
+        if kind not in CONVERSATION:
+            tree.aside[kind] += 1
+        elif line.data.get("isSidechain") and not alone:
+            report.left_out["records of sub-agents were left out"] += 1
+        else:
+            tree.talk.append(line)
+        if uuid:
+            tree.by_id[uuid] = line
     return tree
 
 
-def _place(tree: Tree, line: Line, report: Timeline, *, alone: bool) -> None:
-    record = line.data
-    kind = record_text(record, "type")
-    uuid = record_text(record, "uuid")
+def _problem(record: Json, tree: Tree) -> str:
+    """Why a record cannot stand in the tree; empty when it can."""
+    kind, uuid = record_text(record, "type"), record_text(record, "uuid")
     if uuid and uuid in tree.by_id:
-        return report.skip(line.number, f"record id {shown(uuid)} was already used in this file")
+        return f"record id {shown(uuid)} was already used in this file"
     if kind not in CONVERSATION:
-        if kind not in BOOKKEEPING:
-            return report.skip(line.number, f"unknown record type {shown(record.get('type'))}")
-        tree.aside[kind] += 1
-    elif problem := _problem(record, linear=tree.linear):
-        return report.skip(line.number, problem)
-    elif record.get("isSidechain") and not alone:
-        report.left_out["records of sub-agents were left out"] += 1
-    else:
-        tree.talk.append(line)
-    if uuid:
-        tree.by_id[uuid] = line
-    return None
-
-
-def _problem(record: Json, *, linear: bool) -> str:
+        return "" if kind in BOOKKEEPING else f"unknown record type {shown(record.get('type'))}"
     if not is_claude_record(record):
-        return f"{record['type']} record without a message"
+        return f"{kind} record without a message"
     if not isinstance(message_of(record)["content"], str | list):
-        return f"{record['type']} message whose content is neither text nor a list"
-    if not linear and not record_text(record, "uuid"):
-        return f"{record['type']} record without an id"
-    return ""
+        return f"{kind} message whose content is neither text nor a list"
+    return "" if tree.linear or uuid else f"{kind} record without an id"
 
 
 def _rescued(chain: list[Line], off: list[Line]) -> list[Line]:
@@ -196,6 +190,9 @@ def build_answer(lines: list[Line], time: float, report: Timeline) -> Json:
     for part in parts:
         if part["part_kind"] == "tool-call":
             part["tool_call_id"] = report.calls.begin(part["tool_call_id"], part["tool_name"])
+    # Each record of a response repeats its usage, the later ones with more output.
+    reported = [message_of(line.data).get("usage") for line in lines]
+    last: Json = next((each for each in reversed(reported) if isinstance(each, dict)), {})
     return {
         "kind": "response",
         "parts": parts,
@@ -204,30 +201,18 @@ def build_answer(lines: list[Line], time: float, report: Timeline) -> Json:
         "provider_name": PROVIDER if real else None,
         "provider_response_id": _last(lines, "id") or None,
         "finish_reason": _FINISH.get(_last(lines, "stop_reason")),
-        "usage": _usage(lines),
+        "usage": usage(
+            last.get("input_tokens"),
+            last.get("output_tokens"),
+            last.get("cache_read_input_tokens"),
+            last.get("cache_creation_input_tokens"),
+        ),
     }
 
 
 def _last(lines: list[Line], key: str) -> str:
     values = [record_text(message_of(line.data), key) for line in lines]
     return next((value for value in reversed(values) if value), "")
-
-
-def _usage(lines: list[Line]) -> Json:
-    """The last usage reported: each record of a response repeats it, the later ones with more output.
-
-    Anthropic counts cached input apart; pydantic-ai's input tokens hold all of it.
-    """
-    reported = [message_of(line.data).get("usage") for line in lines]
-    usage: Json = next((usage for usage in reversed(reported) if isinstance(usage, dict)), {})
-    read = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
-    return {
-        "input_tokens": count(usage.get("input_tokens")) + read + written,
-        "cache_read_tokens": read,
-        "cache_write_tokens": written,
-        "output_tokens": count(usage.get("output_tokens")),
-    }
 
 
 def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline) -> Json | None:
@@ -298,54 +283,45 @@ def is_claude_code(source: Source) -> bool:
 
 
 def read_claude_code(source: Source) -> Imported:
-    """Read a transcript; see :mod:`tui_app.session.importers.claude_code` for what belongs to it."""
-    reader = _Reader(source)
-    return reader.read()
+    """Read a transcript: the branch that its last message stands on."""
+    return _Reader(source).read()
 
 
-class _Reader:
-    def __init__(self, source: Source) -> None:
-        self._lines = source.lines
-        self._time = source.mtime
-        self._out = Timeline()
-        self._boundary: Line | None = None
-        self._answers: dict[int, list[Line]] = {}
-        """The records of each response, by the line of the first."""
-        self._cwd = ""
-        self._model = ""
-
+class _Reader(LineReader):
     def read(self) -> Imported:
         """Turn the whole file into events."""
-        self._out.skipped.extend(self._lines.skipped)
-        tree = plant(self._lines.records, self._out)
+        self._boundary: Line | None = None
+        tree = plant(self.records, self.out)
         path = tree.path()
         self._gather(path)
-        self._time = next((t for line in path if (t := seconds(line.data.get("timestamp"), 0.0))), self._time)
+        self.time = next((t for line in path if (t := seconds(line.data.get("timestamp"), 0.0))), self.time)
         for line in path:
-            self._time = seconds(line.data.get("timestamp"), self._time)
-            self._cwd = self._cwd or record_text(line.data, "cwd")
             record = line.data
+            self.at(record.get("timestamp"))
+            self.cwd = self.cwd or record_text(record, "cwd")
             match record["type"]:
                 case "assistant":
                     self._assistant(line)
                 case "user":
                     self._user(line)
-                case "attachment":
-                    # What the person typed while the model was busy is stored as an attachment of that turn.
-                    if value_at(record, "attachment.type") == "queued_command":
-                        prompt = self._reader(line).read(value_at(record, "attachment.prompt"))
-                        self._out.user(prompt, self._time, line.number)
+                case "attachment" if value_at(record, "attachment.type") == "queued_command":
+                    # What the user typed while the model was busy is stored as an attachment of that turn.
+                    self.say(value_at(record, "attachment.prompt"), line.number)
                 case "system" if record.get("subtype") == "compact_boundary":
                     self._end_boundary()
                     self._boundary = line
         self._end_boundary()
-        self._count_branches(tree, path)
-        return self._out.finish(
+        used = {line.number for line in path}
+        off = sum(line.number not in used for line in tree.talk)
+        self.out.left_out["messages on branches that were given up (rewinds) were left out"] += off
+        self.out.left_out["links to missing records were mended by file order"] += tree.mended
+        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tree.aside.items()))
+        return self.out.finish(
             format=FORMAT,
-            title=_title(self._lines.records, tree) or title_of(self._out.events),
-            cwd=self._cwd,
-            model=self._model,
-            notes=self._notes(tree),
+            title=_title(self.records, tree) or title_of(self.out.events),
+            cwd=self.cwd,
+            model=self.model,
+            notes=[f"Records that are no messages: {kinds}."] if kinds else [],
         )
 
     def _gather(self, path: list[Line]) -> None:
@@ -355,23 +331,23 @@ class _Reader:
         for line in path:
             part += line.data.get("subtype") == "compact_boundary"
             if line.data["type"] == "assistant":
-                groups.setdefault(_answer_key(line, part), []).append(line)
+                name = record_text(message_of(line.data), "id")
+                alone = not name or line.data.get("isApiErrorMessage") is True
+                groups.setdefault(f"line {line.number}" if alone else f"{part} {name}", []).append(line)
         self._answers = {lines[0].number: lines for lines in groups.values()}
+        """The records of each response, by the line of the first."""
 
     def _assistant(self, line: Line) -> None:
         record = line.data
         if record.get("isApiErrorMessage") is True:
-            text = messages.plain_text(self._reader(line).read(message_of(record)["content"]))
+            text = self.text(message_of(record)["content"], line.number)
             kind = _ERROR_KINDS.get(record_text(record, "error"), "provider")
             error = Error(kind="context_overflow" if "too long" in text.lower() else kind, message=text)
-            self._out.add(error, None, self._time, line.number)
-            return
-        group = self._answers.get(line.number)
-        if group is None:
-            return
-        answer = build_answer(group, self._time, self._out)
-        if self._out.response(answer, self._time, line.number):
-            self._model = answer["model_name"] or self._model
+            self.out.add(error, None, self.time, line.number)
+        elif group := self._answers.get(line.number):
+            answer = build_answer(group, self.time, self.out)
+            if self.out.response(answer, self.time, line.number):
+                self.model = answer["model_name"] or self.model
 
     def _user(self, line: Line) -> None:
         record = line.data
@@ -380,69 +356,36 @@ class _Reader:
         if record.get("isCompactSummary") is True:
             return self._compacted(line, content)
         if record.get("isMeta") is True and not results:
-            self._out.left_out["notes the program wrote into the conversation (isMeta) were left out"] += 1
+            self.out.left_out["notes the program wrote into the conversation (isMeta) were left out"] += 1
             return None
         for block in results:
-            self._result(line, block)
+            self.result(record_text(block, "tool_use_id"), block.get("content"), _outcome(block), line.number)
         rest = [block for block in content if block not in results] if results else content
         if rest or not results:
-            self._out.user(self._reader(line).read(rest), self._time, line.number)
+            self.say(rest, line.number)
         return None
-
-    def _result(self, line: Line, block: Json) -> None:
-        target = record_text(block, "tool_use_id")
-        call = self._out.calls.finish(target)
-        if call is None:
-            self._out.skip(line.number, f"{self._out.calls.why_not(target)}: {shown(target)}")
-            return
-        content = joined(self._reader(line).read(block.get("content")))
-        self._out.result(call, content, _outcome(block, content), self._time, line.number)
 
     def _compacted(self, line: Line, content: Any) -> None:
         boundary = self._boundary.data if self._boundary else {}
         self._boundary = None
         metadata = object_at(boundary, "compactMetadata")
         if metadata.get("preservedSegment"):
-            self._out.left_out["compactions kept a stretch of history; here the summary replaces it too"] += 1
-        summary = messages.plain_text(self._reader(line).read(content))
+            self.out.left_out["compactions kept a stretch of history; here the summary replaces it too"] += 1
         trigger: Trigger = "manual" if metadata.get("trigger") == "manual" else "blocking"
         tokens = count(metadata.get("preTokens")), count(metadata.get("postTokens"))
-        self._out.compaction(summary, trigger, tokens, self._time, line.number)
+        self.out.compaction(self.text(content, line.number), trigger, tokens, self.time, line.number)
 
     def _end_boundary(self) -> None:
         if self._boundary is not None:
-            self._out.skip(self._boundary.number, "compaction without a summary, not applied")
+            self.out.skip(self._boundary.number, "compaction without a summary, not applied")
             self._boundary = None
 
-    def _reader(self, line: Line) -> ContentReader:
-        return ContentReader(lambda reason: self._out.skip(line.number, reason))
 
-    def _count_branches(self, tree: Tree, path: list[Line]) -> None:
-        used = {line.number for line in path}
-        off = sum(line.number not in used for line in tree.talk)
-        self._out.left_out["messages on branches that were given up (rewinds) were left out"] += off
-        self._out.left_out["links to missing records were mended by file order"] += tree.mended
-        self._out.left_out["lines held bytes that are not UTF-8, shown as U+FFFD"] += self._lines.replaced
-
-    @staticmethod
-    def _notes(tree: Tree) -> list[str]:
-        if not tree.aside:
-            return []
-        kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tree.aside.items()))
-        return [f"Records that are no messages: {kinds}."]
-
-
-def _answer_key(line: Line, part: int) -> str:
-    message_id = record_text(message_of(line.data), "id")
-    if not message_id or line.data.get("isApiErrorMessage") is True:
-        return f"line {line.number}"
-    return f"{part} {message_id}"
-
-
-def _outcome(block: Json, content: Any) -> ToolOutcome:
+def _outcome(block: Json) -> ToolOutcome:
     if not block.get("is_error"):
         return "success"
-    text = messages.plain_text(content)
+    # What it cannot read is reported when the result itself is read.
+    text = messages.plain_text(joined(ContentReader(lambda _: None).read(block.get("content"))))
     if text.startswith(_DENIED):
         return "denied"
     return "interrupted" if text.startswith(_INTERRUPTED) else "error"
