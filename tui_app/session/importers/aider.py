@@ -61,21 +61,17 @@ class _Reader(Reader):
                     self.model = match["name"].rstrip(",")
                 self._flush_prompt()
                 self.out.leave(number, "lines that the program printed were left out")
+            elif not line.strip(_BLANK) and not self._said:
+                continue
+            elif not self._prompt and not self._said and not self._asked:
+                self.out.skip(number, "text in front of the first prompt")
             else:
-                self._line_of_answer(number, line)
+                self._flush_prompt()
+                self._begun = self._begun if self._said else number
+                self._said.append(line)
+                self.out.places.add(number)
         self._flush()
         return self.finish(number for number, line in enumerate(lines, 1) if line.strip(_BLANK))
-
-    def _line_of_answer(self, number: int, line: str) -> None:
-        if not line.strip(_BLANK) and not self._said:
-            return
-        if not self._prompt and not self._said and not self._asked:
-            self.out.skip(number, "text in front of the first prompt")
-            return
-        self._flush_prompt()
-        self._begun = self._begun if self._said else number
-        self._said.append(line)
-        self.out.places.add(number)
 
     def _flush_prompt(self) -> None:
         if self._prompt:

@@ -4,7 +4,6 @@ What the model saw are the ``response_item`` records; ``event_msg`` records repe
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,15 +94,11 @@ def is_note(content: Any) -> bool:
 def _is_bare(record: Json) -> bool:
     kind = record.get("type")
     if kind == "message":
-        return record.get("role") in ("user", "assistant", "developer", "system") and _has_parts(
-            record.get("content")
+        blocks = block_list(record.get("content"))
+        return record.get("role") in _ROLES and any(
+            isinstance(block, dict) and block.get("type") in ("input_text", "output_text") for block in blocks
         )
     return kind in _BARE and ("call_id" in record or "summary" in record)
-
-
-def _has_parts(content: Any) -> bool:
-    kinds = ("input_text", "output_text")
-    return any(isinstance(block, dict) and block.get("type") in kinds for block in block_list(content))
 
 
 # Calls, outputs and summaries of Codex in their several spellings.
@@ -206,13 +201,6 @@ class _Reader(LineReader):
     def read(self) -> Imported:
         """Turn the whole file into events."""
         rollout: Rollout = unroll(self.records)
-        kinds: dict[str, Callable[[Line, Json], None]] = {
-            ITEM: self._item,
-            "session_meta": self._meta,
-            "turn_context": self._context,
-            "compacted": self._compacted,
-            "event_msg": self._event,
-        }
         for line in self.records:
             self.at(line.data.get("timestamp"))
             if line.number in rollout.taken_back:
@@ -220,42 +208,55 @@ class _Reader(LineReader):
             elif line.number in rollout.notes:
                 self.out.leave(line.number, "notes the program wrote into the conversation were left out")
             else:
-                kind, payload = item_of(line.data)
-                kinds.get(kind, self._other)(line, payload)
+                self._record(line, *item_of(line.data))
         return self.close()
 
-    def _meta(self, line: Line, payload: Json) -> None:
-        self.cwd = self.cwd or record_text(payload, "cwd")
-        self.out.leave(line.number, "records about session and turns were left out")
-
-    def _context(self, line: Line, payload: Json) -> None:
-        self.model = record_text(payload, "model") or self.model
-        self._meta(line, payload)
-
-    def _other(self, line: Line, _payload: Json) -> None:
-        kind = line.data.get("type", line.data.get("record_type"))
-        if kind in ("world_state", "state") or "record_type" in line.data:
+    def _record(self, line: Line, kind: str, payload: Json) -> None:
+        spelled = line.data.get("type", line.data.get("record_type"))
+        if kind == ITEM:
+            self._item(line, payload)
+        elif kind in ("session_meta", "turn_context"):
+            if kind == "turn_context":
+                self.model = record_text(payload, "model") or self.model
+            self.cwd = self.cwd or record_text(payload, "cwd")
+            self.out.leave(line.number, "records about session and turns were left out")
+        elif kind == "compacted":
+            self.end_answer()
+            if summary := summary_of(payload):
+                self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
+            else:
+                self.out.skip(line.number, "compaction without a summary, not applied")
+        elif kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
+            self.end_answer()
+            message = record_text(payload, "message") or "The program reported an error."
+            trouble: ErrorKind = "context_overflow" if _OVERFLOW in str(payload) else "provider"
+            self.out.add(Error(kind=trouble, message=message), None, self.time, line.number)
+        elif kind == "event_msg":
+            self.out.leave(line.number, "events that repeat the conversation for the screen were left out")
+        elif spelled in ("world_state", "state") or "record_type" in line.data:
             self.out.leave(line.number, "records about session and turns were left out")
         else:
-            self.out.skip(line.number, f"unknown record type {shown(kind)}")
-
-    def _event(self, line: Line, payload: Json) -> None:
-        if payload.get("type") not in ("error", "stream_error"):
-            self.out.leave(line.number, "events that repeat the conversation for the screen were left out")
-            return
-        self.end_answer()
-        message = record_text(payload, "message") or "The program reported an error."
-        kind: ErrorKind = "context_overflow" if _OVERFLOW in str(payload) else "provider"
-        self.out.add(Error(kind=kind, message=message), None, self.time, line.number)
+            self.out.skip(line.number, f"unknown record type {shown(spelled)}")
 
     def _item(self, line: Line, item: Json) -> None:
         kind = item.get("type")
         if kind == "message":
             self._message(line, item)
         elif kind == "reasoning":
-            self._reasoning(line, item)
+            blocks = [*list_at(item, "summary"), *list_at(item, "content")]
+            texts = [text_at(block, "text") for block in blocks]
+            if any(texts):
+                self.answer(line.number).thinking("\n\n".join(filter(None, texts)))
+            else:
+                # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
+                self.out.leave(line.number, "thoughts that are encrypted were left out")
         elif kind in _CALLS:
-            self._call(line, item)
+            name, args = call_of(item)
+            call_id = record_text(item, "call_id") or record_text(item, "id")
+            if name:
+                self.answer(line.number).call(self.out.calls, call_id, name, args)
+            else:
+                self.out.skip(line.number, "tool call without a tool's name")
         elif kind in _OUTPUTS:
             output = output_of(item)
             self.result(record_text(item, "call_id"), output, outcome_of(item, output), line.number)
@@ -274,27 +275,3 @@ class _Reader(LineReader):
             self.out.leave(line.number, "notes the program wrote into the conversation were left out")
         else:
             self.out.skip(line.number, f"unknown role {shown(role)}")
-
-    def _reasoning(self, line: Line, item: Json) -> None:
-        blocks = [*list_at(item, "summary"), *list_at(item, "content")]
-        texts = [text_at(block, "text") for block in blocks]
-        if not any(texts):
-            # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
-            self.out.leave(line.number, "thoughts that are encrypted were left out")
-            return
-        self.answer(line.number).thinking("\n\n".join(filter(None, texts)))
-
-    def _call(self, line: Line, item: Json) -> None:
-        name, args = call_of(item)
-        if not name:
-            self.out.skip(line.number, "tool call without a tool's name")
-            return
-        call_id = record_text(item, "call_id") or record_text(item, "id")
-        self.answer(line.number).call(self.out.calls, call_id, name, args)
-
-    def _compacted(self, line: Line, payload: Json) -> None:
-        self.end_answer()
-        if summary := summary_of(payload):
-            self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
-        else:
-            self.out.skip(line.number, "compaction without a summary, not applied")

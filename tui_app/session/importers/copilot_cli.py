@@ -23,19 +23,17 @@ _TALK = (
 
 def is_copilot_cli(source: Source) -> bool:
     """Whether the file holds events of a Copilot session."""
-    return any(_is_event(line.data) for line in source.lines.records)
+    records = [line.data for line in source.lines.records if isinstance(line.data.get("data"), dict)]
+    return any(
+        _kind(record) in _TALK or (_kind(record) == ("session", "start") and "sessionId" in record["data"])
+        for record in records
+        if "seq" not in record
+    )
 
 
 def read_copilot_cli(source: Source) -> Imported:
     """Read a session."""
     return _Reader(source).read()
-
-
-def _is_event(record: Json) -> bool:
-    kind = _kind(record)
-    if not isinstance(record.get("data"), dict) or "seq" in record:
-        return False
-    return kind in _TALK or (kind == ("session", "start") and "sessionId" in record["data"])
 
 
 def _kind(record: Json) -> tuple[str, str]:
@@ -68,21 +66,29 @@ class _Reader(LineReader):
 
     def _event(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         match kind:
+            case ("user", "message") if record_text(data, "source") in ("", "user"):
+                self.say(data.get("content"), line.number)
             case ("user", "message"):
-                if record_text(data, "source") not in ("", "user"):
-                    self.out.leave(line.number, "notes the program wrote into the conversation were left out")
-                else:
-                    self.say(data.get("content"), line.number)
+                self.out.leave(line.number, "notes the program wrote into the conversation were left out")
             case ("assistant", "message"):
-                self._assistant(line, data)
+                self.end_answer()
+                answer = self.answer(line.number)
+                answer.model = record_text(data, "model") or self.model
+                answer.thinking(data.get("reasoningText"))
+                answer.text(data.get("content"))
+                answer.usage = usage(0, data.get("outputTokens"))
+                for request in list_at(data, "toolRequests"):
+                    self._call(line, request, "name")
+            case ("tool", "execution_start") if record_text(data, "toolCallId") in self._asked:
+                self.out.leave(line.number, "events that repeat a tool call were left out")
             case ("tool", "execution_start"):
-                self._start(line, data)
+                self._call(line, data, "toolName")
             case ("tool", "execution_complete"):
                 result, error = data.get("result"), data.get("error")
                 content = result.get("content") if isinstance(result, dict) else result
-                if content is None and error is not None:
-                    content = record_text(error, "message") if isinstance(error, dict) else error
-                self.result(record_text(data, "toolCallId"), content, _outcome(data), line.number)
+                trouble = record_text(error, "message") if isinstance(error, dict) else error
+                told = trouble if content is None else content
+                self.result(record_text(data, "toolCallId"), told, _outcome(data), line.number)
             case ("session", "compaction_complete"):
                 self._compacted(line, data)
             case ("session", "error"):
@@ -104,18 +110,7 @@ class _Reader(LineReader):
         else:
             self.out.skip(line.number, f"unknown event type {shown(line.data.get('type'))}")
 
-    def _assistant(self, line: Line, data: Json) -> None:
-        self.end_answer()
-        answer = self.answer(line.number)
-        answer.model = record_text(data, "model") or self.model
-        answer.thinking(data.get("reasoningText"))
-        answer.text(data.get("content"))
-        answer.usage = usage(0, data.get("outputTokens"))
-        for request in list_at(data, "toolRequests"):
-            self._call(line, request, "arguments")
-
-    def _call(self, line: Line, request: object, args: str) -> None:
-        name_key = "name" if args == "arguments" else "toolName"
+    def _call(self, line: Line, request: object, name_key: str) -> None:
         if not isinstance(request, dict) or not record_text(request, name_key):
             self.out.skip(line.number, f"tool call without a tool's name: {shown(request)}")
             return
@@ -126,12 +121,6 @@ class _Reader(LineReader):
         self._asked[call_id] = line.number
         name = record_text(request, name_key)
         self.answer(line.number).call(self.out.calls, call_id, name, request.get("arguments"))
-
-    def _start(self, line: Line, data: Json) -> None:
-        if record_text(data, "toolCallId") in self._asked:
-            self.out.leave(line.number, "events that repeat a tool call were left out")
-        else:
-            self._call(line, data, "start")
 
     def _compacted(self, line: Line, data: Json) -> None:
         self.end_answer()

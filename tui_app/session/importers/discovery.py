@@ -61,18 +61,6 @@ def _claude(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
                 yield Found(path)
 
 
-def _codex(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    root = _folder(env, "CODEX_HOME", home / ".codex")
-    for pattern in ("sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"):
-        yield from map(Found, root.glob(pattern))
-
-
-def _copilot(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    root = _folder(env, "COPILOT_HOME", home / ".copilot")
-    for pattern in ("session-state/*/events.jsonl", "session-state/*.jsonl"):
-        yield from map(Found, root.glob(pattern))
-
-
 def _opencode(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
     root = _folder(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     database = root / "opencode.db"
@@ -81,17 +69,6 @@ def _opencode(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
             yield Found(database.with_name(f"{database.name}#{session}"), info)
     else:
         yield from map(Found, (root / "storage" / "session").glob("*/*.json"))
-
-
-def _pi(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    root = _folder(env, "PI_CODING_AGENT_DIR", home / ".pi" / "agent")
-    yield from map(Found, (root / "sessions").glob("**/*.jsonl"))
-
-
-def _gemini(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    root = _folder(env, "GEMINI_CLI_HOME", home) / ".gemini" / "tmp"
-    for pattern in ("*/chats/session-*.json", "*/chats/session-*.jsonl"):
-        yield from map(Found, root.glob(pattern))
 
 
 def _aider(env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
@@ -105,13 +82,35 @@ def _folder(env: Env, variable: str, usual: Path) -> Path:
     return from_home(value) if value else usual
 
 
+def _files(variable: str, usual: str, *patterns: str) -> Callable[[Env, Path, Path], Iterator[Found]]:
+    """Search the folder that a variable names, else the usual one in the home folder."""
+
+    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+        root = _folder(env, variable, home / usual)
+        for pattern in patterns:
+            yield from map(Found, root.glob(pattern))
+
+    return search
+
+
 PLACES: tuple[Place, ...] = (
     Place("claude-code", _claude),
-    Place("codex", _codex),
-    Place("copilot-cli", _copilot),
+    Place(
+        "codex",
+        _files("CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"),
+    ),
+    Place(
+        "copilot-cli",
+        _files("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),
+    ),
     Place("opencode", _opencode),
-    Place("pi", _pi),
-    Place("gemini-cli", _gemini),
+    Place("pi", _files("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl")),
+    Place(
+        "gemini-cli",
+        _files(
+            "GEMINI_CLI_HOME", "", ".gemini/tmp/*/chats/session-*.json", ".gemini/tmp/*/chats/session-*.jsonl"
+        ),
+    ),
     Place("aider", _aider),
 )
 """Every program whose transcripts are looked for."""
@@ -158,7 +157,8 @@ def glance(path: Path) -> Glance:
             is_part = is_part or bool(record_text(record, "parentID"))
             if cwd and (title or prompt):
                 break
-        said = title or prompt or _markdown_prompt(text)
+        asked = (line.removeprefix("#### ") for line in text.split("\n") if line.startswith("#### "))
+        said = title or prompt or next(asked, "")
         seen = Glance(one_line(said, _MAX_TITLE), cwd, is_part)
         if seen.title or seen.is_part or len(raw) < size:
             break
@@ -217,11 +217,6 @@ def _prompt(record: Json) -> str:
     return ""
 
 
-def _markdown_prompt(text: str) -> str:
-    lines = (line for line in text.split("\n") if line.startswith("#### "))
-    return next(lines, "").removeprefix("#### ")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalTranscript:
     """One transcript that can be imported."""
@@ -239,12 +234,8 @@ class LocalTranscript:
     """Bytes; 0 for a session in a database."""
 
 
-def _always() -> bool:
-    return True
-
-
 def find_transcripts(
-    env: Mapping[str, str], *, home: Path, cwd: Path, go_on: Callable[[], bool] = _always
+    env: Mapping[str, str], *, home: Path, cwd: Path, go_on: Callable[[], bool] = lambda: True
 ) -> list[LocalTranscript]:
     """Look in the places where the programs keep them. Blocks: it reads the beginning of every file.
 

@@ -101,16 +101,18 @@ def plain_text(content: Any) -> str:
         return ""
     if isinstance(content, str):
         return content
-    if (
-        isinstance(content, list)
-        and content
-        and all(
-            (isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("kind"), str)))
-            for item in content
-        )
-    ):
-        return "\n\n".join(_item_text(item) for item in content)
-    return json.dumps(content, ensure_ascii=False)
+    if not isinstance(content, list) or not content:
+        return json.dumps(content, ensure_ascii=False)
+    texts: list[str] = []
+    for item in content:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict) and isinstance(item.get("kind"), str):
+            text = item.get("content")
+            texts.append(text if isinstance(text, str) else f"[{attachment_name(item)}]")
+        else:
+            return json.dumps(content, ensure_ascii=False)
+    return "\n\n".join(texts)
 
 
 def is_file(item: str | Json) -> TypeGuard[Json]:
@@ -126,14 +128,6 @@ def attachment_name(item: Json) -> str:
 def iso(time: float) -> str:
     """Seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _item_text(item: str | Json) -> str:
-    if isinstance(item, str):
-        return item
-    if isinstance(item.get("content"), str):
-        return str(item["content"])
-    return f"[{attachment_name(item)}]"
 
 
 # The last pass over an import: open calls are answered, and compactions name what they hid.
@@ -158,14 +152,13 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             waiting = []
         closed.append(event)
         if isinstance(event.data, ToolCall) and event.data.tool_call_id not in results:
-            waiting.append(_without_result(event.data, event.time))
+            call = event.data
+            message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
+            data = ToolResult(
+                tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted"
+            )
+            waiting.append(ImportedEvent(data=data, message=canonical(message), time=event.time))
     return closed + waiting
-
-
-def _without_result(call: ToolCall, time: float) -> ImportedEvent:
-    message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", time)
-    data = ToolResult(tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted")
-    return ImportedEvent(data=data, message=canonical(message), time=time)
 
 
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
@@ -176,7 +169,9 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
         if not isinstance(event.data, CompactionComplete):
             numbered.append(event)
             continue
-        kept = _kept_from(events, event.first_kept, place)
+        kept = place
+        if event.first_kept is not None:
+            kept = next((at for at, each in enumerate(events[:place]) if each is event.first_kept), place)
         # The summary of the compaction before is one of the messages that this one hid.
         before = count_messages(events[view_start:place]) + had_summary
         after = count_messages(events[kept:place]) + 1
@@ -191,13 +186,6 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
         numbered.append(replace(event, data=data, first_kept=None))
         view_start, had_summary = kept, True
     return numbered
-
-
-def _kept_from(events: Sequence[ImportedEvent], first_kept: ImportedEvent | None, end: int) -> int:
-    """Index of the first event that a compaction at ``end`` left in view; ``end`` when it left none."""
-    if first_kept is None:
-        return end
-    return next((place for place, event in enumerate(events[:end]) if event is first_kept), end)
 
 
 def _removable(events: Sequence[ImportedEvent]) -> tuple[tuple[int, int], ...]:
@@ -290,13 +278,6 @@ class Calls:
 
 ToolOutcome = Literal["success", "error", "denied", "interrupted"]
 
-_PYDANTIC_OUTCOME: dict[ToolOutcome, str] = {
-    "success": "success",
-    "error": "failed",
-    "denied": "denied",
-    "interrupted": "interrupted",
-}
-
 
 class Timeline:
     """The events of one import so far."""
@@ -383,7 +364,8 @@ class Timeline:
 
     def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
         """Append what a tool answered."""
-        name = _PYDANTIC_OUTCOME[outcome]
+        # The other outcomes have the same name in pydantic-ai.
+        name = "failed" if outcome == "error" else outcome
         message = return_request(call.call_id, call.name, content, name, time)
         self.result_message(call, message, outcome, time, line)
 

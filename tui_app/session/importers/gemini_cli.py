@@ -12,6 +12,7 @@ from tui_app.session.importers.reader import (
     object_at,
     objects_at,
     record_text,
+    text_at,
     usage,
     value_at,
 )
@@ -41,7 +42,15 @@ def replay(records: tuple[Line, ...], report: Timeline) -> Chat:
     for line in records:
         patch, target = line.data.get("$set"), line.data.get("$rewindTo")
         if isinstance(target, str):
-            _rewind(chat, places, target, line, report)
+            report.leave(line.number, "records about the chat were left out")
+            start = places.get(target, len(chat.messages))
+            if target not in places:
+                report.skip(line.number, f"rewind to a message that is not in the file: {shown(target)}")
+            for dropped in chat.messages[start:]:
+                report.leave(dropped.number, "messages that were taken back (rewinds) were left out")
+                places.pop(record_text(dropped.data, "id"), None)
+                chat.summaries.pop(dropped.number, None)
+            del chat.messages[start:]
         elif isinstance(patch, dict):
             _patch(chat, places, patch, line, report)
         elif "sessionId" in line.data and "type" not in line.data:
@@ -66,19 +75,6 @@ def _put(chat: Chat, places: dict[str, int], line: Line, report: Timeline) -> No
     chat.messages.append(line)
 
 
-def _rewind(chat: Chat, places: dict[str, int], target: str, line: Line, report: Timeline) -> None:
-    report.leave(line.number, "records about the chat were left out")
-    if target not in places:
-        report.skip(line.number, f"rewind to a message that is not in the file: {shown(target)}")
-        return
-    start = places[target]
-    for dropped in chat.messages[start:]:
-        report.leave(dropped.number, "messages that were taken back (rewinds) were left out")
-        places.pop(record_text(dropped.data, "id"), None)
-        chat.summaries.pop(dropped.number, None)
-    del chat.messages[start:]
-
-
 def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: Timeline) -> None:
     chat.title = record_text(patch, "summary") or chat.title
     report.leave(line.number, "records about the chat were left out")
@@ -87,17 +83,15 @@ def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: 
         if name and name in places:
             continue
         new = Line(line.number, each)
-        text = _text(each.get("content"))
+        text = "\n".join(
+            record_text(part, "text") for part in block_list(each.get("content")) if isinstance(part, dict)
+        )
         if _SNAPSHOT in text and each.get("type") == "user" and line.number not in chat.summaries:
             chat.summaries[line.number] = text
             places[name] = len(chat.messages)
             chat.messages.append(new)
         elif line.number not in chat.summaries:
             _put(chat, places, new, report)
-
-
-def _text(content: Any) -> str:
-    return "\n".join(record_text(part, "text") for part in block_list(content) if isinstance(part, dict))
 
 
 FORMAT = "gemini-cli"
@@ -175,26 +169,26 @@ class _Reader(Reader):
         answer = self.answer(line.number)
         answer.model = record_text(record, "model") or self.model
         for thought in list_at(record, "thoughts"):
-            answer.thinking(_thought(thought))
+            subject, text = text_at(thought, "subject"), text_at(thought, "description")
+            told = f"**{subject}**\n{text}" if subject and text else subject or text
+            answer.thinking(thought if isinstance(thought, str) else told)
         answer.text(self.text(_blocks(record.get("content")), line.number))
         tokens = object_at(record, "tokens")
         cached = count(tokens.get("cached"))
         fresh = max(0, count(tokens.get("input")) - cached)
         answer.usage = usage(fresh, count(tokens.get("output")) + count(tokens.get("thoughts")), cached)
-        made = [each for each in list_at(record, "toolCalls") if self._is_call(line, each)]
-        for each in made:
-            answer.call(self.out.calls, record_text(each, "id"), each["name"], each.get("args"))
+        made: list[Json] = []
+        for each in list_at(record, "toolCalls"):
+            if text_at(each, "name"):
+                answer.call(self.out.calls, record_text(each, "id"), each["name"], each.get("args"))
+                made.append(each)
+            else:
+                self.out.skip(line.number, f"tool call without a tool's name: {shown(each)}")
         self.end_answer()
         for each in made:
             outcome = _OUTCOMES.get(record_text(each, "status"))
             if outcome is not None:
                 self.result(record_text(each, "id"), _output(each), outcome, line.number)
-
-    def _is_call(self, line: Line, each: Any) -> bool:
-        if isinstance(each, dict) and record_text(each, "name"):
-            return True
-        self.out.skip(line.number, f"tool call without a tool's name: {shown(each)}")
-        return False
 
 
 def _blocks(content: Any) -> Any:
@@ -216,13 +210,6 @@ def _block(part: Any) -> Any:
     if isinstance(file, dict):
         return {"type": "text", "text": f"[file: {record_text(file, 'fileUri')}]"}
     return part
-
-
-def _thought(thought: Any) -> str:
-    if not isinstance(thought, dict):
-        return thought if isinstance(thought, str) else ""
-    subject, text = record_text(thought, "subject"), record_text(thought, "description")
-    return f"**{subject}**\n{text}" if subject and text else subject or text
 
 
 def _output(call: Json) -> Any:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.reader import list_at, object_at, record_text, text_at
+from tui_app.session.importers.reader import list_at, object_at, record_text, text_at, value_at
 from tui_app.session.importers.source import Found, Imported, Json, SkippedLine, Source, parse_json, shown
 
 FORMAT = "inspect-ai"
@@ -86,7 +86,12 @@ def _role_message(item: Any, attachments: Json) -> Any:
     message: Json = _resolved(item, attachments)
     calls = message.get("tool_calls")
     if isinstance(calls, list):
-        message["tool_calls"] = [_call(call) if isinstance(call, dict) else call for call in calls]
+        message["tool_calls"] = [
+            {"id": call.get("id"), "function": {"name": call["function"], "arguments": call.get("arguments")}}
+            if isinstance(value_at(call, "function"), str)
+            else call
+            for call in calls
+        ]
     content = message.get("content")
     if isinstance(content, list):
         message["content"] = [block for block in content if not _is_reasoning(block)]
@@ -95,13 +100,6 @@ def _role_message(item: Any, attachments: Json) -> Any:
     if item.get("role") == "tool" and isinstance(item.get("error"), dict) and not message.get("content"):
         message["content"] = record_text(item["error"], "message")
     return message
-
-
-def _call(call: Json) -> Json:
-    function = call.get("function")
-    if not isinstance(function, str):
-        return call
-    return {"id": call.get("id"), "function": {"name": function, "arguments": call.get("arguments")}}
 
 
 def _is_reasoning(block: Any) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tui_app.session.importers.openai_chat import read_role_messages
-from tui_app.session.importers.reader import block_list, objects_at, record_text, text_at, value_at
+from tui_app.session.importers.reader import block_list, objects_at, of_type, record_text, text_at, value_at
 from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages
 
 FORMAT = "langchain"
@@ -25,6 +25,10 @@ _CLASSES = {
     "FunctionMessage": "function",
     "ChatMessage": "chat",
 }
+
+
+_NO_CONTENT = ("tool_use", "tool_call", "function_call", "thinking", "reasoning", "input_json_delta")
+"""Types of blocks that are told apart from what the model said."""
 
 
 def is_langchain(source: Source) -> bool:
@@ -66,9 +70,11 @@ def _role_message(item: Any) -> Any:
     known = objects_at(fields, "tool_calls")
     if role == "assistant":
         blocks = block_list(fields.get("content"))
-        known = known or [block for block in blocks if _is(block, "tool_use")]
-        message["reasoning"] = "\n\n".join(filter(None, map(_thought, blocks)))
-        message["content"] = [block for block in blocks if not _is_no_content(block)]
+        known = known or of_type(blocks, "tool_use")
+        thoughts = [block for block in blocks if value_at(block, "type") in ("thinking", "reasoning")]
+        texts = (text_at(block, "thinking", "reasoning") for block in thoughts)
+        message["reasoning"] = "\n\n".join(filter(None, texts))
+        message["content"] = [block for block in blocks if value_at(block, "type") not in _NO_CONTENT]
         message["model"] = text_at(fields, "response_metadata.model_name")
         cached = value_at(fields, "usage_metadata.input_token_details.cache_read")
         message["usage"] = {
@@ -84,18 +90,3 @@ def _role_message(item: Any) -> Any:
         for call in known
     ]
     return message
-
-
-def _is(block: Any, kind: str) -> bool:
-    return isinstance(block, dict) and block.get("type") == kind
-
-
-def _is_no_content(block: Any) -> bool:
-    kinds = ("tool_use", "tool_call", "function_call", "thinking", "reasoning", "input_json_delta")
-    return any(_is(block, kind) for kind in kinds)
-
-
-def _thought(block: Any) -> str:
-    if not _is(block, "thinking") and not _is(block, "reasoning"):
-        return ""
-    return record_text(block, "thinking") or record_text(block, "reasoning")

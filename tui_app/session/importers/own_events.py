@@ -97,13 +97,18 @@ class _Reader:
                 line, f"event number {shown(line.data.get('seq'))} does not follow the one before"
             )
         try:
-            message = self._message(line)
+            message = line.data.get("message")
+            text: str | None
+            if isinstance(message, list):
+                text = f"[{','.join(map(_one, message))}]"
+            else:
+                text = None if message is None else _one(message)
         except MessageRefusedError as error:
             return self._skip(line, f"not a valid message: {error}")
         for missing in range(expected, seq):
             lost = Error(kind="input", message=f"Event #{missing} is missing in the imported file.")
             self._events.append(ImportedEvent(data=lost, message=None, time=self._time))
-        self._events.append(ImportedEvent(data=payload, message=message, time=self._time))
+        self._events.append(ImportedEvent(data=payload, message=text, time=self._time))
         self._places.add(line.number)
         return None
 
@@ -117,15 +122,6 @@ class _Reader:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self._skip(line, f"event with wrong values: {shown(str(error))}")
             return None
-
-    @staticmethod
-    def _message(line: Line) -> str | None:
-        message = line.data.get("message")
-        if message is None:
-            return None
-        if isinstance(message, list):
-            return f"[{','.join(_one(each) for each in message)}]"
-        return _one(message)
 
     def _skip(self, line: Line, reason: str) -> None:
         self._skipped.append(SkippedLine(line=line.number, reason=reason))

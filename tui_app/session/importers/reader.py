@@ -93,16 +93,13 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
     """A title from the first prompt that says what was wanted; where none does, from a slash command."""
     texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
     commands = (without_markup(text) for text in texts if not is_interruption(text))
-    title = _headline(next(filter(None, map(wanted, texts)), "")) or next(filter(None, commands), "")
-    return words_of(one_line(title))
-
-
-def _headline(prompt: str) -> str:
-    """A prompt from where it says something: what a first line only announces stands behind it."""
-    beginning = prompt[:_LOOKED_AT].lstrip("#").lstrip()
-    first, _, rest = beginning.partition("\n")
-    told = rest.lstrip("# \r\n")
-    return f"{first.strip()} {told}" if first.rstrip().endswith(":") else beginning
+    title = next(filter(None, map(wanted, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
+    first, _, rest = title.partition("\n")
+    if first.rstrip().endswith(":"):
+        # What a first line only announces stands behind it.
+        told = rest.lstrip("# \r\n")
+        title = f"{first.strip()} {told}"
+    return words_of(one_line(title or next(filter(None, commands), "")))
 
 
 def given_title(text: str) -> str:
@@ -206,7 +203,11 @@ class ContentReader:
             return ""
         kind = block.get("type")
         if kind in _TEXT_TYPES:
-            return self._text(block)
+            text = block.get("text", block.get("refusal"))
+            if isinstance(text, str):
+                return text
+            self.left_out(f"text block without text: {shown(text)}")
+            return ""
         if kind in ("image", "document"):
             return self._source(block, str(kind))
         if kind in ("image_url", "input_image"):
@@ -222,13 +223,6 @@ class ContentReader:
             return self._url(inner.get("file_data") if isinstance(inner, dict) else None, "file")
         self.left_out(f"content block of unknown type {shown(kind)}")
         return json.dumps(block, ensure_ascii=False) if len(block) > 1 else ""
-
-    def _text(self, block: Json) -> str:
-        text = block.get("text", block.get("refusal"))
-        if isinstance(text, str):
-            return text
-        self.left_out(f"text block without text: {shown(text)}")
-        return ""
 
     def _source(self, block: Json, kind: str) -> str | Json:
         source = block.get("source")

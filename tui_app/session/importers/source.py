@@ -210,7 +210,7 @@ class Source:
             value = _parse_or_reason(text, cut=number == len(chunks))
             if isinstance(value, dict):
                 records.append(Line(number, value))
-                replaced += "\ufffd" in text and not _is_utf8(chunk)
+                replaced += "\ufffd" in text and text.encode() != chunk
             else:
                 skipped.append(SkippedLine(line=number, reason=str(value)))
         return Lines(tuple(records), tuple(skipped), replaced)
@@ -266,7 +266,11 @@ def parse_json(text: str) -> Any:
         ValueError: if it is not JSON, is nested too deeply or holds a number with thousands of digits.
     """
     try:
-        value = json.loads(text, parse_constant=str, parse_float=_finite)
+        value = json.loads(
+            text,
+            parse_constant=str,
+            parse_float=lambda text: float(text) if math.isfinite(float(text)) else text,
+        )
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     _check_depth(value, MAX_DEPTH)
@@ -286,11 +290,6 @@ def _check_depth(value: Any, left: int) -> None:
         raise ValueError("nested too deeply")
     for item in value.values() if isinstance(value, dict) else value:
         _check_depth(item, left - 1)
-
-
-def _finite(text: str) -> float | str:
-    number = float(text)
-    return number if math.isfinite(number) else text
 
 
 def _mended(value: Any) -> Any:
@@ -313,14 +312,6 @@ def _parse_or_reason(text: str, *, cut: bool) -> Json | str:
     except ValueError as error:
         return f"not readable as JSON: {error}"
     return value if isinstance(value, dict) else f"JSON, but not an object: {shown(value)}"
-
-
-def _is_utf8(chunk: bytes) -> bool:
-    try:
-        chunk.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 # Finding a list of messages inside of a JSON document.
