@@ -164,7 +164,11 @@ def _section(data: Payload, shown: str | None) -> tuple[str, str]:
             named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
             return "You", quote("\n\n".join(filter(None, (data.text, *named))))
         case AssistantMessage():
-            return _answer(data)
+            heading = f"Answer of {code(data.model)}" if data.model else "Answer"
+            state = " (interrupted)" if data.interrupted else ""
+            thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
+            text = contained(data.text.strip("\n"))
+            return heading + state, "\n\n".join(filter(None, (thinking, text)))
         case SystemMessage():
             return "System prompt", fenced(data.text)
         case CompactionComplete():
@@ -188,15 +192,6 @@ def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
             return "Digest of archived results", fenced(shown)
         case _:
             return None
-
-
-def _answer(data: AssistantMessage) -> tuple[str, str]:
-    heading = f"Answer of {code(data.model)}" if data.model else "Answer"
-    thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
-    text = contained(data.text.strip("\n"))
-    return heading + (" (interrupted)" if data.interrupted else ""), "\n\n".join(
-        filter(None, (thinking, text))
-    )
 
 
 def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
@@ -253,20 +248,19 @@ def export_openai(messages: Sequence[str], *, mask: bool = True) -> str:
 def _openai_answer(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     texts = [part["content"] for part in parts if part["part_kind"] == "text"]
     thoughts = [part["content"] for part in parts if part["part_kind"] == "thinking" and part["content"]]
-    calls = [_call(part) for part in parts if part["part_kind"] == "tool-call"]
+    calls: list[dict[str, Any]] = []
+    for part in parts:
+        if part["part_kind"] == "tool-call":
+            args = part.get("args")
+            text = args if isinstance(args, str) else json.dumps(args or {}, ensure_ascii=False)
+            function = {"name": part["tool_name"], "arguments": text or "{}"}
+            calls.append({"id": part["tool_call_id"], "type": "function", "function": function})
     message: dict[str, Any] = {"role": "assistant", "content": "\n\n".join(texts) or None}
     if thoughts:
         message["reasoning_content"] = "\n\n".join(thoughts)
     if calls:
         message["tool_calls"] = calls
     return message if texts or thoughts or calls else {}
-
-
-def _call(part: dict[str, Any]) -> dict[str, Any]:
-    args = part.get("args")
-    text = args if isinstance(args, str) else json.dumps(args or {}, ensure_ascii=False)
-    function = {"name": part["tool_name"], "arguments": text or "{}"}
-    return {"id": part["tool_call_id"], "type": "function", "function": function}
 
 
 def _asked(part: dict[str, Any]) -> dict[str, Any]:

@@ -69,10 +69,17 @@ def export_html(
     heading = escape(safe(title, mask).strip() or "Conversation")
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    blocks = (
-        _article(record, readable(record.data, mask), _instead(record, mask, shown)) for record in records
-    )
-    body = "\n".join(block for block in blocks if block)
+    articles: list[str] = []
+    for record in records:
+        text = (shown or {}).get(record.seq)
+        instead = None if text is None else safe(text, mask)
+        kind, title, content = _content(readable(record.data, mask), instead)
+        if title:
+            moment = datetime.fromtimestamp(record.time, UTC)
+            time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
+            head = f"<header><h2>{escape(title)}</h2><span>#{record.seq} · {time}</span></header>"
+            articles.append(f'<article class="{kind}" id="e{record.seq}">{head}{content}</article>')
+    body = "\n".join(articles)
     secrets = "Secrets are masked." if mask else "Secrets are not masked."
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -85,28 +92,21 @@ def export_html(
     )
 
 
-def _instead(record: Record, mask: bool, shown: Mapping[int, str] | None) -> str | None:
-    text = (shown or {}).get(record.seq)
-    return None if text is None else safe(text, mask)
-
-
-def _article(record: Record, data: Payload, instead: str | None) -> str:
-    kind, heading, body = _content(data, instead)
-    if not heading:
-        return ""
-    moment = datetime.fromtimestamp(record.time, UTC)
-    time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
-    head = f"<header><h2>{escape(heading)}</h2><span>#{record.seq} · {time}</span></header>"
-    return f'<article class="{kind}" id="e{record.seq}">{head}{body}</article>'
-
-
 def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
     """Class, heading and body of an event; ``instead`` takes the place of its text."""
     match data:
+        case UserMessage(text=text) if is_interruption(text):
+            return "notice", _plain(INTERRUPTED), ""
         case UserMessage():
-            return _prompt(data)
-        case AssistantMessage() | AgentOutput():
-            return _answer(data)
+            names = (f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
+            return "user", "You", _prose(data.text) + "".join(names)
+        case AgentOutput():
+            return "answer", "Answer", _prose(output_text(data))
+        case AssistantMessage():
+            heading = f"Answer of {data.model}" if data.model else "Answer"
+            state = " (interrupted)" if data.interrupted else ""
+            thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
+            return "answer", heading + state, thinking + _prose(data.text)
         case SystemMessage():
             return "system", "System prompt", _folded("Text", data.text)
         case ToolCall():
@@ -125,22 +125,6 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
             return "tool", "Digest of archived results", _folded(_size(instead), instead)
         case _:
             return "notice", _plain(notice(data)), ""
-
-
-def _prompt(data: UserMessage) -> tuple[str, str, str]:
-    if is_interruption(data.text):
-        return "notice", _plain(INTERRUPTED), ""
-    names = "".join(f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
-    return "user", "You", _prose(data.text) + names
-
-
-def _answer(data: AssistantMessage | AgentOutput) -> tuple[str, str, str]:
-    if isinstance(data, AgentOutput):
-        return "answer", "Answer", _prose(output_text(data))
-    heading = f"Answer of {data.model}" if data.model else "Answer"
-    thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
-    state = " (interrupted)" if data.interrupted else ""
-    return "answer", heading + state, thinking + _prose(data.text)
 
 
 def _compaction(data: CompactionComplete, text: str) -> tuple[str, str, str]:

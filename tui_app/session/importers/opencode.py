@@ -13,6 +13,7 @@ from tui_app.session.importers.reader import (
     Reader,
     list_at,
     object_at,
+    of_type,
     record_text,
     text_at,
     usage,
@@ -154,36 +155,40 @@ class _Reader(Reader):
             if not isinstance(part, dict):
                 self._skip(number, f"part that is no object: {shown(part)}")
         if info.get("role") == "user":
-            self._user(number, known)
+            blocks = [block for part in known if (block := self._block(number, part)) is not None]
+            if blocks:
+                self.say(blocks, number)
+            elif known:
+                self.out.leave(
+                    number, "prompts that only ask for a compaction or another agent were left out"
+                )
         elif info.get("role") != "assistant":
             self._skip(number, f"unknown role {shown(info.get('role'))}")
-        elif info.get("summary") is True:
-            self._compacted(number, known)
+        elif info.get("summary") is not True:
+            self._assistant(number, info, known)
+        elif summary := "\n\n".join(
+            filter(None, (text_at(part, "text") for part in of_type(known, "text")))
+        ).strip():
+            self.out.compaction(summary, "blocking", (0, 0), self.time, number)
         else:
-            tokens = ("tokens.input", "tokens.output", "tokens.cache.read", "tokens.cache.write")
-            used = usage(*(value_at(info, path) for path in tokens))
-            steps = _steps(known)
-            for place, step in enumerate(steps, 1):
-                answer = self.answer(number)
-                answer.model = record_text(info, "modelID")
-                cost = info.get("cost")
-                if place == len(steps):
-                    answer.usage, answer.finish = used, _FINISH.get(record_text(info, "finish"), "")
-                    answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
-                self._step(number, answer, step)
-            if object_at(info, "error"):
-                text = text_at(info, "error.data.message", "error.name")
-                self.out.add(
-                    Error(kind="provider", message=text or "The answer failed."), None, self.time, number
-                )
+            self._skip(number, "compaction without a summary, not applied")
         self.end_answer()
 
-    def _user(self, number: int, parts: list[Json]) -> None:
-        blocks = [block for part in parts if (block := self._block(number, part)) is not None]
-        if blocks:
-            self.say(blocks, number)
-        elif parts:
-            self.out.leave(number, "prompts that only ask for a compaction or another agent were left out")
+    def _assistant(self, number: int, info: Json, parts: list[Json]) -> None:
+        steps = _steps(parts)
+        for place, step in enumerate(steps, 1):
+            answer = self.answer(number)
+            answer.model = record_text(info, "modelID")
+            if place == len(steps):
+                tokens = ("tokens.input", "tokens.output", "tokens.cache.read", "tokens.cache.write")
+                answer.usage = usage(*(value_at(info, path) for path in tokens))
+                answer.finish = _FINISH.get(record_text(info, "finish"), "")
+                cost = info.get("cost")
+                answer.cost = float(cost) if isinstance(cost, int | float) and cost else None
+            self._step(number, answer, step)
+        if object_at(info, "error"):
+            text = text_at(info, "error.data.message", "error.name") or "The answer failed."
+            self.out.add(Error(kind="provider", message=text), None, self.time, number)
 
     def _block(self, number: int, part: Json) -> Json | None:
         match part.get("type"):
@@ -224,27 +229,14 @@ class _Reader(Reader):
                     self._skip(number, f"part of unknown type {shown(kind)}")
         self.end_answer()
         for call_id, state in results:
-            self._result(number, call_id, state)
-
-    def _result(self, number: int, call_id: str, state: Json) -> None:
-        match state.get("status"):
-            case "completed":
+            if state.get("status") == "completed":
                 # The program may have cleared it since to save room.
                 output = state.get("output")
                 self.result(call_id, "" if output is None else output, "success", number)
-            case "error":
+            elif state.get("status") == "error":
                 error = record_text(state, "error")
                 outcome: ToolOutcome = "denied" if "rejected permission" in error else "error"
                 self.result(call_id, error, outcome, number)
-            case _:
-                return
-
-    def _compacted(self, number: int, parts: list[Json]) -> None:
-        texts = [record_text(part, "text") for part in parts if part.get("type") == "text"]
-        if summary := "\n\n".join(filter(None, texts)).strip():
-            self.out.compaction(summary, "blocking", (0, 0), self.time, number)
-        else:
-            self._skip(number, "compaction without a summary, not applied")
 
     def _skip(self, number: int, reason: str) -> None:
         self.out.skip(number, f"message {number} of the list: {reason}")
@@ -254,11 +246,9 @@ def _steps(parts: list[Json]) -> list[list[Json]]:
     """The parts of each request to the model: a message may hold several."""
     steps: list[list[Json]] = [[]]
     for part in parts:
-        if part.get("type") == "step-start" and any(map(_is_content, steps[-1])):
+        if part.get("type") == "step-start" and any(
+            each.get("type") in ("text", "reasoning", "tool") for each in steps[-1]
+        ):
             steps.append([])
         steps[-1].append(part)
     return steps
-
-
-def _is_content(part: Json) -> bool:
-    return part.get("type") in ("text", "reasoning", "tool")

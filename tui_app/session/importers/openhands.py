@@ -77,25 +77,18 @@ def read_openhands(source: Source) -> Imported:
 def _histories(source: Source) -> list[list[Any]]:
     document = source.document
     candidates = [line.data for line in source.lines.records] if document is None else [document]
-    found = [events for each in candidates if (events := _events(each))]
+    lists = [[value_at(each, name) for name in _LISTS] for each in candidates]
+    found = [next(filter(_is_history, each)) for each in lists if any(map(_is_history, each))]
     return found or ([document] if _is_history(document) else [])
 
 
-def _events(value: Any) -> list[Any]:
-    if not isinstance(value, dict):
-        return []
-    lists = [value.get(name) for name in _LISTS]
-    return next((each for each in lists if isinstance(each, list) and _is_history(each)), [])
-
-
 def _is_history(value: Any) -> bool:
-    return isinstance(value, list) and any(map(_is_event, value))
-
-
-def _is_event(item: Any) -> bool:
-    if not isinstance(item, dict) or "source" not in item:
-        return False
-    return isinstance(item.get("action"), str) or isinstance(item.get("observation"), str)
+    return isinstance(value, list) and any(
+        isinstance(item, dict)
+        and "source" in item
+        and (isinstance(item.get("action"), str) or isinstance(item.get("observation"), str))
+        for item in value
+    )
 
 
 class _Reader(Reader):

@@ -139,11 +139,11 @@ def _images(content: object) -> object:
     """Content whose images are spelled as the reader of blocks knows them."""
     if not isinstance(content, list):
         return content
-    return [_image(block) if isinstance(block, dict) else block for block in content]
-
-
-def _image(block: Json) -> Json:
-    if block.get("type") != "image" or "source" in block:
-        return block
-    source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
-    return {"type": "image", "source": source}
+    blocks: list[object] = []
+    for block in content:
+        if value_at(block, "type") == "image" and "source" not in block:
+            source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
+            blocks.append({"type": "image", "source": source})
+        else:
+            blocks.append(block)
+    return blocks
