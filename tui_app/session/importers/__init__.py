@@ -12,14 +12,21 @@ from tui_app.session.importers.claude_code import is_claude_code, read_claude_co
 from tui_app.session.importers.codex import is_codex, read_codex
 from tui_app.session.importers.copilot_cli import is_copilot_cli, read_copilot_cli
 from tui_app.session.importers.gemini_cli import is_gemini_cli, read_gemini_cli
-from tui_app.session.importers.inspect_ai import is_inspect_ai, read_inspect_ai
-from tui_app.session.importers.langchain import is_langchain, read_langchain
-from tui_app.session.importers.openai_chat import is_openai_chat, read_openai_chat
 from tui_app.session.importers.opencode import is_opencode, read_opencode
 from tui_app.session.importers.openhands import is_openhands, read_openhands
 from tui_app.session.importers.own_events import is_own, read_own
 from tui_app.session.importers.pi_agent import is_pi, read_pi
 from tui_app.session.importers.pydantic_messages import is_pydantic_ai, read_pydantic_messages
+from tui_app.session.importers.role_messages import (
+    is_inspect_ai,
+    is_langchain,
+    is_openai_chat,
+    is_swe_agent,
+    read_inspect_ai,
+    read_langchain,
+    read_openai_chat,
+    read_swe_agent,
+)
 from tui_app.session.importers.source import (
     Imported,
     ImportedEvent,
@@ -29,7 +36,6 @@ from tui_app.session.importers.source import (
     read_source,
     shown,
 )
-from tui_app.session.importers.swe_agent import is_swe_agent, read_swe_agent
 
 __all__ = ["FORMATS", "ImportFormatError", "Imported", "ImportedEvent", "SkippedLine", "import_file"]
 
@@ -90,7 +96,7 @@ def import_file(path: Path, format: str = "auto") -> Imported:
             raise ImportFormatError(f"{source.path} is in no known format; tried {', '.join(FORMATS)}.")
     else:
         found = next(each for each in TABLE if each.name == format)
-    imported = found.read(source)
+    imported = replace(found.read(source), format=found.name)
     if source.cut is not None:
         imported = replace(imported, skipped=(*imported.skipped, source.cut))
     if not imported.events:

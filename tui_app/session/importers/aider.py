@@ -5,8 +5,6 @@ import re
 from tui_app.session.importers.reader import Reader, seconds
 from tui_app.session.importers.source import Imported, Source
 
-FORMAT = "aider"
-
 _START = "# aider chat started at "
 _PROMPT = "#### "
 _MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>\S+)")
@@ -34,8 +32,6 @@ def _lines(source: Source) -> list[str]:
 
 
 class _Reader(Reader):
-    format = FORMAT
-
     def read(self) -> Imported:
         """Turn the lines into events."""
         lines = _lines(self.source)

@@ -266,8 +266,6 @@ def _thinking(block: Json, text: str, signed_in: str, real: bool) -> Json | None
     return part
 
 
-FORMAT = "claude-code"
-
 _DENIED = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _INTERRUPTED = "[Request interrupted by user"
 _ERROR_KINDS: dict[str, ErrorKind] = {
@@ -317,7 +315,6 @@ class _Reader(LineReader):
         self.out.left_out["links to missing records were mended by file order"] += tree.mended
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tree.aside.items()))
         return self.out.finish(
-            format=FORMAT,
             title=_title(self.records, tree) or title_of(self.out.events),
             cwd=self.cwd,
             model=self.model,

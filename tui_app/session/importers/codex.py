@@ -172,8 +172,6 @@ def _exit_code(text: str) -> int:
     return 0
 
 
-FORMAT = "codex"
-
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
 _OUTPUTS = (
     "function_call_output",
@@ -196,8 +194,6 @@ def read_codex(source: Source) -> Imported:
 
 
 class _Reader(LineReader):
-    format = FORMAT
-
     def read(self) -> Imported:
         """Turn the whole file into events."""
         rollout: Rollout = unroll(self.records)

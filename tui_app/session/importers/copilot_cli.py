@@ -5,8 +5,6 @@ from tui_app.session.importers.event_builder import ToolOutcome
 from tui_app.session.importers.reader import LineReader, count, list_at, record_text, text_at, usage
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
-FORMAT = "copilot-cli"
-
 _GROUPS = (
     "abort", "assistant", "command", "commands", "custom", "elicitation", "exit_plan_mode", "external_tool",
     "hook", "mcp", "model", "pending_messages", "permission", "sampling", "session", "skill", "subagent",
@@ -43,8 +41,6 @@ def _kind(record: Json) -> tuple[str, str]:
 
 
 class _Reader(LineReader):
-    format = FORMAT
-
     def read(self) -> Imported:
         """Turn the whole file into events."""
         seen: set[str] = set()
@@ -88,7 +84,10 @@ class _Reader(LineReader):
                 content = result.get("content") if isinstance(result, dict) else result
                 trouble = record_text(error, "message") if isinstance(error, dict) else error
                 told = trouble if content is None else content
-                self.result(record_text(data, "toolCallId"), told, _outcome(data), line.number)
+                failed = data.get("success") is False
+                denied = failed and text_at(data, "error.code") in ("denied", "rejected")
+                outcome: ToolOutcome = "denied" if denied else "error" if failed else "success"
+                self.result(record_text(data, "toolCallId"), told, outcome, line.number)
             case ("session", "compaction_complete"):
                 self._compacted(line, data)
             case ("session", "error"):
@@ -132,9 +131,3 @@ class _Reader(LineReader):
         else:
             tokens = count(data.get("preCompactionTokens")), count(data.get("postCompactionTokens"))
             self.out.compaction(summary, "blocking", tokens, self.time, line.number)
-
-
-def _outcome(data: Json) -> ToolOutcome:
-    if data.get("success") is not False:
-        return "success"
-    return "denied" if text_at(data, "error.code") in ("denied", "rejected") else "error"

@@ -55,21 +55,6 @@ def request(part: Json, time: float) -> Json:
     return {"kind": "request", "timestamp": iso(time), "parts": [part]}
 
 
-def system_request(text: str, time: float) -> Json:
-    """A system prompt that stands in the history."""
-    return request({"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}, time)
-
-
-def user_request(content: Content, time: float) -> Json:
-    """A prompt of the person."""
-    return request({"part_kind": "user-prompt", "content": content, "timestamp": iso(time)}, time)
-
-
-def summary_request(summary: str, time: float) -> Json:
-    """The summary that stands for compacted history."""
-    return request({"part_kind": "compaction", "content": summary}, time)
-
-
 def return_request(call_id: str, name: str, content: Content, outcome: str, time: float) -> Json:
     """The answer of a tool; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
     part = {
@@ -322,7 +307,8 @@ class Timeline:
 
     def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
         """Append a system prompt."""
-        self.add(SystemMessage(text=text), message or system_request(text, time), time, line)
+        part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}
+        self.add(SystemMessage(text=text), message or request(part, time), time, line)
 
     def user(self, content: Content, time: float, line: int, message: Json | None = None) -> None:
         """Append a prompt; an empty one is reported."""
@@ -331,7 +317,8 @@ class Timeline:
         items = [content] if isinstance(content, str) else list(content)
         attached = tuple(attachment_name(item) for item in items if is_file(item))
         data = UserMessage(text=plain_text(items), attachments=attached)
-        self.add(data, message or user_request(content, time), time, line)
+        part: Json = {"part_kind": "user-prompt", "content": content, "timestamp": iso(time)}
+        self.add(data, message or request(part, time), time, line)
         return None
 
     def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
@@ -407,10 +394,11 @@ class Timeline:
             tokens_before=tokens[0],
             tokens_after=tokens[1],
         )
-        if self.add(data, summary_request(summary, time), time, line):
+        part = {"part_kind": "compaction", "content": summary}
+        if self.add(data, request(part, time), time, line):
             self.events[-1] = replace(self.events[-1], first_kept=first_kept)
 
-    def finish(self, *, format: str, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
+    def finish(self, *, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
         """Close the books: answer what was left open, and count."""
         self.left_out["calls had an id that was used before and got a new one"] += self.calls.renamed
         counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
@@ -420,7 +408,6 @@ class Timeline:
             calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
             counted.append(f"{calls} without a result in the file got one that says so.")
         return Imported(
-            format=format,
             title=title,
             cwd=cwd,
             model=model,

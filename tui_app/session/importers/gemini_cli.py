@@ -94,8 +94,6 @@ def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: 
             _put(chat, places, new, report)
 
 
-FORMAT = "gemini-cli"
-
 _TALK = ("user", "gemini")
 _ASIDE = ("info", "error", "warning", "system")
 _OUTCOMES: dict[str, ToolOutcome] = {"success": "success", "cancelled": "denied", "error": "error"}
@@ -123,8 +121,6 @@ def _is_message(item: Any) -> bool:
 
 
 class _Reader(Reader):
-    format = FORMAT
-
     def read(self) -> Imported:
         """Turn the messages into events."""
         document = self.source.document

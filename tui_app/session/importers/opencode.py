@@ -109,8 +109,6 @@ def _parsed(text: Any) -> Any:
         return "damaged JSON"
 
 
-FORMAT = "opencode"
-
 _ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start")
 _FINISH = {"stop": "stop", "length": "length", "tool-calls": "tool_call", "content-filter": "content_filter"}
 
@@ -135,8 +133,6 @@ def _is_message(item: Any) -> bool:
 
 
 class _Reader(Reader):
-    format = FORMAT
-
     def read(self, document: Any) -> Imported:
         """Turn the messages into events."""
         self.title, self.cwd = text_at(document, "info.title"), text_at(document, "info.directory")

@@ -57,8 +57,6 @@ def _message(response: Json) -> Json:
     return object_at(choices[0], "message") if choices else {}
 
 
-FORMAT = "openhands"
-
 _QUIET = ("change_agent_state", "agent_state_changed", "null", "recall", "pause", "resume", "loadmemory", "")
 _LISTS = ("history", "events", "trajectory")
 
@@ -92,8 +90,6 @@ def _is_history(value: Any) -> bool:
 
 
 class _Reader(Reader):
-    format = FORMAT
-
     def read(self, histories: list[list[Any]]) -> Imported:
         """Turn the events of a history into ours."""
         events = histories[0] if histories else []

@@ -24,8 +24,6 @@ from tui_app.session.importers.reader import count, one_line, record_text, secon
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, SkippedLine, Source, shown
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-FORMAT = "plimsoll"
-
 _MAX_GAP = 100_000
 """Numbers that may be missing between two events; a larger gap is damage to the number itself."""
 _GAUGE = ("total", "limit", "limit_source", "reserve")
@@ -69,7 +67,6 @@ class _Reader:
             self._events.pop()
         data = [event.data for event in self._events]
         return Imported(
-            format=FORMAT,
             title=one_line(self._start.title),
             cwd=self._start.cwd,
             model=self._start.model,

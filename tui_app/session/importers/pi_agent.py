@@ -14,8 +14,6 @@ from tui_app.session.importers.reader import (
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
-FORMAT = "pi"
-
 _FINISH = {"stop": "stop", "length": "length", "toolUse": "tool_call", "error": "error"}
 _ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
 _ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchSummary", "hookMessage")
@@ -35,8 +33,6 @@ def read_pi(source: Source) -> Imported:
 
 
 class _Reader(LineReader):
-    format = FORMAT
-
     def read(self) -> Imported:
         """Turn the whole file into events."""
         path = branch(self.records, key="id", parent="parentId", report=self.out)

@@ -11,8 +11,6 @@ from tui_app.session.importers.event_builder import ToolOutcome
 from tui_app.session.importers.reader import Reader, value_at
 from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages, is_pydantic_message
 
-FORMAT = "pydantic-ai"
-
 _OUTCOMES: dict[str, ToolOutcome] = {
     "success": "success",
     "failed": "error",
@@ -37,8 +35,6 @@ def is_pydantic_ai(source: Source) -> bool:
 
 
 class _Reader(Reader):
-    format = FORMAT
-
     def read(self, found: Found) -> Imported:
         """Turn the messages into events."""
         for number, item in enumerate(found.messages, 1):

@@ -368,9 +368,6 @@ _UNUSED = "nothing in it could be used"
 class Reader:
     """Base of the readers: one reads one file into a timeline."""
 
-    format: str = ""
-    """Name of the format."""
-
     def __init__(self, source: Source) -> None:
         self.source = source
         self.out = Timeline()
@@ -442,9 +439,7 @@ class Reader:
             if not self.out.knows(number):
                 self.out.skip(number, _UNUSED)
         title = given_title(self.title) or title_of(self.out.events)
-        return self.out.finish(
-            format=self.format, title=title, cwd=self.cwd, model=self.model, notes=self.notes
-        )
+        return self.out.finish(title=title, cwd=self.cwd, model=self.model, notes=self.notes)
 
 
 class LineReader(Reader):

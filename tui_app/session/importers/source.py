@@ -102,7 +102,8 @@ class Imported:
     ``i`` gets log number ``i + 2``; the ranges of imported compactions are written for these numbers.
     """
 
-    format: str
+    format: str = ""
+    """Name of the format, which the reader itself does not know."""
     title: str
     """One line; empty when the file suggests none."""
     cwd: str
