@@ -240,7 +240,7 @@ def export_openai(messages: Sequence[str], *, mask: bool = True) -> str:
         if message["kind"] == "response":
             spelled.append(_openai_answer(message["parts"]))
         else:
-            spelled += [_asked(part) for part in message["parts"]]
+            spelled += map(_openai_question, message["parts"])
     lines = [json.dumps(each, ensure_ascii=False) for each in spelled if each]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
@@ -263,7 +263,7 @@ def _openai_answer(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return message if texts or thoughts or calls else {}
 
 
-def _asked(part: dict[str, Any]) -> dict[str, Any]:
+def _openai_question(part: dict[str, Any]) -> dict[str, Any]:
     kind = part["part_kind"]
     answers_call = kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name"))
     if answers_call:

@@ -31,12 +31,10 @@ def inline(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """One line of code."""
     return f"`{' '.join(text.replace('`', chr(39)).split()) or '?'}`"
 
 
 def quote(text: str) -> str:
-    """A block quote."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 

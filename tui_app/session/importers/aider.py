@@ -33,7 +33,6 @@ def _lines(source: Source) -> list[str]:
 
 class _Reader(Reader):
     def read(self) -> Imported:
-        """Turn the lines into events."""
         lines = _lines(self.source)
         self._prompt: list[str] = []
         self._said: list[str] = []

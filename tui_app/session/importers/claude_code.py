@@ -276,7 +276,6 @@ _ERROR_KINDS: dict[str, ErrorKind] = {
 
 
 def is_claude_code(source: Source) -> bool:
-    """Whether the file holds messages of a transcript."""
     return any(is_claude_record(line.data) for line in source.lines.records)
 
 
@@ -287,7 +286,6 @@ def read_claude_code(source: Source) -> Imported:
 
 class _Reader(LineReader):
     def read(self) -> Imported:
-        """Turn the whole file into events."""
         self._boundary: Line | None = None
         tree = plant(self.records, self.out)
         path = tree.path()

@@ -33,7 +33,7 @@ _NOTE_STARTS = (
     "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
     "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
 )  # fmt: skip
-"""How prompts begin that the program writes in the person's name."""
+"""How prompts begin that the program writes in the user's name."""
 
 
 @dataclass
@@ -184,18 +184,15 @@ _OVERFLOW = "context_window_exceeded"
 
 
 def is_codex(source: Source) -> bool:
-    """Whether the file holds records of a rollout."""
     return any(is_codex_record(line.data) for line in source.lines.records)
 
 
 def read_codex(source: Source) -> Imported:
-    """Read a rollout."""
     return _Reader(source).read()
 
 
 class _Reader(LineReader):
     def read(self) -> Imported:
-        """Turn the whole file into events."""
         rollout: Rollout = unroll(self.records)
         for line in self.records:
             self.at(line.data.get("timestamp"))

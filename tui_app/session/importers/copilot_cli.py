@@ -20,7 +20,6 @@ _TALK = (
 
 
 def is_copilot_cli(source: Source) -> bool:
-    """Whether the file holds events of a Copilot session."""
     records = [line.data for line in source.lines.records if isinstance(line.data.get("data"), dict)]
     return any(
         _kind(record) in _TALK or (_kind(record) == ("session", "start") and "sessionId" in record["data"])
@@ -30,7 +29,6 @@ def is_copilot_cli(source: Source) -> bool:
 
 
 def read_copilot_cli(source: Source) -> Imported:
-    """Read a session."""
     return _Reader(source).read()
 
 
@@ -42,7 +40,6 @@ def _kind(record: Json) -> tuple[str, str]:
 
 class _Reader(LineReader):
     def read(self) -> Imported:
-        """Turn the whole file into events."""
         seen: set[str] = set()
         self._asked: dict[str, int] = {}
         for line in self.records:

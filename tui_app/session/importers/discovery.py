@@ -34,7 +34,7 @@ Env = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A transcript that was found, before anybody has looked into it."""
+    """A transcript that was found, before it is opened."""
 
     path: Path
     """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
@@ -204,7 +204,7 @@ def _first(record: Json, keys: tuple[str, ...]) -> str:
 
 
 def _prompt(record: Json) -> str:
-    """What the person said in a record; empty when it is not the person's, or a note of the program."""
+    """What the user said in a record; empty when it is not the user's, or a note of the program."""
     if record.get("isMeta") is True or record.get("isSidechain") is True:
         return ""
     kind = record_text(record, "type")
@@ -241,7 +241,7 @@ def find_transcripts(
 
     Args:
         env: The environment; the programs' own variables move the places.
-        home: The person's home folder.
+        home: The user's home folder.
         cwd: The current folder, for programs that write into the project.
         go_on: Asked between two files; the search ends when it says no.
     """

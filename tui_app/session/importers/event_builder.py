@@ -51,7 +51,6 @@ def canonical(message: Json) -> str:
 
 
 def request(part: Json, time: float) -> Json:
-    """A request that holds one part."""
     return {"kind": "request", "timestamp": iso(time), "parts": [part]}
 
 
@@ -69,7 +68,6 @@ def return_request(call_id: str, name: str, content: Content, outcome: str, time
 
 
 def call_part(call_id: str, name: str, args: Json | str) -> Json:
-    """One tool call of a response."""
     return {"part_kind": "tool-call", "tool_name": name, "args": args, "tool_call_id": call_id}
 
 
@@ -280,7 +278,6 @@ class Timeline:
         self._reported: set[int] = set()
 
     def skip(self, line: int, reason: str) -> None:
-        """Report something that could not be used."""
         self.skipped.append(SkippedLine(line=line, reason=reason))
         self._reported.add(line)
 
@@ -306,7 +303,6 @@ class Timeline:
         return True
 
     def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
-        """Append a system prompt."""
         part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}
         self.add(SystemMessage(text=text), message or request(part, time), time, line)
 
@@ -350,7 +346,6 @@ class Timeline:
         return True
 
     def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
-        """Append what a tool answered."""
         # The other outcomes have the same name in pydantic-ai.
         name = "failed" if outcome == "error" else outcome
         message = return_request(call.call_id, call.name, content, name, time)

@@ -36,7 +36,6 @@ class Chat:
 
 
 def replay(records: tuple[Line, ...], report: Timeline) -> Chat:
-    """Fold the lines of a log."""
     chat = Chat()
     places: dict[str, int] = {}
     for line in records:
@@ -100,7 +99,6 @@ _OUTCOMES: dict[str, ToolOutcome] = {"success": "success", "cancelled": "denied"
 
 
 def is_gemini_cli(source: Source) -> bool:
-    """Whether the file is a chat."""
     document = source.document
     if isinstance(document, dict) and "sessionId" in document:
         return any(map(_is_message, list_at(document, "messages")))
@@ -112,7 +110,6 @@ def is_gemini_cli(source: Source) -> bool:
 
 
 def read_gemini_cli(source: Source) -> Imported:
-    """Read a chat."""
     return _Reader(source).read()
 
 
@@ -122,7 +119,6 @@ def _is_message(item: Any) -> bool:
 
 class _Reader(Reader):
     def read(self) -> Imported:
-        """Turn the messages into events."""
         document = self.source.document
         if isinstance(document, dict) and isinstance(document.get("messages"), list):
             self.title = record_text(document, "summary")
@@ -130,7 +126,7 @@ class _Reader(Reader):
                 if isinstance(item, dict):
                     self._message(Line(number, item))
                 else:
-                    self.out.skip(number, f"message {number} of the list: no object: {shown(item)}")
+                    self.skip_message(number, f"no object: {shown(item)}")
             return self.finish(range(1, len(document["messages"]) + 1))
         lines = self.source.lines
         self.out.skipped.extend(lines.skipped)

@@ -122,7 +122,6 @@ def is_opencode(source: Source) -> bool:
 
 
 def read_opencode(source: Source) -> Imported:
-    """Read a session."""
     stored = stored_document(source)
     return _Reader(source).read(stored if stored is not None else source.document)
 
@@ -134,14 +133,13 @@ def _is_message(item: Any) -> bool:
 
 class _Reader(Reader):
     def read(self, document: Any) -> Imported:
-        """Turn the messages into events."""
         self.title, self.cwd = text_at(document, "info.title"), text_at(document, "info.directory")
         messages = list_at(document, "messages")
         for number, item in enumerate(messages, 1):
             if _is_message(item):
                 self._message(number, item["info"], item["parts"])
             else:
-                self.out.skip(number, f"message {number} of the list: no message: {shown(item)}")
+                self.skip_message(number, f"no message: {shown(item)}")
         return self.finish(range(1, len(messages) + 1))
 
     def _message(self, number: int, info: Json, parts: list[Any]) -> None:
@@ -149,7 +147,7 @@ class _Reader(Reader):
         known = [part for part in parts if isinstance(part, dict)]
         for part in parts:
             if not isinstance(part, dict):
-                self._skip(number, f"part that is no object: {shown(part)}")
+                self.skip_message(number, f"part that is no object: {shown(part)}")
         if info.get("role") == "user":
             blocks = [block for part in known if (block := self._block(number, part)) is not None]
             if blocks:
@@ -159,7 +157,7 @@ class _Reader(Reader):
                     number, "prompts that only ask for a compaction or another agent were left out"
                 )
         elif info.get("role") != "assistant":
-            self._skip(number, f"unknown role {shown(info.get('role'))}")
+            self.skip_message(number, f"unknown role {shown(info.get('role'))}")
         elif info.get("summary") is not True:
             self._assistant(number, info, known)
         elif summary := "\n\n".join(
@@ -167,7 +165,7 @@ class _Reader(Reader):
         ).strip():
             self.out.compaction(summary, "blocking", (0, 0), self.time, number)
         else:
-            self._skip(number, "compaction without a summary, not applied")
+            self.skip_message(number, "compaction without a summary, not applied")
         self.end_answer()
 
     def _assistant(self, number: int, info: Json, parts: list[Json]) -> None:
@@ -203,7 +201,7 @@ class _Reader(Reader):
                 self.out.left_out["parts that are no content were left out"] += 1
                 return None
             case kind:
-                self._skip(number, f"part of unknown type {shown(kind)}")
+                self.skip_message(number, f"part of unknown type {shown(kind)}")
                 return None
 
     def _step(self, number: int, answer: Answer, parts: list[Json]) -> None:
@@ -222,7 +220,7 @@ class _Reader(Reader):
                 case kind if kind in (*_ASIDE, "compaction", "subtask", "file"):
                     self.out.left_out["parts that are no content were left out"] += 1
                 case kind:
-                    self._skip(number, f"part of unknown type {shown(kind)}")
+                    self.skip_message(number, f"part of unknown type {shown(kind)}")
         self.end_answer()
         for call_id, state in results:
             if state.get("status") == "completed":
@@ -233,9 +231,6 @@ class _Reader(Reader):
                 error = record_text(state, "error")
                 outcome: ToolOutcome = "denied" if "rejected permission" in error else "error"
                 self.result(call_id, error, outcome, number)
-
-    def _skip(self, number: int, reason: str) -> None:
-        self.out.skip(number, f"message {number} of the list: {reason}")
 
 
 def _steps(parts: list[Json]) -> list[list[Json]]:

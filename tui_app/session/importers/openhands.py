@@ -62,7 +62,6 @@ _LISTS = ("history", "events", "trajectory")
 
 
 def is_openhands(source: Source) -> bool:
-    """Whether the file holds such events."""
     return bool(_histories(source))
 
 
@@ -91,7 +90,6 @@ def _is_history(value: Any) -> bool:
 
 class _Reader(Reader):
     def read(self, histories: list[list[Any]]) -> Imported:
-        """Turn the events of a history into ours."""
         events = histories[0] if histories else []
         self._calls: dict[int, str] = {}
         """Id of the call that an action made, by the number of the action."""
@@ -133,7 +131,16 @@ class _Reader(Reader):
             self.end_answer()
             self.out.system(said(item), self.time, number)
         elif action == "condensation":
-            self._condensed(number, item)
+            self.end_answer()
+            forgotten = map(count, list_at(item, "args.forgotten_event_ids"))
+            last = max(*forgotten, count(value_at(item, "args.forgotten_events_end_id")), 0)
+            kept = [place for each, place in self._numbers.items() if each > last > 0]
+            places = [place for place in kept if place in self.out.first_at]
+            first_kept = self.out.first_at[min(places)] if places else None
+            if summary := text_at(item, "args.summary").strip():
+                self.out.compaction(summary, "blocking", (0, 0), self.time, number, first_kept)
+            else:
+                self._skip(number, "compaction without a summary, not applied")
         elif action == "message" and item.get("source") == "user":
             self.say(said(item), number)
         elif action == "message":
@@ -162,19 +169,6 @@ class _Reader(Reader):
             self.end_answer()
         self._response = response
         return self.answer(number)
-
-    def _condensed(self, number: int, item: Json) -> None:
-        self.end_answer()
-        summary = text_at(item, "args.summary").strip()
-        if not summary:
-            self._skip(number, "compaction without a summary, not applied")
-            return
-        forgotten = map(count, list_at(item, "args.forgotten_event_ids"))
-        last = max(*forgotten, count(value_at(item, "args.forgotten_events_end_id")), 0)
-        kept = [place for each, place in self._numbers.items() if each > last > 0]
-        places = sorted(place for place in kept if place in self.out.first_at)
-        first_kept = self.out.first_at[places[0]] if places else None
-        self.out.compaction(summary, "blocking", (0, 0), self.time, number, first_kept)
 
     def _skip(self, number: int, reason: str) -> None:
         self.out.skip(number, f"event {number} of the history: {reason}")

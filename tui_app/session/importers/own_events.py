@@ -20,8 +20,8 @@ from tui_app.events import (
     payload_from_json,
 )
 from tui_app.session.importers.event_builder import FIRST_SEQ, MessageRefusedError, canonical, count_messages
-from tui_app.session.importers.reader import count, one_line, record_text, seconds
-from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, SkippedLine, Source, shown
+from tui_app.session.importers.reader import LineReader, count, one_line, record_text
+from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, Source, shown
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 _MAX_GAP = 100_000
@@ -31,7 +31,6 @@ _GAUGE = ("total", "limit", "limit_source", "reserve")
 
 
 def is_own(source: Source) -> bool:
-    """Whether the file holds events of a session."""
     return any(
         (
             "seq" in line.data
@@ -44,55 +43,54 @@ def is_own(source: Source) -> bool:
 
 
 def read_own(source: Source) -> Imported:
-    """Read the session."""
     return _Reader(source).read()
 
 
-class _Reader:
-    def __init__(self, source: Source) -> None:
-        self._lines = source.lines
-        self._time = source.mtime
-        self._skipped = list(source.lines.skipped)
-        self._start = SessionStart(cwd="", model="", policy="", title="")
-        self._events: list[ImportedEvent] = []
-        self._places: set[int] = set()
-
+class _Reader(LineReader):
     def read(self) -> Imported:
         """Put the events back in the places they had."""
-        for line in self._lines.records:
-            self._time = seconds(line.data.get("time"), self._time)
+        self._start = SessionStart(cwd="", model="", policy="", title="")
+        for line in self.records:
+            self.at(line.data.get("time"))
             self._line(line)
-        while self._events and isinstance(self._events[-1].data, SessionEnd):
+        events = self.out.events
+        while events and isinstance(events[-1].data, SessionEnd):
             # The import ends the session itself, now.
-            self._events.pop()
-        data = [event.data for event in self._events]
+            events.pop()
         return Imported(
             title=one_line(self._start.title),
             cwd=self._start.cwd,
             model=self._start.model,
-            events=tuple(self._events),
-            skipped=tuple(sorted(self._skipped, key=lambda each: each.line)),
-            messages=count_messages(self._events),
-            tool_calls=sum(isinstance(each, ToolCall) for each in data),
-            tool_results=sum(isinstance(each, ToolResult) for each in data),
+            events=tuple(events),
+            skipped=tuple(sorted(self.out.skipped, key=lambda each: each.line)),
+            messages=count_messages(events),
+            tool_calls=sum(isinstance(each.data, ToolCall) for each in events),
+            tool_results=sum(isinstance(each.data, ToolResult) for each in events),
             notes=(),
-            places=frozenset(self._places),
+            places=frozenset(self.out.places),
             is_own=True,
         )
 
     def _line(self, line: Line) -> None:
-        seq, payload = count(line.data.get("seq")), self._payload(line)
-        if payload is None:
+        kind, data = record_text(line.data, "type"), line.data.get("data")
+        if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
+            self.out.skip(line.number, f"no event of a log: {shown(line.data.get('type'))}")
             return
-        if seq == 1 and isinstance(payload, SessionStart) and not self._events:
+        try:
+            payload = _checked(kind, data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self.out.skip(line.number, f"event with wrong values: {shown(str(error))}")
+            return
+        seq, events = count(line.data.get("seq")), self.out.events
+        if seq == 1 and isinstance(payload, SessionStart) and not events:
             self._start = payload
-            self._places.add(line.number)
+            self.out.places.add(line.number)
             return
-        expected = FIRST_SEQ + len(self._events)
+        expected = FIRST_SEQ + len(events)
         if not expected <= seq <= expected + _MAX_GAP:
-            return self._skip(
-                line, f"event number {shown(line.data.get('seq'))} does not follow the one before"
-            )
+            told = shown(line.data.get("seq"))
+            self.out.skip(line.number, f"event number {told} does not follow the one before")
+            return
         try:
             message = line.data.get("message")
             text: str | None
@@ -101,27 +99,13 @@ class _Reader:
             else:
                 text = None if message is None else _one(message)
         except MessageRefusedError as error:
-            return self._skip(line, f"not a valid message: {error}")
+            self.out.skip(line.number, f"not a valid message: {error}")
+            return
         for missing in range(expected, seq):
             lost = Error(kind="input", message=f"Event #{missing} is missing in the imported file.")
-            self._events.append(ImportedEvent(data=lost, message=None, time=self._time))
-        self._events.append(ImportedEvent(data=payload, message=text, time=self._time))
-        self._places.add(line.number)
-        return None
-
-    def _payload(self, line: Line) -> Payload | None:
-        kind, data = record_text(line.data, "type"), line.data.get("data")
-        if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
-            self._skip(line, f"no event of a log: {shown(line.data.get('type'))}")
-            return None
-        try:
-            return _checked(kind, data)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            self._skip(line, f"event with wrong values: {shown(str(error))}")
-            return None
-
-    def _skip(self, line: Line, reason: str) -> None:
-        self._skipped.append(SkippedLine(line=line.number, reason=reason))
+            events.append(ImportedEvent(data=lost, message=None, time=self.time))
+        events.append(ImportedEvent(data=payload, message=text, time=self.time))
+        self.out.places.add(line.number)
 
 
 def _one(message: Any) -> str:

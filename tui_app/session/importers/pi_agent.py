@@ -20,7 +20,6 @@ _ROLES = ("user", "assistant", "toolResult", "bashExecution", "custom", "branchS
 
 
 def is_pi(source: Source) -> bool:
-    """Whether the file holds messages in pi's entries."""
     return any(
         line.data.get("type") == "message" and value_at(line.data, "message.role") in _ROLES
         for line in source.lines.records
@@ -34,7 +33,6 @@ def read_pi(source: Source) -> Imported:
 
 class _Reader(LineReader):
     def read(self) -> Imported:
-        """Turn the whole file into events."""
         path = branch(self.records, key="id", parent="parentId", report=self.out)
         self._numbers = {record_text(line.data, "id"): line.number for line in self.records}
         for line in self.records:
@@ -43,29 +41,25 @@ class _Reader(LineReader):
                     self.out.leave(line.number, "entries on branches that were given up were left out")
                 continue
             self.at(line.data.get("timestamp"))
-            self._entry(line)
-            self.end_answer()
-        return self.close()
-
-    def _entry(self, line: Line) -> None:
-        record = line.data
-        kind = record.get("type")
-        match kind:
-            case "message":
+            record = line.data
+            kind = record.get("type")
+            if kind == "message":
                 self._message(line, object_at(record, "message"))
-            case "compaction":
+            elif kind == "compaction":
                 self._compacted(line, record)
-            case "branch_summary":
+            elif kind == "branch_summary":
                 self._summary(line, record)
-            case "custom_message":
+            elif kind == "custom_message":
                 self.say(record.get("content"), line.number)
-            case _ if kind in _ASIDE:
+            elif kind in _ASIDE:
                 self.cwd = self.cwd or record_text(record, "cwd")
                 self.model = record_text(record, "modelId") or self.model
                 self.title = record_text(record, "name") if kind == "session_info" else self.title
                 self.out.leave(line.number, "entries that are no messages were left out")
-            case _:
+            else:
                 self.out.skip(line.number, f"unknown entry type {shown(kind)}")
+            self.end_answer()
+        return self.close()
 
     def _message(self, line: Line, message: Json) -> None:
         match message.get("role"):
@@ -114,7 +108,7 @@ class _Reader(LineReader):
             self.out.skip(line.number, f"content block that cannot be used: {shown(block.get('type'))}")
 
     def _summary(self, line: Line, record: Json) -> None:
-        # The model was told what happened on the branch that was left, in the person's name.
+        # The model was told what happened on the branch that was left, in the user's name.
         summary = record_text(record, "summary")
         self.say(f"What happened on a branch that was left:\n\n{summary}" if summary else "", line.number)
 

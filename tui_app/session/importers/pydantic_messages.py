@@ -24,27 +24,24 @@ _TIMED = ("system-prompt", "user-prompt", "tool-return", "retry-prompt")
 
 
 def read_pydantic_messages(source: Source) -> Imported:
-    """Read a history."""
     found = find_messages(source.document, is_pydantic_message) or Found([], {})
     return _Reader(source).read(found)
 
 
 def is_pydantic_ai(source: Source) -> bool:
-    """Whether the file holds a history."""
     return find_messages(source.document, is_pydantic_message) is not None
 
 
 class _Reader(Reader):
     def read(self, found: Found) -> Imported:
-        """Turn the messages into events."""
         for number, item in enumerate(found.messages, 1):
             if not isinstance(item, dict):
-                self._skip(number, "it is no object")
+                self.skip_message(number, "it is no object")
                 continue
             try:
                 message: Json = json.loads(messages.canonical(_completed(item, self.time)))
             except messages.MessageRefusedError as error:
-                self._skip(number, str(error))
+                self.skip_message(number, str(error))
                 continue
             self.at(message.get("timestamp"))
             if message["kind"] == "request":
@@ -70,14 +67,11 @@ class _Reader(Reader):
                     part["tool_call_id"] = call.call_id
                     self.out.result_message(call, alone, _OUTCOMES[part["outcome"]], self.time, number)
                 case "tool-return":
-                    self._skip(number, self.out.calls.why_not(part["tool_call_id"]))
+                    self.skip_message(number, self.out.calls.why_not(part["tool_call_id"]))
                 case "compaction":
                     self.out.compaction(part["content"], "manual", (0, 0), self.time, number)
                 case _:
                     self.out.user(part.get("content") or "", self.time, number, alone)
-
-    def _skip(self, number: int, reason: str) -> None:
-        self.out.skip(number, f"message {number} of the list: {reason}")
 
 
 def _completed(item: Json, time: float) -> Json:

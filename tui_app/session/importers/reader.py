@@ -24,7 +24,7 @@ MAX_TITLE = 60
 PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
 """What OpenCode calls a conversation that it has not named yet."""
 _NOTES = ("# AGENTS.md", "Caveat:")
-"""How texts begin that a program wrote in the person's name."""
+"""How texts begin that a program wrote in the user's name."""
 _BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
 """A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
 _ISSUE = re.compile(
@@ -108,7 +108,7 @@ def given_title(text: str) -> str:
 
 
 def wanted(prompt: str) -> str:
-    """What a person wanted with a prompt; empty for bare commands, marks and what a program wrote."""
+    """What the user wanted with a prompt; empty for bare commands, marks and what a program wrote."""
     if task := _ISSUE.search(prompt[:_LOOKED_AT]):
         return str(next(filter(None, task.groups())))
     said = without_markup(prompt).strip()
@@ -126,7 +126,6 @@ def without_markup(text: str) -> str:
 
 
 def record_text(record: Json, key: str) -> str:
-    """A text field; empty when it is missing or no text."""
     value = record.get(key)
     return value if isinstance(value, str) else ""
 
@@ -157,7 +156,6 @@ def list_at(record: Any, path: str) -> list[Any]:
 
 
 def objects_at(record: Any, path: str) -> list[Json]:
-    """The objects in the list under a path."""
     return [item for item in list_at(record, path) if isinstance(item, dict)]
 
 
@@ -175,7 +173,7 @@ _TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 class ContentReader:
     """Turns the blocks of one message into content.
 
-    A block that cannot be taken over leaves a line of text in its place, so that neither the person nor
+    A block that cannot be taken over leaves a line of text in its place, so that neither the user nor
     the model misses that something was there.
     """
 
@@ -281,7 +279,6 @@ def block_list(content: Any) -> list[Any]:
 
 
 def of_type(blocks: Iterable[Any], kind: str) -> list[Json]:
-    """The blocks of one type."""
     return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
 
 
@@ -302,7 +299,7 @@ class Answer:
     finish: str = ""
     """In pydantic-ai's words (``stop``, ``length``, ``tool_call``, ...); empty when unknown."""
     state: str = "complete"
-    """``interrupted`` when the person stopped it."""
+    """``interrupted`` when the user stopped it."""
     cost: float | None = None
     """US dollars, as the other program reported."""
     lines: set[int] = field(default_factory=set)
@@ -314,7 +311,6 @@ class Answer:
             self.parts.append({"part_kind": "text", "content": value})
 
     def thinking(self, value: Any) -> None:
-        """Append what the model thought."""
         if isinstance(value, str) and value.strip():
             self.parts.append({"part_kind": "thinking", "content": value})
 
@@ -325,7 +321,6 @@ class Answer:
         return call_id
 
     def message(self) -> Json:
-        """The response as pydantic-ai reads it."""
         return {
             "kind": "response",
             "parts": self.parts,
@@ -388,8 +383,11 @@ class Reader:
         """Reads the blocks of a message; what it cannot use is reported for the line."""
         return ContentReader(lambda reason: self.out.skip(line, reason))
 
+    def skip_message(self, number: int, reason: str) -> None:
+        """Report something in a message of a file that is one list."""
+        self.out.skip(number, f"message {number} of the list: {reason}")
+
     def text(self, value: Any, line: int) -> str:
-        """The blocks of a message as text."""
         return messages.plain_text(self.content(line).read(value))
 
     def answer(self, line: int) -> Answer:
@@ -415,7 +413,6 @@ class Reader:
         return False
 
     def say(self, content: Any, line: int) -> None:
-        """The person said something."""
         self.end_answer()
         self.out.user(self.content(line).read(content), self.time, line)
 

@@ -50,13 +50,11 @@ _FINISH = {
 
 
 def read_openai_chat(source: Source) -> Imported:
-    """Read a conversation out of a JSON document."""
     found = find_messages(source.document, is_role_message) or Found([], {})
     return read_role_messages(source, found)
 
 
 def is_openai_chat(source: Source) -> bool:
-    """Whether the file holds a list of role messages."""
     return find_messages(source.document, is_role_message) is not None
 
 
@@ -72,7 +70,6 @@ def read_role_messages(source: Source, found: Found) -> Imported:
 
 class _Reader(Reader):
     def read(self, found: Found) -> Imported:
-        """Turn the messages into events."""
         owner = found.owner
         self.at(owner.get("timestamp", owner.get("created")))
         response: Json = owner if "choices" in owner else {}
@@ -94,11 +91,11 @@ class _Reader(Reader):
         return self.finish(())
 
     def content(self, line: int) -> ContentReader:
-        return ContentReader(lambda reason: self._skip(line, reason))
+        return ContentReader(lambda reason: self.skip_message(line, reason))
 
     def _message(self, item: Any, number: int) -> None:
         if not isinstance(item, dict):
-            return self._skip(number, f"no object: {shown(item)}")
+            return self.skip_message(number, f"no object: {shown(item)}")
         self.at(item.get("timestamp"))
         role = item.get("role")
         content = self.content(number).read(item.get("content"))
@@ -114,11 +111,13 @@ class _Reader(Reader):
             target, calls = record_text(item, "tool_call_id"), self.out.calls
             call = calls.finish(target) if target else calls.finish_oldest(record_text(item, "name"))
             if call is None:
-                return self._skip(number, f"{calls.why_not(target)}: {shown(target or item.get('name'))}")
+                return self.skip_message(
+                    number, f"{calls.why_not(target)}: {shown(target or item.get('name'))}"
+                )
             failed = item.get("is_error") is True or item.get("status") == "error" or item.get("error")
             self.out.result(call, joined(content), "error" if failed else "success", self.time, number)
         else:
-            self._skip(number, f"unknown role {shown(role)}")
+            self.skip_message(number, f"unknown role {shown(role)}")
         return None
 
     def _assistant(self, item: Json, content: Any, number: int) -> Json:
@@ -131,13 +130,13 @@ class _Reader(Reader):
         if isinstance(item.get("function_call"), dict):
             raw = [{"function": item["function_call"]}]
         if not isinstance(raw, list):
-            self._skip(number, "tool_calls is no list")
+            self.skip_message(number, "tool_calls is no list")
             raw = []
         for entry in raw:
             function = object_at(entry, "function")
             name, args = record_text(function, "name"), function.get("arguments")
             if not name:
-                self._skip(number, f"tool call without a function's name: {shown(entry)}")
+                self.skip_message(number, f"tool call without a function's name: {shown(entry)}")
                 continue
             call_id = self.out.calls.begin(record_text(entry, "id"), name)
             parts.append(messages.call_part(call_id, name, args if isinstance(args, str | dict) else {}))
@@ -148,9 +147,6 @@ class _Reader(Reader):
             "model_name": record_text(item, "model") or self.model or None,
             "usage": _usage(item),
         }
-
-    def _skip(self, number: int, reason: str) -> None:
-        self.out.skip(number, f"message {number} of the list: {reason}")
 
 
 def _usage(response: Json) -> Json:
@@ -185,12 +181,10 @@ _NO_CONTENT = ("tool_use", "tool_call", "function_call", "thinking", "reasoning"
 
 
 def is_langchain(source: Source) -> bool:
-    """Whether the file holds serialized messages."""
     return find_messages(source.document, _is_langchain_message) is not None
 
 
 def read_langchain(source: Source) -> Imported:
-    """Read a conversation."""
     found = find_messages(source.document, _is_langchain_message) or Found([], {})
     spelled = Found([_from_langchain(item) for item in found.messages], found.owner, found.others)
     return read_role_messages(source, spelled)
@@ -255,7 +249,6 @@ _MAX_SAMPLE = 200_000_000
 
 
 def is_inspect_ai(source: Source) -> bool:
-    """Whether the file is a log with samples."""
     return bool(_samples(source))
 
 
@@ -356,12 +349,10 @@ _ACTION = "action"
 
 
 def is_swe_agent(source: Source) -> bool:
-    """Whether the file is a trajectory."""
     return bool(_history(source.document))
 
 
 def read_swe_agent(source: Source) -> Imported:
-    """Read a trajectory."""
     spelled: list[Any] = []
     waiting = False
     for item in _history(source.document):

@@ -69,7 +69,7 @@ def closed(text: str, depth: int) -> Closed:
 
 
 class ImportFormatError(ValueError):
-    """The file is none of the formats that were tried; the text is one sentence for a person."""
+    """The file is none of the formats that were tried; the text is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +254,6 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def is_database(raw: bytes) -> bool:
-    """Whether bytes are the beginning of an SQLite file."""
     return raw.startswith(_DATABASE)
 
 
@@ -335,7 +334,6 @@ class Found:
 
 
 def is_pydantic_message(item: Any) -> bool:
-    """Whether it looks like a pydantic-ai message."""
     return isinstance(item, dict) and item.get("kind") in ("request", "response") and "parts" in item
 
 
