@@ -186,7 +186,6 @@ class PlimsollApp(TellsFailures, Host):
                 await leaving.session.close()
 
     async def leave(self, *, ask: bool) -> None:
-        """See :meth:`Host.leave`."""
         from tui_app.ui.dialogs.actions import what_quitting_costs
         from tui_app.ui.dialogs.base import confirmed
 
@@ -196,7 +195,6 @@ class PlimsollApp(TellsFailures, Host):
         self.exit()
 
     async def action_quit(self) -> None:
-        """Quit at once or after asking."""
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
 
     async def on_unmount(self) -> None:

@@ -151,7 +151,6 @@ class ApprovalDetail(GrownScroll):
         self._bare: bool | None = None
 
     def compose(self) -> ComposeResult:
-        """The text."""
         yield self._text
 
     def show(self, asked: "ApprovalRequested", glyphs: Glyphs) -> None:
@@ -174,7 +173,6 @@ class ApprovalDetail(GrownScroll):
         self.scroll_relative(y=lines * (self.size.height if pages else 1), animate=False)
 
     def on_resize(self) -> None:
-        """Show as much as there is room for now."""
         self._fit()
 
     def _fit(self) -> None:
@@ -274,7 +272,6 @@ class ApprovalBox(Vertical, can_focus=True):
         self.screen.set_focus(self)  # at once: the line of the question before may vanish meanwhile
 
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
-        """Show a question, or go away."""
         self.set_class(asked is not None, "-asking")
         if asked is None:
             self._close_line()
@@ -303,7 +300,6 @@ class ApprovalBox(Vertical, can_focus=True):
         )  # fmt: skip
 
     def on_focus(self) -> None:
-        """Name the keys."""
         self._has_keys = True
         self._explain()
 
@@ -351,16 +347,13 @@ class ApprovalBox(Vertical, can_focus=True):
         self.focus()
 
     def action_once(self) -> None:
-        """Allow this call."""
         self._lone.press(self._letter("approval.once"), lambda: self._answer("once"))
 
     def action_always(self) -> None:
-        """Allow what the rule says."""
         if self.question is not None and (rule := self.question.pattern):
             self._lone.press(self._letter("approval.always"), lambda: self._answer("always", pattern=rule))
 
     def action_edit(self) -> None:
-        """Ask for another rule."""
         if self.question is not None and (rule := self.question.pattern):
             self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, editing=True))
 
@@ -378,7 +371,6 @@ class ApprovalBox(Vertical, can_focus=True):
         self.query_one(ApprovalDetail).move(lines, pages=bool(pages))
 
     def on_resize(self) -> None:
-        """Name the keys that there is room for."""
         self._explain()
 
     async def action_back(self) -> None:

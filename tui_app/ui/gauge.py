@@ -97,16 +97,13 @@ class ContextGauge(Widget):
         """The gauge was clicked: the user wants to see what fills the context."""
 
     def on_click(self, event: events.Click) -> None:
-        """Pass a click on as a message."""
         event.stop()
         self.post_message(self.Clicked())
 
     def watch_background(self) -> None:
-        """Update the tooltip."""
         self._explain_marks()
 
     def watch_blocking(self) -> None:
-        """Update the tooltip."""
         self._explain_marks()
 
     def _explain_marks(self) -> None:

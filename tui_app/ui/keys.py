@@ -66,7 +66,6 @@ class KeyBinding(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The key as a user reads it."""
         return key_labels(self.key.split(",", maxsplit=1)[0])
 
 

@@ -41,12 +41,10 @@ class Launch:
 
     @property
     def api_keys(self) -> ApiKeys:
-        """Where keys are looked up."""
         return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
 
     @property
     def database(self) -> Database:
-        """Where sessions are kept."""
         return database_of(self.settings.store, self.paths.database)
 
     @property

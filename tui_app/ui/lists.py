@@ -67,7 +67,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
         @property
         def control(self) -> "RowList":
-            """The list that sent it."""
             return self.row_list
 
     def __init__(
@@ -100,7 +99,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def count(self) -> int:
-        """Number of rows."""
         return self._count
 
     def say_when_empty(self, text: str) -> None:
@@ -109,7 +107,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def set_head(self, head: str) -> None:
-        """Change the title of a list that has one."""
         self._head = head
         self.refresh()
 
@@ -157,7 +154,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self._following = self._follows and round(new_value) >= self.max_scroll_y
 
     def watch_cursor(self, cursor: int | None) -> None:
-        """Bring the focused row into view."""
         if cursor is None or not self.size:
             return
         rows = max(1, self.scrollable_content_region.height - self._head_rows)
@@ -167,7 +163,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the window."""
         width = self.scrollable_content_region.width
         if y < self._head_rows:
             # Where no row shows that this list has the keys, its title does.
@@ -198,30 +193,24 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip(segments, width)
 
     def action_move(self, step: int) -> None:
-        """Move the cursor by some rows."""
         if self._count:
             start = self._count if self.cursor is None else self.cursor
             self.cursor = min(max(0, start + step), self._count - 1)
 
     def action_page(self, step: int) -> None:
-        """Move the cursor by a page."""
         self.action_move(step * max(1, self.scrollable_content_region.height - self._head_rows))
 
     def action_first(self) -> None:
-        """Move the cursor to the first row."""
         self.action_move(-self._count)
 
     def action_last(self) -> None:
-        """Move the cursor to the last row."""
         self.action_move(self._count)
 
     def action_select(self) -> None:
-        """Choose the focused row."""
         if self.cursor is not None:
             self.post_message(self.Selected(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a row with the mouse."""
         offset = event.get_content_offset(self)
         if offset is None or offset.y < self._head_rows:
             return

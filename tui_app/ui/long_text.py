@@ -32,7 +32,6 @@ class Wrapped:
     stops: "array[int]" = field(default_factory=lambda: array("L"))
 
     def line(self, number: int) -> str:
-        """One line as it is painted."""
         return self.text[self.starts[number] : self.stops[number]]
 
 
@@ -64,7 +63,6 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         """The text can be read."""
 
     def __init__(self, text: str = "", *, id: str | None = None) -> None:
-        """Show a text of any origin."""
         super().__init__(id=id)
         self._raw: str | None = text
         self._lines = Wrapped()
@@ -82,7 +80,6 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         self._lay()
 
     def on_resize(self, _: events.Resize) -> None:
-        """Wrap for another width."""
         self._lay()
 
     def _lay(self) -> None:
@@ -108,7 +105,6 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         self.post_message(self.Laid())
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the window."""
         width, number, style = self.scrollable_content_region.width, self.scroll_offset.y + y, self.rich_style
         if number >= self.line_count:
             waiting = y == 0 and not self.line_count and self._raw
@@ -140,11 +136,9 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         return min(self._lines.starts[row] + max(0, column), self._lines.stops[row])
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Repaint the highlight."""
         self.refresh()
 
     def action_scroll_lines(self, lines: int) -> None:
-        """Scroll by some lines."""
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)
 
     def action_scroll_pages(self, pages: int) -> None:
@@ -152,7 +146,6 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         self.action_scroll_lines(pages * max(1, self.size.height - 1))
 
     def action_scroll_ends(self, end: int) -> None:
-        """Go to the first or last line."""
         self.scroll_to(y=self.max_scroll_y if end else 0, animate=False, force=True)
 
 

@@ -33,7 +33,6 @@ class PlainDrawing(LineFilter):
     """Paints box drawing and braille as ASCII, cell by cell, whoever wrote it."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """See :class:`LineFilter`."""
         return [_with(segment, without_drawing(segment.text)) for segment in segments]
 
 
@@ -41,7 +40,6 @@ class PlainSigns(LineFilter):
     """Paints our own signs as ASCII; a line keeps its width."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """See :class:`LineFilter`."""
         signs = list("".join(segment.text for segment in segments))
         if "".join(signs).isascii():
             return segments

@@ -138,7 +138,6 @@ class LedgerList(Vertical):
         """Tells when the cursor moves."""
 
         def watch_cursor(self, cursor: int | None) -> None:
-            """Bring the row into view and say so."""
             super().watch_cursor(cursor)
             self.post_message(LedgerList.Marked())
 
@@ -158,7 +157,6 @@ class LedgerList(Vertical):
         self._shown = arranged(rows, self._sort, "")
 
     def compose(self) -> ComposeResult:
-        """Column names, search box, rows."""
         yield Static(self._head(), id="context-head", markup=False)
         search = WrittenLine(placeholder="words to look for", id="context-search", compact=True)
         search.display = False
@@ -166,14 +164,12 @@ class LedgerList(Vertical):
         yield self.Rows(self._row, follows=False, id="context-items")
 
     def on_mount(self) -> None:
-        """Focus the rows, with the cursor on the first one."""
         self.rows.set_count(len(self._shown))
         self.rows.cursor = 0 if self._shown else None
         self.rows.focus()
 
     @property
     def rows(self) -> RowList:
-        """The rows."""
         return self.query_one(self.Rows)
 
     @property
@@ -232,7 +228,6 @@ class LedgerList(Vertical):
         return Columns(self.size.width, len(f"#{max((row.seq for row in self._all), default=0)}"))
 
     def on_resize(self) -> None:
-        """Name the columns that fit."""
         self.query_one("#context-head", Static).update(self._head())
 
     def _row(self, index: int) -> Row:
@@ -241,12 +236,10 @@ class LedgerList(Vertical):
         return ledger_row(row, self._note(row.form), self._columns, sign)
 
     def action_sort(self) -> None:
-        """Change the order."""
         self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
         self._arrange()
 
     def action_search(self) -> None:
-        """Open the search box."""
         search = self.query_one(Input)
         search.display = True
         search.focus()

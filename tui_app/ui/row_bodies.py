@@ -173,7 +173,6 @@ class LateBodies:
         return await asyncio.to_thread(log_texts.read_records, *self._place, seqs)
 
     def close(self) -> None:
-        """Close the log."""
         for task in self._reading.values():
             task.cancel()
         self._reading.clear()
@@ -199,7 +198,6 @@ class _Fresh:
         self._records = records
 
     def record(self, _session: str, seq: int) -> "Record | None":
-        """One whole event."""
         return self._records.get(seq)
 
 

@@ -71,17 +71,14 @@ class ChatScreen(TellsFailures, Chat):
 
     @property
     def is_ready(self) -> bool:
-        """See :attr:`Chat.is_ready`."""
         return self._session is not None
 
     @property
     def session(self) -> "ChatSession":
-        """See :attr:`Chat.session`."""
         assert self._session is not None
         return self._session
 
     def compose(self) -> ComposeResult:
-        """Everything is in the pane."""
         self.pane.type_ahead = self.pane.prompt.editor.type_ahead = self.app.type_ahead
         yield self.pane
 
@@ -120,7 +117,6 @@ class ChatScreen(TellsFailures, Chat):
     def work(
         self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
     ) -> "Worker[Any]":
-        """See :meth:`Chat.work`."""
         return self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
 
     @on(PromptEditor.Submitted)
@@ -151,7 +147,6 @@ class ChatScreen(TellsFailures, Chat):
         self.pane.prompt.editor.custom = found
 
     def run(self, command: SlashCommand, argument: str = "") -> None:
-        """See :meth:`Chat.run`."""
         self.app.quit_asked = float("-inf")
         if self.is_ready:
             flow: Flow = partial(run_command, self, command, argument)
@@ -198,7 +193,6 @@ class ChatScreen(TellsFailures, Chat):
     @on(Transcript.CompactRequested)
     @on(Transcript.Asked)
     def act_on_rows(self, event: Message) -> None:
-        """Do what is asked for of rows of the conversation."""
         from tui_app.ui.dialogs.rows import act_on_rows
 
         act_on_rows(self, event)
@@ -215,12 +209,10 @@ class ChatScreen(TellsFailures, Chat):
             self.session.move_on()
 
     def action_slash(self, text: str) -> None:
-        """See :meth:`Chat.action_slash`."""
         if isinstance(parsed := parse(text), ParsedCommand):
             self.run(parsed.command, parsed.argument)
 
     def action_notices(self) -> None:
-        """Show what was reported."""
         from tui_app.ui.dialogs.base import DetailsScreen
 
         notices = "\n".join(self.session.read_notices()) or "Nothing was reported."

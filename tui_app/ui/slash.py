@@ -72,7 +72,6 @@ class UnknownCommand(NamedTuple):
 
     @property
     def message(self) -> str:
-        """The sentence that the user reads."""
         return f"No command /{self.name}. Closest: /{self.closest}"
 
 

@@ -199,7 +199,6 @@ class StatusRow(Widget):
             self._ticker.pause()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many rows as the message needs."""
         return len(self._rows(width))
 
     def render(self) -> Content:
@@ -315,32 +314,25 @@ class QueueView(Widget, can_focus=True):
         """The user wants to change the queue."""
 
     def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
-        """Show the queue."""
         self.prompts, self.sending, self.paused, self.steerable = prompts, sending, paused, steerable
 
     def action_open(self) -> None:
-        """Ask for it to be changed."""
         self.post_message(self.Opened())
 
     def on_click(self, event: events.Click) -> None:
-        """Open it with the mouse."""
         event.stop()
         self.action_open()
 
     def watch_prompts(self) -> None:
-        """Appear and disappear with the queue."""
         self.set_class(bool(self.prompts or self.sending), "-waiting")
 
     def watch_sending(self) -> None:
-        """Appear and disappear with what is on its way."""
         self.watch_prompts()
 
     def render(self) -> Content:
-        """The rows."""
         return Content("\n".join(self._lines(max(1, self.size.width))))
 
     def get_content_height(self, *_: object) -> int:
-        """As many rows as there are lines."""
         return len(self._lines(80))
 
     def _lines(self, width: int) -> list[str]:

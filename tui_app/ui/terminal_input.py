@@ -146,13 +146,11 @@ class PasteSafeDriver(LinuxDriver):
             self._title.attach(self.write)
 
     def stop_application_mode(self) -> None:
-        """Give it back as it was."""
         if self._title is not None:
             self.write(self._title.farewell())
         super().stop_application_mode()
 
     def run_input_thread(self) -> None:
-        """Read keys until the driver stops."""
         terminal = self.fileno
         translated = bool(self.attrs_before and self.attrs_before[tty.IFLAG] & termios.ICRNL)
         ours, theirs = socket.socketpair()

@@ -48,7 +48,6 @@ class TerminalTitle:
         self._turn_started: float | None = None
 
     def attach(self, write: Callable[[str], None]) -> None:
-        """Use a terminal from now on."""
         self._write = write
         if self._titled:
             write(KEEP_TITLE)

@@ -44,7 +44,6 @@ class TimelineFilter(Enum):
         return every[(every.index(self) + 1) % len(every)]
 
     def shows(self, entry: Entry) -> bool:
-        """Whether an entry passes."""
         match self:
             case TimelineFilter.ALL:
                 return True
@@ -242,11 +241,9 @@ class Timeline(RowList):
             self.refresh()
 
     def watch_plain(self) -> None:
-        """Paint with the other signs."""
         self._say_which()
 
     def watch_running(self) -> None:
-        """Show it, or take it away."""
         self._count_rows()
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
@@ -261,11 +258,9 @@ class Timeline(RowList):
             self.post_message(self.Jump(self._entries[-1]))
 
     def action_filter(self) -> None:
-        """Show the next kind of rows."""
         self.shown = self.shown.following
 
     def watch_shown(self) -> None:
-        """List the rows that pass, and name the filter."""
         self._list_anew()
         self._say_which()
         self.follow()
@@ -287,7 +282,6 @@ class Timeline(RowList):
 
     @property
     def _on_running(self) -> bool:
-        """Whether the cursor is on what runs now."""
         return self.cursor is not None and self._slot(self.cursor) is None
 
     def _row_of(self, entry: Entry) -> int | None:

@@ -58,7 +58,6 @@ class WrittenArea(Exact, ActsInOrder, TextArea):
             self.delete((row, 0), (row, column), maintain_selection_offset=False)
 
     def action_delete_to_end_of_line(self) -> None:
-        """Delete the line from the cursor on."""
         row, column = self.selection.end
         if not self.read_only:
             end = (row, len(self.document.get_line(row)))
@@ -198,7 +197,6 @@ class TellsFailures(_Pump):
     """A screen or widget whose work, where it fails, is told."""
 
     def on_worker_state_changed(self, event: "Worker.StateChanged") -> None:
-        """Tell of a failure."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             _LOG.error("a flow failed", exc_info=error)

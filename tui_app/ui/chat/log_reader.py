@@ -154,7 +154,6 @@ class ReadOnlyFollower:
         return WRITTEN_ELSEWHERE.format(who) if who else ""
 
     def start(self) -> None:
-        """Show news from now on."""
         loop = asyncio.get_running_loop()
 
         def tell(news: News) -> None:
@@ -164,7 +163,6 @@ class ReadOnlyFollower:
         self._thread = asyncio.create_task(asyncio.to_thread(self._watch, tell), name="following")
 
     async def stop(self) -> None:
-        """Show no more of them."""
         self._over.set()
         if self._thread is not None:
             await asyncio.wait([self._thread])

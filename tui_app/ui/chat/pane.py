@@ -86,23 +86,18 @@ class ChatHints(HintRow):
         self.set_reactive(ChatHints.keymap, keymap)
 
     def on_mount(self) -> None:
-        """Follow the focus."""
         self.watch(self.screen, "focused", self.tell)
 
     def watch_keymap(self) -> None:
-        """Name the keys as they are now."""
         self.tell()
 
     def watch_acting(self) -> None:
-        """Name the keys of another row."""
         self.tell()
 
     def watch_locked(self) -> None:
-        """Name only what can be done now."""
         self.tell()
 
     def watch_marked(self) -> None:
-        """Say what can be done with marked entries."""
         self.tell()
 
     def tell(self) -> None:
@@ -184,12 +179,10 @@ class ChatHeader(Widget):
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def watch_unpriced(self) -> None:
-        """Say under the pointer whose price is missing."""
         told = unpriced_text(self.unpriced, self.unpriced_models)
         self.tooltip = Content(told) if told else None
 
     def watch_unpriced_models(self) -> None:
-        """Name another one."""
         self.watch_unpriced()
 
     def render(self) -> Content:
@@ -241,7 +234,6 @@ class OutputTail(Exact, Static):
     output: reactive[str] = reactive("")
 
     def watch_output(self, output: str) -> None:
-        """Show the newest lines."""
         rows = tail_of(output, 1 if self.screen.has_class("-short") else ROWS) if output else []
         self.set_class(bool(rows), "-printing")
         self.update(Content("\n".join(rows)))
@@ -287,7 +279,6 @@ class ChatPane(TellsFailures, Vertical):
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
-        """Stack everything."""
         self.transcript.plain = self.timeline.plain = self._settings.plain
         yield ChatHeader(id="header")
         with Horizontal(id="middle"):
@@ -306,7 +297,6 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
-        """Set what never changes."""
         self.app.set_class(self._settings.plain, "-plain")
         gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
         gauge.glyphs = hints.glyphs = self.query_one(ApprovalBox).glyphs = self.glyphs
@@ -388,12 +378,10 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(ContextGauge.Clicked)
     async def open_context(self) -> None:
-        """Show what fills the context."""
         await self.run_action("screen.slash('/context')")
 
     @on(QueueView.Opened)
     async def open_queue(self) -> None:
-        """Let what waits be changed."""
         await self.run_action("screen.slash('/queue')")
 
     @on(PromptEditor.Typed)
@@ -415,7 +403,6 @@ class ChatPane(TellsFailures, Vertical):
         self.transcript.visit(event.entry)
 
     def action_find(self) -> None:
-        """Look for words in the conversation."""
         flow: Flow = self.finding.open
         flow = self.type_ahead.during(flow) if self.type_ahead is not None else flow
         self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
@@ -449,7 +436,6 @@ class ChatPane(TellsFailures, Vertical):
         self._write(events.Key(event.key, event.character))
 
     def action_answer(self) -> None:
-        """Go to what a tool asks."""
         if (box := self.query_one(ApprovalBox)).question is not None:
             box.action_answer()
 
@@ -482,19 +468,15 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.editor.post_message(event)
 
     def action_page_up(self) -> None:
-        """Scroll the chat up."""
         self.transcript.action_page(-1)
 
     def action_page_down(self) -> None:
-        """Scroll the chat down."""
         self.transcript.action_page(1)
 
     def action_top(self) -> None:
-        """Go to the first message."""
         self.transcript.action_first()
 
     def action_bottom(self) -> None:
-        """Go to the newest message and follow it."""
         self.transcript.action_last()
 
     def action_timeline(self) -> None:

@@ -174,7 +174,6 @@ class Presenter:
         self.update(state)
 
     def update(self, state: ChatState) -> None:
-        """Make a state the current one."""
         was, self.state = self.state, state
         rows = map(self.view.row_of_call, sorted(_unallowed(was) ^ _unallowed(state)))
         self._show([Change(row, new=False) for row in rows if row is not None])

@@ -100,7 +100,6 @@ class ChatSession:
 
     @property
     def state(self) -> ChatState:
-        """What the screen shows."""
         return self.presenter.state
 
     def say(self, text: str) -> None:
@@ -147,12 +146,10 @@ class ChatSession:
 
     @property
     def glyphs(self) -> Glyphs:
-        """The signs to draw with."""
         return PLAIN if self.launch.settings.plain else UNICODE
 
     @property
     def folder(self) -> Path:
-        """The session's own folder."""
         return self.launch.paths.sessions_dir / self.id
 
     @property
@@ -338,12 +335,10 @@ class ChatSession:
             self.engine.call(self.conversation.steer)
 
     def answer(self, id: str, decision: "Decision") -> None:
-        """Answer what a tool asks."""
         if self.conversation is not None:
             self.engine.call(self.conversation.tooling.approvals.decide, id, decision)
 
     async def take_back(self) -> str:
-        """Take the newest waiting prompt back."""
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take_last))
         self.unsent.given_back(text)
         return text
@@ -366,6 +361,5 @@ class ChatSession:
             self.presenter.update(loading(self.state, change.prompts))
 
     async def close(self) -> None:
-        """Leave the session."""
         await self.engine.stop()
         self.bodies.close()

@@ -104,19 +104,16 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         return await self._wishes.next()
 
     def show(self, view: ApprovalsView, said: str) -> None:
-        """Show everything anew, and say what has happened."""
         self._view, self._said = view, one_line(visible(said), 300)
         if self.is_attached:  # it may have been closed meanwhile
             self.narrow(self.query_one(Input).value)
 
     @property
     def title_text(self) -> str:
-        """First row of the dialog."""
         mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
         return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
 
     def fill(self, wanted: str) -> None:
-        """List the rules, then what holds without one, then the decisions."""
         width, wrong = max(self.LEAST, self.size.width - 8), self._view.misnamed
         self._at = self.options.highlighted or 0
         self.offer(
@@ -129,24 +126,19 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         super().fill(wanted)
 
     def text_of(self, row: _Row) -> str:
-        """What a row says."""
         return row.words
 
     def line(self, row: _Row, width: int) -> Content:
-        """A row as it was made for this width."""
         return row.line
 
     def first(self) -> int:
-        """The place that was marked."""
         return min(self._at, len(self.shown) - 1)
 
     @property
     def nothing(self) -> str:
-        """That no row fits."""
         return "No rule and no decision has these words."
 
     def explain(self, row: _Row) -> None:
-        """Say all about a row, or what has just come of a wish."""
         self.note(self._said or row.note)
         self._said = ""
 
@@ -155,15 +147,12 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         self.note(row.note)
 
     def action_add(self) -> None:
-        """Ask for a new rule."""
         self._wishes.ask(RuleWish("add"))
 
     def action_remove(self) -> None:
-        """Ask for the marked rule to be removed."""
         self._wish("remove")
 
     def action_keep(self) -> None:
-        """Ask for the marked rule to be written to the settings."""
         self._wish("keep")
 
     def _wish(self, what: Literal["remove", "keep"]) -> None:
@@ -174,7 +163,6 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
             self._wishes.ask(RuleWish(what, row.rule))
 
     def action_close(self) -> None:
-        """Close; whoever waits is told."""
         self._wishes.close()
         super().action_close()
 

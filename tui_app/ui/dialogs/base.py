@@ -58,16 +58,13 @@ class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
         self.action_close()
 
     def action_close(self) -> None:
-        """Close without a decision."""
         self.dismiss(None)
 
     def hints(self) -> HintRow:
-        """The last row of the dialog."""
         return HintRow(self.HINTS, id="dialog-hints")
 
     @property
     def key_row(self) -> HintRow:
-        """The mounted last row."""
         return self.query_one("#dialog-hints", HintRow)
 
     @staticmethod
@@ -113,7 +110,6 @@ class ConfirmDialog(Dialog[bool]):
         return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
-        """The sentence, two buttons, the keys."""
         with Vertical(classes="dialog -small"):
             yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
             with Horizontal(id="confirm-buttons"):
@@ -164,12 +160,10 @@ class ConfirmDialog(Dialog[bool]):
         self._lone.press(self._writes, lambda: self.action_answer(yes))
 
     def action_answer(self, yes: bool) -> None:
-        """Answer."""
         self._lone.take()
         self.dismiss(yes)
 
     def action_other(self) -> None:
-        """Go to the other button."""
         self.focus_next(Button)
 
     def action_close(self) -> None:
@@ -193,14 +187,12 @@ class DetailsScreen(Dialog[None]):
         self._title, self._text = title, text
 
     def compose(self) -> ComposeResult:
-        """Title, text, keys."""
         with Vertical(classes="dialog -full"):
             yield self.heading(one_line(self._title, 200))
             yield reading_area(self._text)
             yield self.hints()
 
     def action_copy_all(self) -> None:
-        """Copy the whole text as it was received."""
         self.app.copy_to_clipboard(self._text)
         self.key_row.said = "copied all"
 
@@ -265,7 +257,6 @@ class EditDialog(Dialog[str]):
         return row
 
     def compose(self) -> ComposeResult:
-        """Name, purpose, input, refusal, keys."""
         with Vertical(classes="dialog -small"):
             yield self.heading(one_line(self._title, 60))
             yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
@@ -298,7 +289,6 @@ class Wishes(Generic[W]):
             self._queue.put_nowait(wish)
 
     def close(self) -> None:
-        """Want nothing any more."""
         self._free = False
         self._queue.put_nowait(None)
 

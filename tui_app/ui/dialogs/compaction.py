@@ -61,14 +61,12 @@ class CompactionTabs(Vertical):
         self._counts: dict[str, int] = {}
 
     def compose(self) -> ComposeResult:
-        """The name of the part that is shown, for little room; the parts."""
         yield Static(id="tab-place", markup=False)
         with TabbedContent(id="tabs"):
             yield from self._panes
 
     @property
     def active(self) -> TabPane:
-        """The part that is shown."""
         return self.query_one(f"#{self._tabs.active}", TabPane)
 
     def count(self, pane: str, number: int) -> None:
@@ -83,7 +81,6 @@ class CompactionTabs(Vertical):
         self._write_names()
 
     def on_resize(self) -> None:
-        """Use the names that there is room for."""
         self._write_names()
 
     @on(TabbedContent.TabActivated)
@@ -347,7 +344,6 @@ class SummaryEditor(Dialog[str]):
         self._shown, self._original = clean(text), clean(original)
 
     def compose(self) -> ComposeResult:
-        """Heading, what happens to the words, text, ways, keys."""
         with Vertical(classes="dialog -full"):
             yield self.heading("Edit the summary")
             yield Static(Content(_ABOUT), classes="dialog-note", markup=False)
@@ -357,7 +353,6 @@ class SummaryEditor(Dialog[str]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Start in the text."""
         self.set_focus(self._area)
 
     @on(OptionList.OptionSelected)
@@ -383,7 +378,6 @@ class SummaryEditor(Dialog[str]):
             self.key_row.said = ""
 
     def action_other(self) -> None:
-        """Go to the summary, or to what can be done with it."""
         # At once: the next key may be there already.
         self.set_focus(self._ways if self.focused is self._area else self._area)
 
@@ -493,7 +487,6 @@ class CompactionDetail(Dialog[Decision]):
         self._glyphs, self._tz = glyphs, tz
 
     def compose(self) -> ComposeResult:
-        """Head, six tabs, keys."""
         view = self._view
         low = self.app.size.height < LOW
         gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
@@ -521,7 +514,6 @@ class CompactionDetail(Dialog[Decision]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Offer only the keys that do something; start in the summary."""
         slim = self.app.size.width < SLIM
         offered = [] if slim else [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
         if not self._refused(undone=True):
@@ -558,18 +550,15 @@ class CompactionDetail(Dialog[Decision]):
         area.text = readable(text)
 
     def action_tab(self, step: int) -> None:
-        """Go to the next or previous tab and read there."""
         tabs = self.query_one(CompactionTabs)
         tabs.turn(step)
         target = tabs.active.query("TextArea, OptionList").first()
         self.call_after_refresh(target.focus)
 
     def action_undo(self) -> None:
-        """Ask for the full history back."""
         self._restate("undo")
 
     def action_redo(self) -> None:
-        """Ask for the summary again."""
         self._restate("redo")
 
     def _restate(self, wanted: Literal["undo", "redo"]) -> None:
@@ -587,7 +576,6 @@ class CompactionDetail(Dialog[Decision]):
         return "" if self._view.can_undo else "only the newest can, where one may write"
 
     def action_edit(self) -> None:
-        """Give the summary other words."""
         done, original = self._view.done, self._view.original
         self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), self._edited)
 
@@ -604,6 +592,5 @@ class CompactionDetail(Dialog[Decision]):
             self.dismiss(FactWanted(facts[event.option_index].text))
 
     def action_checkpoint(self) -> None:
-        """Show the checkpoint file."""
         if self._view.checkpoint_text is not None:
             self.app.push_screen(DetailsScreen(self._view.done.checkpoint_path, self._view.checkpoint_text()))

@@ -321,9 +321,7 @@ class ContextSource(Protocol):
         """Changes with everything that the screen shows."""
         ...
 
-    async def read(self) -> ContextView:
-        """All that is shown, as it is now."""
-        ...
+    async def read(self) -> ContextView: ...
 
     async def outlook(self, *seqs: int) -> Outlook:
         """What may be done with some items; one without a number where that is not known."""
@@ -383,7 +381,6 @@ class ContextScreen(StopsCompaction):
         """Whether results of reading files have been held against the files."""
 
     def compose(self) -> ComposeResult:
-        """Figures, categories, items, what was saved and what could be, keys."""
         with Vertical(classes="dialog -full"):
             yield self.heading(headline(self._view))
             yield Static(id="context-limits", classes="dialog-note", markup=False)
@@ -488,16 +485,13 @@ class ContextScreen(StopsCompaction):
             self.dismiss(None)
 
     def action_pin(self) -> None:
-        """Pin the marked item, or take its pin away."""
         pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
         self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, lambda can: can.pin)
 
     def action_archive(self) -> None:
-        """Archive the marked item."""
         self._ask(self._relief("archive"), lambda can: can.archive)
 
     def action_offload(self) -> None:
-        """Put the marked item in a file."""
         self._ask(self._relief("offload"), lambda can: can.offload)
 
     def _relief(self, stage: Literal["archive", "offload"]) -> Callable[[LedgerRow], Work | None]:
@@ -506,7 +500,6 @@ class ContextScreen(StopsCompaction):
         return lambda row: Relieve(first, stage, tuple(others)) if row.seq == first else None
 
     def action_restore(self) -> None:
-        """Take back what the marked item was rewritten with."""
         asked: set[int] = set()
 
         def restore(row: LedgerRow) -> Work | None:
@@ -640,13 +633,11 @@ class SessionContext:
         return await asyncio.to_thread(compare)
 
     def note(self, form: tuple[int, int]) -> str:
-        """What was done to an item of the view that was read last."""
         rewrite, place = form
         notes = self._notes.get(rewrite, ())
         return notes[place] if place < len(notes) else ""
 
     def submit(self, work: Work) -> str:
-        """Ask for something; why it cannot be done, empty when it was asked for."""
         return "" if self._session.submit(work) else self._session.read_only
 
     def cancel_compaction(self) -> None:

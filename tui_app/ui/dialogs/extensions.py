@@ -115,12 +115,10 @@ class McpScreen(FilterDialog[McpRow, None]):
 
     @property
     def title_text(self) -> str:
-        """Says how many there are, and what they take."""
         count, size = len(self._servers), sum(server.tokens for server in self._servers)
         return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request"
 
     def on_mount(self) -> None:
-        """Show everything, and look for news from now on."""
         self._follow()
 
     @work(exit_on_error=False)
@@ -143,27 +141,22 @@ class McpScreen(FilterDialog[McpRow, None]):
             self.explain(row)
 
     def text_of(self, row: McpRow) -> str:
-        """Server, tool and purpose."""
         tool, server = row.tool, row.server
         about = f"{tool.name} {tool.description}" if tool is not None else f"{server.where} {server.words}"
         return f"{server.name} {about}"
 
     def line(self, row: McpRow, width: int) -> Content:
-        """See :func:`mcp_line`."""
         return mcp_line(row, width)
 
     def first(self) -> int:
-        """The row that was marked."""
         keys = [row.key for row in self.shown]
         return keys.index(self._marked) if self._marked in keys else 0
 
     @property
     def nothing(self) -> str:
-        """That there is none, or none that fits."""
         return "No server or tool has that." if self._servers else NONE
 
     def explain(self, row: McpRow) -> None:
-        """The marked server or tool in words."""
         self._marked = row.key
         self.note(mcp_note(row))
 
@@ -173,7 +166,6 @@ class McpScreen(FilterDialog[McpRow, None]):
 
     @work(group="reload", exit_on_error=False)
     async def action_reload(self) -> None:
-        """Start the marked server again."""
         if (row := self.marked) is not None:
             name = row.server.name
             self.note(f"Starting {name} again.")
@@ -309,20 +301,16 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
 
     @property
     def title_text(self) -> str:
-        """Says how many there are."""
         return f"Skills · {self.how_many} · {self._in_use} in use"
 
     def text_of(self, row: SkillRow) -> str:
-        """Name and purpose."""
         return f"{row.name} {row.description}"
 
     def line(self, row: SkillRow, width: int) -> Content:
-        """See :func:`skill_line`."""
         return skill_line(row, width)
 
     @property
     def nothing(self) -> str:
-        """That there is none, or none that fits, and what is no usable one."""
         return "\n".join(["No skill has that." if self.total else NO_SKILLS, *self._told])
 
     @property
@@ -330,7 +318,6 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
         return [one_line(text, 300) for text in self._refused[:3]]
 
     def explain(self, row: SkillRow) -> None:
-        """The marked skill in full."""
         lines = [one_line(row.description, 500), one_line(self._named(row.file), 300), *self._told]
         self.note("\n".join(lines))
 
@@ -341,7 +328,6 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
         return str(path.relative_to(self._folder))
 
     def use(self, row: SkillRow) -> None:
-        """Dismiss with the file to read."""
         self.dismiss(row.file)
 
 

@@ -136,7 +136,6 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
             self.note(self.nothing)
 
     def compose(self) -> ComposeResult:
-        """Title, search box, list, the marked row in words, keys."""
         with Vertical(classes=self.CLASSES_OF_BOX):
             yield self.heading(self.title_text)
             yield WrittenLine(
@@ -152,11 +151,9 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
 
     @property
     def options(self) -> OptionList:
-        """The list."""
         return self.query_one(OptionList)
 
     def note(self, text: str) -> None:
-        """Say something below the list."""
         self.query_one(f"#{self.NAME}-note", Static).update(Content(text))
 
     def on_mount(self) -> None:
@@ -281,25 +278,20 @@ class ChoiceDialog(FilterDialog[str, str]):
 
     @property
     def title_text(self) -> str:
-        """First row of the dialog."""
         return f"{one_line(self._title, 80)}{self.narrowed}"
 
     def text_of(self, row: str) -> str:
-        """The word."""
         return row
 
     def line(self, row: str, width: int) -> Content:
-        """The word, and whether it is in force."""
         current = " current" if row == self._current else ""
         return Content.assemble(one_line(row, 40), (current, "$text-muted"))
 
     def first(self) -> int:
-        """The word in force."""
         return self.shown.index(self._current) if self._current in self.shown else 0
 
     @property
     def nothing(self) -> str:
-        """That no word fits."""
         return "Nothing is called that."
 
     def explain(self, row: str) -> None:
@@ -307,7 +299,6 @@ class ChoiceDialog(FilterDialog[str, str]):
         self.note("")
 
     def use(self, row: str) -> None:
-        """Dismiss with the word."""
         self.dismiss(row)
 
 
@@ -334,7 +325,6 @@ class ThemePicker(ChoiceDialog):
             self.note(theme_note(self.app.current_theme))
 
     def use(self, row: str) -> None:
-        """Keep the theme."""
         self._decided = True
         self.app.theme = row
         super().use(row)

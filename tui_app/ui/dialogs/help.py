@@ -69,7 +69,6 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
 
     @property
     def title_text(self) -> str:
-        """What this is."""
         return f"Keys and commands{self.narrowed}"
 
     def fill(self, wanted: str) -> None:
@@ -83,20 +82,16 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
             self.key_row.hints = self.HINTS[1:]
 
     def text_of(self, row: HelpRow) -> str:
-        """Key or name, purpose, place."""
         return f"{row.label} {row.text} {row.more} {row.where} {row.id}"
 
     def line(self, row: HelpRow, width: int) -> Content:
-        """See :func:`help_line`."""
         return help_line(row, width)
 
     @property
     def nothing(self) -> str:
-        """That nothing fits."""
         return "No key or command has that in its name or purpose."
 
     def explain(self, row: HelpRow) -> None:
-        """One sentence more, and whether the key can be changed."""
         if row.command is not None:
             how = "enter runs it."
         elif row.is_typed:
@@ -107,7 +102,6 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
         self.key_row.hints = self.HINTS if row.command is not None else self.HINTS[1:]
 
     def use(self, row: HelpRow) -> None:
-        """Run a command; a key is there to be pressed."""
         if row.command is not None:
             self.dismiss(row.command)
 

@@ -103,33 +103,27 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
 
     @property
     def title_text(self) -> str:
-        """What is listed."""
         return f"Conversations of other programs{self.narrowed}"
 
     def show(self, rows: Sequence[TranscriptRow]) -> None:
-        """List what was found, newest first."""
         self._looks = False
         self.offer(rows)
         if self.is_mounted:
             self.narrow(self.written)
 
     def fail(self, why: str) -> None:
-        """Say that there is no list."""
         self._failed = why
         self.show(())
 
     def text_of(self, row: TranscriptRow) -> str:
-        """Title, program, folder and file."""
         found = row.found
         return f"{found.title} {found.program} {found.cwd} {found.path}"
 
     def line(self, row: TranscriptRow, width: int) -> Content:
-        """See :func:`transcript_line`."""
         return transcript_line(row, width, self._tz)
 
     @property
     def nothing(self) -> str:
-        """That none is found, so far or at all."""
         if self._looks:
             return "Looking for transcripts…"
         if self.total:
@@ -137,14 +131,12 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
         return self._failed or f"No transcripts of other programs were found. {BY_NAME}"
 
     def explain(self, row: TranscriptRow) -> None:
-        """Where a transcript lies, and what enter does with one that was imported before."""
         again = ""
         if row.session:
             again = " · enter imports it anew" if row.changed else f" · enter opens session {row.session}"
         self.note(f"{one_line(str(row.found.path), 160)}{again}")
 
     def use(self, row: TranscriptRow) -> None:
-        """Dismiss with the transcript."""
         self.dismiss(row)
 
 
@@ -170,7 +162,6 @@ class ImportProgressDialog(Dialog[bool]):
         self._ended = False
 
     def compose(self) -> ComposeResult:
-        """What is imported, how far it is, the key."""
         with Vertical(classes="dialog -small"):
             yield self.heading(f"Importing {one_line(self._file, 60)}")
             yield Static(Content(self._text), id="import-progress", markup=False)
@@ -182,7 +173,6 @@ class ImportProgressDialog(Dialog[bool]):
             self.dismiss(True)
 
     def show(self, text: str) -> None:
-        """Say how far it is."""
         self._text = text
         if self.is_mounted:
             self.query_one("#import-progress", Static).update(Content(text))

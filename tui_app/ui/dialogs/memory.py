@@ -103,31 +103,25 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
 
     @property
     def title_text(self) -> str:
-        """Says whose board it is."""
         unit = "entry" if self.total == 1 else "entries"
         return f"Memory · {one_line(self._whose, 60)} · {self.how_many} {unit}"
 
     def text_of(self, row: Entry) -> str:
-        """Text, kind and source."""
         return f"{row.text} {row.kind} {row.source} {row.branch} {row.made_by}"
 
     def line(self, row: Entry, width: int) -> Content:
-        """See :func:`entry_line`."""
         return entry_line(row, width, self._tz)
 
     def first(self) -> int:
-        """The entry that was marked."""
         numbers = [entry.id for entry in self.shown]
         return numbers.index(self._marked) if self._marked in numbers else 0
 
     @property
     def nothing(self) -> str:
-        """That there is none, or none that fits, and what came of the last change."""
         empty = "No entry has that." if self.total else OFF if self._off else EMPTY
         return "\n".join(filter(None, (empty, self._told)))
 
     def explain(self, row: Entry) -> None:
-        """The marked entry in full: text, who made it and when, which branches it holds for, its source."""
         entry = row
         self._marked = entry.id
         when = datetime.fromtimestamp(entry.time, self._tz).strftime("%Y-%m-%d %H:%M")
@@ -139,23 +133,19 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
         self.note("\n".join(filter(None, lines)))
 
     def use(self, row: Entry) -> None:
-        """Dismiss with the entry whose source is wanted; an entry without one says so."""
         if row.session:
             self.dismiss(MemoryChoice("source", row))
         else:
             self.note("You wrote this entry outside of any session: there is no message to show.")
 
     def action_edit(self) -> None:
-        """Dismiss with the entry to word anew."""
         if (entry := self.marked) is not None:
             self.dismiss(MemoryChoice("edit", entry))
 
     def action_add(self) -> None:
-        """Dismiss to have something added."""
         self.dismiss(MemoryChoice("add"))
 
     def action_forget(self) -> None:
-        """Ask, then dismiss with the entry to forget."""
         if (entry := self.marked) is None:
             return
         said = one_line(entry.text, 120)

@@ -100,7 +100,6 @@ class MessageFacts:
         return f"#{self.entry.message} · {KINDS[self.entry.kind]}"
 
     def lines(self) -> Sequence[str]:
-        """Everything in words."""
         return [self._figures(), self._sight()]
 
     def _figures(self) -> str:
@@ -177,7 +176,6 @@ class MessageScreen(Dialog[Deed]):
         self._raw = False
 
     def compose(self) -> ComposeResult:
-        """What it is, what is known, the text, keys."""
         separator = f" {self._glyphs.separator} "
         with Vertical(classes="dialog -full"):
             yield self.heading(one_line(f"{self._facts.title}{separator}{self._facts.entry.title}", 300))
@@ -187,7 +185,6 @@ class MessageScreen(Dialog[Deed]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Read the text; name the keys that do something."""
         self._name_keys()
         self.query_one(LongText).focus()
         self._read()
@@ -213,7 +210,6 @@ class MessageScreen(Dialog[Deed]):
         self.query_one(LongText).show(self._shown or "(no text)")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer what makes sense for this message."""
         if action != "do":
             return super().check_action(action, parameters)
         entry = self._facts.entry
@@ -234,13 +230,11 @@ class MessageScreen(Dialog[Deed]):
         self._read()
 
     def action_copy_all(self) -> None:
-        """Copy what is shown."""
         # What is lone half of a pair cannot be encoded, and nobody could paste it.
         self.app.copy_to_clipboard(self._shown.encode("utf-8", "replace").decode())
         self.key_row.said = "copied all"
 
     def action_do(self, deed: Deed) -> None:
-        """Dismiss with what is to be done."""
         self.dismiss(deed)
 
 

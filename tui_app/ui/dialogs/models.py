@@ -135,7 +135,6 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 
     @property
     def title_text(self) -> str:
-        """Says how large the conversation is."""
         missing = "" if self._asked else " · without models of servers"
         return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
 
@@ -154,11 +153,9 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         super().list_rows(rows)
 
     def text_of(self, row: ModelRow | str) -> str:
-        """The name."""
         return row if isinstance(row, str) else row.name
 
     def line(self, row: ModelRow | str, width: int) -> Content:
-        """A model, or the name of one that is not listed."""
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
         cells, wide = min(48, max(24, self.size.width // 2 - 10)), self.size.width >= _WITH_RATES
@@ -175,7 +172,6 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 
     @property
     def nothing(self) -> str:
-        """That none fits, and what to do."""
         return "No model has that in its name. Type provider:model to use one that is not listed."
 
     @property
@@ -184,7 +180,6 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         return self.size.width < 60
 
     def explain(self, row: ModelRow | str) -> None:
-        """Window, its source and the price of a model."""
         if isinstance(row, str):
             self.note("Its window is asked for when it is used.")
             return
@@ -306,7 +301,6 @@ class SwitchDialog(Dialog[Way]):
         return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
-        """The problem in one sentence, three ways, keys."""
         plan = self._plan
         size = f"holds {window_text(plan.limit)}. This conversation is {size_text(plan)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
@@ -339,7 +333,6 @@ class SwitchDialog(Dialog[Way]):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for the prompt as well."""
         event.stop()
         self._stray.text += event.text
 
@@ -528,7 +521,6 @@ class KeyDialog(Dialog[str]):
         self._model, self._variable, self._refused = model, name, refused
 
     def compose(self) -> ComposeResult:
-        """What for, a covered input, refusal, keys."""
         about = "Type or paste it; it is not shown. Nothing is kept before you say so."
         with Vertical(classes="dialog -small"):
             yield self.heading(f"{one_line(self._model, 48)} needs {one_line(self._variable, 40)}")
@@ -538,7 +530,6 @@ class KeyDialog(Dialog[str]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Type at once."""
         self.query_one("#key-value").focus()
 
     @on(Input.Submitted)

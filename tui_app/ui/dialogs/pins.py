@@ -55,42 +55,34 @@ class PinsScreen(FilterDialog[PinRow, PinChoice]):
     CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, rows: Sequence[PinRow]) -> None:
-        """Offer pinned messages, in the order they were said."""
         super().__init__()
         self.offer(rows)
 
     @property
     def title_text(self) -> str:
-        """Says how many there are, and what they weigh."""
         total = sum(row.tokens for row in self._rows)
         return f"Pinned · {self.how_many} · {tokens(total)} tokens of the next request"
 
     def text_of(self, row: PinRow) -> str:
-        """The first line."""
         return row.title
 
     def line(self, row: PinRow, width: int) -> Content:
-        """See :func:`pin_line`."""
         return pin_line(row, max(12, width - _FIGURES_CELLS))
 
     @property
     def nothing(self) -> str:
-        """That none fits."""
         return "No pinned message has these words in its first line."
 
     def explain(self, row: PinRow) -> None:
-        """Whether it is sent."""
         sent = "It stays word for word: no compaction takes it, no stage rewrites it."
         self.note(
             sent if row.in_view else "The next request does not hold it: it was left before it was pinned."
         )
 
     def use(self, row: PinRow) -> None:
-        """Dismiss with the message to show."""
         self.dismiss(PinChoice(row.seq))
 
     def action_unpin(self) -> None:
-        """Dismiss with the message to unpin."""
         if (row := self.marked) is not None:
             self.dismiss(PinChoice(row.seq, unpin=True))
 

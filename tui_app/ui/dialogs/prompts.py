@@ -56,31 +56,25 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
 
     @property
     def title_text(self) -> str:
-        """Says how many there are."""
         return f"Earlier prompts · {self.how_many}"
 
     def text_of(self, row: PastPrompt) -> str:
-        """All of it."""
         return row.text
 
     def line(self, row: PastPrompt, width: int) -> Content:
-        """See :func:`prompt_line`."""
         return prompt_line(row, width, self._tz)
 
     @property
     def nothing(self) -> str:
-        """That there is none, or none that fits."""
         return "No prompt holds all of that." if self.total else "Nothing was said in this folder yet."
 
     def explain(self, row: PastPrompt) -> None:
-        """How long a prompt is."""
         text = row.text
         more = "more than " if len(text) >= SEARCHED_CHARS else ""
         lines = count_lines(text)
         self.note(f"{more}{count(len(text), 'character')}, {count(lines, 'line')}")
 
     def use(self, row: PastPrompt) -> None:
-        """Dismiss with a prompt."""
         self.dismiss(row)
 
 

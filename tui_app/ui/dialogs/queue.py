@@ -60,7 +60,6 @@ class QueueScreen(Dialog[Picked]):
         self._shown: tuple[str, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """Title, list, a sentence, keys."""
         with Vertical(classes="dialog"):
             yield self.heading("Queue")
             yield OptionList(id="queue-list", compact=True, markup=False)
@@ -68,7 +67,6 @@ class QueueScreen(Dialog[Picked]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Follow the queue; the first one is marked."""
         self.watch(self._view, "prompts", self._list)
         self.watch(self._view, "paused", self._list)
 
@@ -97,7 +95,6 @@ class QueueScreen(Dialog[Picked]):
             self.dismiss(Picked(at, self._shown[at]))
 
     async def action_remove(self) -> None:
-        """Take the marked one out for good."""
         if (at := self._at) is not None:
             await self._waiting.take(at, self._shown[at])
 

@@ -40,14 +40,12 @@ class SummaryArea(WrittenArea):
     """Holds a summary; nothing in it can be changed before it is complete."""
 
     def __init__(self, *, id: str | None = None) -> None:
-        """Create an empty area that waits for text."""
         super().__init__(compact=True, read_only=True, id=id)
         self._heard, self._part = "", 1
         self._painting: Timer | None = None
         self._written = self._shown = ""
 
     def on_mount(self) -> None:
-        """Show what was written before there was a screen."""
         self._paint()
 
     def hear(self, progress: CompactionProgress) -> None:
@@ -233,7 +231,6 @@ class ReviewScreen(Dialog[Reviewed]):
         return self._proposed is None
 
     def compose(self) -> ComposeResult:
-        """Heading, numbers, summary, facts at risk, ways, keys."""
         with Vertical(classes="dialog -full"):
             yield self.heading(_WRITING)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
@@ -247,7 +244,6 @@ class ReviewScreen(Dialog[Reviewed]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Show what there is so far."""
         if self not in self.app.screen_stack:
             return  # given up before it was built: nothing is
         self._built = True
@@ -350,7 +346,6 @@ class ReviewScreen(Dialog[Reviewed]):
         self._facts.replace_option_prompt_at_index(event.option_index, row)
 
     def action_other(self) -> None:
-        """Go to the next part: summary, facts at risk, ways."""
         if not self.writing:
             round_ = [part for part in (self._ways, self._area, self._facts) if part.display]
             at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
@@ -358,7 +353,6 @@ class ReviewScreen(Dialog[Reviewed]):
             self.set_focus(round_[(at + 1) % len(round_)])
 
     def action_edit(self) -> None:
-        """Go to the text."""
         self.set_focus(self._area)
 
     def action_focus_on(self) -> None:

@@ -86,11 +86,9 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
 
     @property
     def title_text(self) -> str:
-        """What is asked for, and how many there are."""
         return f"{self._title} · {self.how_many} {'prompt' if self.total == 1 else 'prompts'}"
 
     def on_mount(self) -> None:
-        """Name the keys."""
         self.key_row.hints = (
             Hint("enter", self._verb, 0),
             Hint("up/down", "choose", 1),
@@ -98,24 +96,19 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
         )
 
     def text_of(self, row: RewindPoint) -> str:
-        """The first line."""
         return row.title
 
     def line(self, row: RewindPoint, width: int) -> Content:
-        """See :func:`prompt_line`."""
         return prompt_line(row, width, self._tz, self._unit)
 
     @property
     def nothing(self) -> str:
-        """That none fits."""
         return "No prompt has these words in its first line."
 
     def explain(self, row: RewindPoint) -> None:
-        """What would come of choosing a prompt."""
         self.note(self._explained(row))
 
     def use(self, row: RewindPoint) -> None:
-        """Dismiss with the prompt."""
         self.dismiss(row.seq)
 
 
@@ -186,7 +179,6 @@ class RewindFiles(Dialog[Way]):
         self._ways = ways(files)
 
     def compose(self) -> ComposeResult:
-        """Question, files, ways, keys."""
         with Vertical(classes="dialog -small"):
             yield self.heading("Do files go back as well?")
             with VerticalScroll(id="rewind-files", can_focus=False):

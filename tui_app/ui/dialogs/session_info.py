@@ -85,7 +85,6 @@ class StatsScreen(Dialog[None]):
         self._stats, self._read = stats, read
 
     def compose(self) -> ComposeResult:
-        """Heading, figures, keys."""
         with Vertical(classes="dialog -full"):
             yield self.heading("Statistics")
             with VerticalScroll(id="stats-scroll"):
@@ -106,7 +105,6 @@ class StatsScreen(Dialog[None]):
                 self.query_one("#stats-figures", Static).update(self._content())
 
     def action_copy_all(self) -> None:
-        """Copy what is shown."""
         self.app.copy_to_clipboard(self._content().plain)
         self.key_row.said = "copied all"
 
@@ -181,33 +179,26 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
 
     @property
     def title_text(self) -> str:
-        """Says how many there are."""
         return f"Checkpoints · {self.how_many}"
 
     def text_of(self, row: CheckpointRow) -> str:
-        """The title."""
         return row.title
 
     def line(self, row: CheckpointRow, width: int) -> Content:
-        """Title, and whether it stands."""
         state = "" if row.standing else "  taken back"
         return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
 
     def first(self) -> int:
-        """The row that was opened last."""
         return min(self._marked, len(self.shown) - 1)
 
     @property
     def nothing(self) -> str:
-        """That no checkpoint fits."""
         return "No checkpoint is called that."
 
     def explain(self, row: CheckpointRow) -> None:
-        """Where the file is, in the session's folder."""
         self.note(f"checkpoints/{one_line(PurePath(row.path).name, 200)}")
 
     def use(self, row: CheckpointRow) -> None:
-        """Dismiss with the path."""
         self.dismiss(row.path)
 
 

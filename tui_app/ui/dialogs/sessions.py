@@ -101,37 +101,29 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
     @property
     def title_text(self) -> str:
-        """Says how many there are."""
         return f"Sessions · {self.how_many}"
 
     def text_of(self, row: SessionInfo) -> str:
-        """Title, folder, model and id."""
         return f"{row.title} {row.cwd} {row.model} {row.id}"
 
     def line(self, row: SessionInfo, width: int) -> Content:
-        """See :func:`session_line`."""
         return session_line(row, width, self._tz)
 
     @property
     def nothing(self) -> str:
-        """That there is none, or none that fits."""
         empty = "There is no other session yet."
         return "No session has that in its title, folder or model." if self.total else empty
 
     def explain(self, row: SessionInfo) -> None:
-        """Id, model and folder of a session."""
         self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
     def use(self, row: SessionInfo) -> None:
-        """Dismiss with the session to open."""
         self.dismiss(SessionChoice("open", row.id))
 
     def action_search(self) -> None:
-        """Dismiss with the wish to search what was said."""
         self.dismiss(SessionChoice("search"))
 
     def action_rename(self) -> None:
-        """Dismiss with the session to name."""
         if (row := self.marked) is not None:
             self.dismiss(SessionChoice("rename", row.id))
 
@@ -243,7 +235,6 @@ class SearchScreen(FilterDialog[Found, Found]):
 
     @property
     def title_text(self) -> str:
-        """What is searched."""
         return title_of(None, "")
 
     def fill(self, wanted: str) -> None:
@@ -323,26 +314,21 @@ class SearchScreen(FilterDialog[Found, Found]):
         return ""
 
     def line(self, row: Found, width: int) -> Content:
-        """See :func:`hit_line`."""
         return hit_line(row, width, self._tz)
 
     def first(self) -> int:
-        """The row that was chosen."""
         return self.shown.index(self._kept) if self._kept in self.shown else 0
 
     @property
     def nothing(self) -> str:
-        """Why there is no hit."""
         return self._nothing
 
     def explain(self, row: Found) -> None:
-        """Session and number of a hit, and how many there are."""
         found = row
         where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
         self.note(f"{count(len(self.shown), 'hit')} · {where}")
 
     def use(self, row: Found) -> None:
-        """Dismiss with the hit."""
         self.dismiss(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -363,7 +349,6 @@ class SearchScreen(FilterDialog[Found, Found]):
             self.dismiss(None)
 
     def on_unmount(self) -> None:
-        """Leave no search behind."""
         if self._stopping is not None:
             self._stopping.set()
 

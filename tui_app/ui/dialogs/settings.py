@@ -105,48 +105,38 @@ class SettingsScreen(FilterDialog[Entry, None]):
 
     @property
     def title_text(self) -> str:
-        """First row of the dialog."""
         return f"{one_line(self._title, 200)}{self.narrowed}"
 
     def on_mount(self) -> None:
-        """Show everything, or what was asked for."""
         self.query_one(Input).value = self._words
 
     def text_of(self, row: Entry) -> str:
-        """Name, value, source and purpose."""
         return f"{row.key} {row.value} {row.source} {row.help}"
 
     def line(self, row: Entry, width: int) -> Content:
-        """See :func:`entry_line`."""
         return entry_line(row, width)
 
     def first(self) -> int:
-        """The setting that was marked."""
         keys = [entry.key for entry in self.shown]
         return keys.index(self._marked) if self._marked in keys else 0
 
     @property
     def nothing(self) -> str:
-        """That none fits."""
         return "No setting has that in its name, value, source or purpose."
 
     def explain(self, row: Entry) -> None:
-        """Say all about a setting, or what has just come of a change to it."""
         if row.key != self._marked:
             self._marked, self._said = row.key, ""
         self.note(self._said or entry_note(row))
 
     def use(self, row: Entry) -> None:
-        """Ask for a setting to be changed."""
         self._wishes.ask(Wish(row))
 
     def action_reset(self) -> None:
-        """Ask for the built-in value."""
         if (row := self.marked) is not None:
             self._wishes.ask(Wish(row, reset=True))
 
     def action_close(self) -> None:
-        """Close; whoever waits is told."""
         self._wishes.close()
         super().action_close()
 
@@ -168,7 +158,6 @@ class SettingsDesk:
 
     @property
     def place(self) -> str:
-        """The settings file."""
         return str(self._file.paths.config_file)
 
     def entries(self) -> list[Entry]:

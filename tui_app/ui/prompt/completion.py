@@ -74,16 +74,13 @@ class OfferList(TellsFailures, Widget):
         self.message = message
 
     def hide(self) -> None:
-        """Take the list off the screen."""
         self.offers, self.message = (), ""
 
     def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Start a search for offers, in place of the one under way."""
         # What makes a coroutine: the next letter may cancel a worker before it has begun.
         _looking: Worker[None] = self.run_worker(search, group=_GROUP, exclusive=True, exit_on_error=False)
 
     def look_no_more(self) -> None:
-        """Cancel the search."""
         self.workers.cancel_group(self, _GROUP)
 
     def move(self, step: int) -> None:
@@ -92,11 +89,9 @@ class OfferList(TellsFailures, Widget):
             self.marked = (self.marked + step) % len(self.offers)
 
     def watch_offers(self) -> None:
-        """Open or close with the content."""
         self.set_class(self.is_open, "-open")
 
     def watch_message(self) -> None:
-        """Open or close with the content."""
         self.set_class(self.is_open, "-open")
 
     def render(self) -> Content:
@@ -121,7 +116,6 @@ class OfferList(TellsFailures, Widget):
         return Content("\n").join(lines)
 
     def get_content_height(self, *_: object) -> int:
-        """Rows needed, at most eight."""
         return min(MAX_ROWS, max(1, len(self.offers)))
 
 
@@ -153,7 +147,6 @@ class FileFinder:
         return await asyncio.to_thread(rank, await self._paths(), wanted)
 
     def end_walk(self) -> None:
-        """Cancel a walk that is under way."""
         if self._walk is not None and not self._walk.done():
             self._stop.set()
             self._walk = None

@@ -226,7 +226,6 @@ class PromptEditor(WrittenArea):
 
     @property
     def cursor_line(self) -> str:
-        """The line of the cursor."""
         return self.document.get_line(self.cursor_location[0])
 
     @property
@@ -241,7 +240,6 @@ class PromptEditor(WrittenArea):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is typed."""
         return not self.text
 
     def chip_at_cursor(self, side: Side = "any") -> tuple[int, int] | None:
@@ -391,20 +389,16 @@ class PromptEditor(WrittenArea):
             super().action_delete_right()
 
     def action_newline(self) -> None:
-        """Start a new line."""
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_complete(self) -> None:
-        """Fill in the marked command or path."""
         if (fill := self._completer.choice(self._at_cursor)) is not None:
             self._choose(fill)
 
     def action_close_list(self) -> None:
-        """Close the list; the text stays."""
         self._completer.dismiss()
 
     def action_help(self) -> None:
-        """Ask for help."""
         if self.type_ahead is not None:
             self.type_ahead.begin()
         self.post_message(self.HelpWanted())

@@ -91,11 +91,9 @@ class AttachedRow(Widget):
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def watch_bundles(self, bundles: tuple[Bundle, ...]) -> None:
-        """Appear and disappear with the first and last of them."""
         self.set_class(bool(bundles), "-bringing")
 
     def render(self) -> Content:
-        """The row."""
         width = max(1, self.size.width)
         return Content(attached_line(self.bundles, width, keys=self.keys, separator=self.glyphs.separator))
 
@@ -134,7 +132,6 @@ class PromptRow(TellsFailures, Vertical):
         self.editor = PromptEditor(self._offers, self._finder, prompts=prompts, id="prompt")
 
     def compose(self) -> ComposeResult:
-        """Stack offers and attachments on the line with sign, editor and size."""
         yield self._offers
         yield self._attached
         with Horizontal(id="prompt-line"):
@@ -143,7 +140,6 @@ class PromptRow(TellsFailures, Vertical):
             yield Static(id="prompt-count", markup=False)
 
     def watch_count(self, count: int) -> None:
-        """Show the size of the draft."""
         for label in self.query("#prompt-count").results(Static):
             label.update(f"~{tokens(count)} tok" if count else "")
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
@@ -163,7 +159,6 @@ class PromptRow(TellsFailures, Vertical):
         self.watch(self.editor, "selection", self._name_keys, init=False)
 
     def on_unmount(self) -> None:
-        """End a walk through the workspace."""
         self._finder.end_walk()
 
     @on(PromptEditor.Typed)

@@ -349,17 +349,14 @@ class LiveMessage:
             self._thinking.append(thinking)
 
     def end(self) -> None:
-        """Mark the answer as complete."""
         self.ended = True
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has arrived."""
         return not (self._pending or self._held or self._thinking or self._splitter.pieces())
 
     @property
     def thinking(self) -> str:
-        """All thinking so far."""
         if len(self._thinking) > 1:
             self._thinking = ["".join(self._thinking)]
         return self._thinking[0] if self._thinking else ""

@@ -92,11 +92,9 @@ class FindRow(TellsFailures, Horizontal):
         BINDINGS = place_bindings("find")
 
         def action_step(self, step: int) -> None:
-            """Go to another place."""
             self.post_message(FindRow.Step(step))
 
         def action_stop(self) -> None:
-            """End the search, or close the row."""
             self.post_message(FindRow.Stop())
 
     class Step(Message):
@@ -126,14 +124,12 @@ class FindRow(TellsFailures, Horizontal):
         self.separator = "·"
 
     def compose(self) -> ComposeResult:
-        """Name, words, how it goes."""
         yield Static("Find", id="find-label", markup=False)
         yield self.Words(placeholder="words in the whole conversation", id="find-words", compact=True)
         yield Static(id="find-state", markup=False)
 
     @property
     def is_open(self) -> bool:
-        """Whether the row is shown."""
         return self.has_class("-open")
 
     def open(self, words: str = "") -> None:

@@ -49,7 +49,6 @@ class HeightIndex:
         return self._total
 
     def append(self, height: int) -> None:
-        """Add a block at the end."""
         self._heights.append(height)
         self._total += height
         node = len(self._heights)

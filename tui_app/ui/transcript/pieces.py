@@ -36,11 +36,9 @@ class GapPiece:
     height: int = 1
 
     def estimate(self, width: int) -> int:
-        """Know the height."""
         return self.height
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the distance."""
         return [painter.gap()] * self.height
 
 
@@ -59,7 +57,6 @@ class RowPiece:
     """Nothing in it is ever copied."""
 
     def estimate(self, width: int) -> int:
-        """Know the height."""
         return 1
 
     def lines(self, painter: Painter) -> list[Line]:
@@ -93,11 +90,9 @@ class TextPiece:
     """Where it begins in that text."""
 
     def estimate(self, width: int) -> int:
-        """Guess from the number of characters and newlines."""
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the wrapped lines."""
         first = f"{self.sign} " if self.sign else " " * self.indent
         rest = " " * cell_len(first)
         width = max(1, painter.width - cell_len(first))
@@ -121,12 +116,10 @@ class MarkdownPiece:
     """Which text of an entry it is a piece of."""
 
     def estimate(self, width: int) -> int:
-        """Guess from the number of characters and newlines."""
         text = self.source.strip()
         return self.gap + text.count("\n") + 1 - text.count("```") + len(text) // max(1, 3 * width)
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Lay out the Markdown."""
         # Parser and lexers are slow to import: not before the first frame.
         from tui_app.ui.transcript.markdown import markdown_lines
 
@@ -146,7 +139,6 @@ class FadedPiece:
         return folds(self.piece)
 
     def estimate(self, width: int) -> int:
-        """Guess as the piece does."""
         return self.piece.estimate(width)
 
     def lines(self, painter: Painter) -> list[Line]:

@@ -116,9 +116,7 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 class Texts(Protocol):
     """Gives full texts of entries."""
 
-    def body(self, entry: Entry) -> Body:
-        """The full content of an entry."""
-        ...
+    def body(self, entry: Entry) -> Body: ...
 
 
 def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:

@@ -244,7 +244,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     # The live answer
 
     def live_start(self) -> None:
-        """Begin an answer."""
         self._stop_timer()
         self._pages.expanded.discard(0)
         self._pages.set_live(LiveMessage())
@@ -410,7 +409,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return strips
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the window."""
         if self._palette_stale:
             painter, former = self._painter(), self._pages.painter
             if painter.palette != former.palette and painter.width == former.width:
@@ -458,7 +456,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return (text, "\n") if text else None
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Repaint the highlight."""
         self.refresh()
 
     def text_select_all(self) -> None:
@@ -561,7 +558,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self.scroll_lines(step * max(1, self._viewport.rows - 1))
 
     def action_first(self) -> None:
-        """Scroll to the oldest entry."""
         self._viewport.show(START)
         self._place()
 
@@ -585,7 +581,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return bool(self._marks) if action == "ask" else super().check_action(action, parameters)
 
     def action_mark(self) -> None:
-        """Mark the entry under the cursor, or take its mark away."""
         if (entry := self.cursor_entry) is not None:
             self._anchor = self.cursor
             self._show_marks(self._marks ^ {entry.seq})
