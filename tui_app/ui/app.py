@@ -217,32 +217,26 @@ class PlimsollApp(TellsFailures, Host):
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
         """Say what did not work; without its session the program ends, and keeps what nobody has sent."""
-        chat, why = self.chat, self._why(error)
+        from tui_app.session.store import explained
+        from tui_app.ui.text import clean
+
+        chat, paths = self.chat, self.launch.paths
+        defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
+        why = clean(explained(error, paths.database) or defect)
         opens = worker.node is self and not chat.is_ready
         if opens or (worker.node is chat and worker.group == SESSION):
-            self.ended_by = f"{self._ended()} {why}"
+            ended = "Plimsoll could not start."
+            if chat.is_ready:
+                ended = "Plimsoll has ended: this session can no longer be shown. What was said is kept."
+            elif self.current_mode != self.DEFAULT_MODE:
+                ended = "Plimsoll has ended: the other session could not be opened."
+            self.ended_by = f"{ended} {why}"
             self.exit(1, 1)
         elif chat.is_ready:
             chat.session.report(f"That did not work: {why}")
         else:
             # There is no row for notices yet.
             chat.pane.introduce(f"That did not work: {why}")
-
-    def _why(self, error: BaseException) -> str:
-        from tui_app.session.store import explained
-        from tui_app.ui.text import clean
-
-        paths = self.launch.paths
-        defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
-        return clean(explained(error, paths.database) or defect)
-
-    def _ended(self) -> str:
-        """What the end of the program comes from."""
-        if self.chat.is_ready:
-            return "Plimsoll has ended: this session can no longer be shown. What was said is kept."
-        if self.current_mode != self.DEFAULT_MODE:
-            return "Plimsoll has ended: the other session could not be opened."
-        return "Plimsoll could not start."
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""

@@ -56,8 +56,10 @@ def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Conten
         bare: Whether to leave out the two lines of a diff that only name the file.
     """
     lines = list(_lines(asked))
-    if bare and asked.kind == "file" and _is_named(asked.detail):
-        lines = lines[2:]
+    if bare and asked.kind == "file":
+        before, _, rest = asked.detail.partition("\n")
+        if before.startswith("--- ") and rest.startswith("+++ ") and "\n" in rest:
+            lines = lines[2:]
     left = len(lines) - MOST_LINES
     shown = lines[:MOST_LINES]
     if left > 0:
@@ -78,12 +80,6 @@ def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
         yield Content.styled(f"{'  ' if number and sign else sign}{_bounded(line)}", "bold")
     if asked.detail:
         yield Content.styled(_bounded(asked.detail), "$text-muted")
-
-
-def _is_named(diff: str) -> bool:
-    """Whether a diff begins with the names of its file, before and after."""
-    first, _, rest = diff.partition("\n")
-    return first.startswith("--- ") and rest.startswith("+++ ") and "\n" in rest
 
 
 def _diff_line(line: str) -> Content:
@@ -243,20 +239,6 @@ class ApprovalBox(Vertical, can_focus=True):
         """Whether the line is for the rule, not for a reason."""
         self._lone = LoneLetter(self)
 
-    def _build(self) -> ApprovalDetail:
-        """Question, what would be done, why it is asked, a line to type in, keys: not before one is asked."""
-        from tui_app.ui.widgets import WrittenLine
-
-        detail = ApprovalDetail(id="approval-scroll")
-        self.mount(
-            Static(id="approval-title", markup=False),
-            detail,
-            Static(id="approval-note", markup=False),
-            WrittenLine(id="approval-line", compact=True),
-            HintRow((), id="approval-keys"),
-        )
-        return detail
-
     def typed(self) -> None:
         """Note that the user is writing in the prompt."""
         self._typed = self._clock()
@@ -277,7 +259,16 @@ class ApprovalBox(Vertical, can_focus=True):
             self._close_line()
             return
         if self._detail is None:
-            self._detail = self._build()
+            from tui_app.ui.widgets import WrittenLine
+
+            self._detail = ApprovalDetail(id="approval-scroll")
+            self.mount(
+                Static(id="approval-title", markup=False),
+                self._detail,
+                Static(id="approval-note", markup=False),
+                WrittenLine(id="approval-line", compact=True),
+                HintRow((), id="approval-keys"),
+            )
         self.query_one("#approval-title", Static).update(question_title(asked, self.glyphs))
         if before is not None and before.id == asked.id:
             return
@@ -321,15 +312,12 @@ class ApprovalBox(Vertical, can_focus=True):
             if began:
                 self._came = self._clock()  # more of the word is on its way
                 self.post_message(self.Stray(began, began))
-            if began or self._early or self._is_ours(event.key):
+            # A key that would answer comes here only if it did not when it was pressed.
+            bound = self.screen.active_bindings.get(event.key)
+            if began or self._early or (bound is not None and bound.node is self):
                 event.stop()
                 event.prevent_default()
                 self.post_message(self.Stray(event.key, event.character))
-
-    def _is_ours(self, key: str) -> bool:
-        """Whether a key would answer; here it comes only if it did not when it was pressed."""
-        bound = self.screen.active_bindings.get(key)
-        return bound is not None and bound.node is self
 
     @property
     def _early(self) -> bool:
@@ -384,10 +372,13 @@ class ApprovalBox(Vertical, can_focus=True):
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
+        from tui_app.conversation.approvals import asked_action, session_rule
+
         event.stop()
+        asked = self.question
         if not self._editing:
             self._answer("no", reason=event.value)
-        elif self._fits(event.value):
+        elif asked is not None and session_rule(asked_action(asked), event.value) is not None:
             self._answer("always", pattern=event.value)
         else:
             self._explain(_NO_FIT)
@@ -400,12 +391,6 @@ class ApprovalBox(Vertical, can_focus=True):
         if self.question is not None:
             decision = Decision(answer, pattern=pattern, reason=reason)
             self.post_message(self.Answered(self.question.id, decision))
-
-    def _fits(self, rule: str) -> bool:
-        """Whether a rule would allow what is asked."""
-        from tui_app.conversation.approvals import asked_action, session_rule
-
-        return self.question is not None and session_rule(asked_action(self.question), rule) is not None
 
     def _open_line(self, text: str, *, editing: bool) -> None:
         self._editing = editing

@@ -37,7 +37,7 @@ class LateBodies:
         self._place: tuple[Database, str] | None = None
         self._long: OrderedDict[Entry, Body] = OrderedDict()
         self._reading: dict[Entry, asyncio.Task[None]] = {}
-        self._tell: Callable[[Entry], None] = _nobody
+        self._tell: Callable[[Entry], None] = lambda _entry: None
         self._far = False
         """Whether the log is on a server: a frame waits for no network."""
         self._turn = asyncio.Lock()
@@ -80,7 +80,9 @@ class LateBodies:
         if entry in self._long:
             return self._long[entry]
         if entry.seq in self._fresh and (not entry.result_seq or entry.result_seq in self._fresh):
-            return self._from_fresh(entry)
+            from tui_app.session.preview import StoreBodies
+
+            return StoreBodies(_Fresh(self._fresh), "").body(entry)
         if entry not in self._reading:
             self._reading[entry] = asyncio.create_task(self._read(*self._place, entry), name="reading")
         return Body(text=f"(reading {entry.chars:,} characters …)")
@@ -147,11 +149,6 @@ class LateBodies:
             while len(self._fresh) > _FRESH:
                 self._fresh.popitem(last=False)
 
-    def _from_fresh(self, entry: Entry) -> Body:
-        from tui_app.session.preview import StoreBodies
-
-        return StoreBodies(_Fresh(self._fresh), "").body(entry)
-
     def shed(self) -> None:
         """Let go of the long texts that were read; those on screen are read again when they are painted."""
         self._long.clear()
@@ -199,7 +196,3 @@ class _Fresh:
 
     def record(self, _session: str, seq: int) -> "Record | None":
         return self._records.get(seq)
-
-
-def _nobody(_entry: Entry) -> None:
-    """Nobody is told."""

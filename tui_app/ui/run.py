@@ -4,10 +4,7 @@ import contextlib
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from textual.driver import Driver
 from tui_app.ui.launch import Launch
 
 _SWITCH_S = 0.001
@@ -33,24 +30,20 @@ def run_app(launch: Launch) -> int:
 
         use_plain_bars()
     app = PlimsollApp(launch)
-    app.driver_class = _safe_driver(app.driver_class)
+    if sys.platform != "win32":
+        from textual.drivers.linux_driver import LinuxDriver
+
+        from tui_app.ui.terminal_input import PasteSafeDriver
+
+        # A driver that the environment names stays.
+        if app.driver_class is LinuxDriver:
+            app.driver_class = PasteSafeDriver
     app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
     _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
-
-
-def _safe_driver(chosen: type["Driver"]) -> type["Driver"]:
-    """The driver to use where Textual chose its own for terminals; one named by the environment stays."""
-    if sys.platform == "win32":
-        return chosen
-    from textual.drivers.linux_driver import LinuxDriver
-
-    from tui_app.ui.terminal_input import PasteSafeDriver
-
-    return PasteSafeDriver if chosen is LinuxDriver else chosen
 
 
 def _say_goodbye(text: str, trouble: str) -> None:

@@ -88,11 +88,14 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
     body = text.strip().removeprefix("/").strip()
     for words in (2, 1):
         parts = body.split(maxsplit=words)
-        command = _by_name(" ".join(parts[:words]))
+        wanted = " ".join(parts[:words]).lower()
+        command = next((command for command in COMMANDS if wanted in command.names), None)
         if command is not None and len(parts) >= words:
             return ParsedCommand(command, parts[words] if len(parts) > words else "")
     name = body.split(maxsplit=1)[0] if body else ""
-    return UnknownCommand(name, _closest(name))
+    names = [known for command in COMMANDS for known in command.names]
+    closest = max(names, key=lambda known: SequenceMatcher(None, name.lower(), known).ratio())
+    return UnknownCommand(name, closest)
 
 
 def text_opens(text: str) -> bool:
@@ -114,17 +117,6 @@ def complete(prefix: str) -> list[SlashCommand]:
         key=lambda each: (each.name == wanted, wanted in each.names, each.name.startswith(wanted)),
         reverse=True,
     )
-
-
-def _by_name(name: str) -> SlashCommand | None:
-    wanted = name.lower()
-    return next((command for command in COMMANDS if wanted in command.names), None)
-
-
-def _closest(name: str) -> str:
-    wanted = name.lower()
-    names = [known for command in COMMANDS for known in command.names]
-    return max(names, key=lambda known: SequenceMatcher(None, wanted, known).ratio())
 
 
 # Slash commands that a user or a project has written as Markdown files, and the prompts they stand for.

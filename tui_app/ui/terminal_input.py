@@ -71,7 +71,20 @@ class PasteFilter:
         if self._begun:
             data = self._go_on(data, gap_s, passed)
         while data:
-            data = self._pasted(data, passed) if self._inside else self._typed(data, passed)
+            if self._inside:
+                text, end, data = (self._held + data).partition(END)
+                unfinished = None if end else re.search(_UNFINISHED, text)
+                self._held = unfinished.group() if unfinished else b""
+                passed += re.sub(_SEQUENCE, b"", text[: len(text) - len(self._held)]) + end
+                self._inside = not end
+                continue
+            typed, start, data = data.partition(START)
+            passed += typed + start
+            self._inside = bool(start)
+            # It may end in a part of a start marker.
+            at = -1 if start else typed.rfind(START[:1])
+            self._begun = typed[at:] if at >= 0 and START.startswith(typed[at:]) else b""
+            self._gap_s = 0.0
         return bytes(passed)
 
     def _go_on(self, data: bytes, gap_s: float, passed: bytearray) -> bytes:
@@ -91,27 +104,6 @@ class PasteFilter:
             passed += data
             return b""
         return data
-
-    def _typed(self, data: bytes, passed: bytearray) -> bytes:
-        typed, start, rest = data.partition(START)
-        passed += typed + start
-        self._inside = bool(start)
-        self._begun, self._gap_s = b"" if start else _beginning(typed), 0.0
-        return rest
-
-    def _pasted(self, data: bytes, passed: bytearray) -> bytes:
-        text, end, rest = (self._held + data).partition(END)
-        unfinished = None if end else re.search(_UNFINISHED, text)
-        self._held = unfinished.group() if unfinished else b""
-        passed += re.sub(_SEQUENCE, b"", text[: len(text) - len(self._held)]) + end
-        self._inside = not end
-        return rest
-
-
-def _beginning(typed: bytes) -> bytes:
-    """The part of a start marker that some input ends in, if any."""
-    at = typed.rfind(START[:1])
-    return typed[at:] if at >= 0 and START.startswith(typed[at:]) else b""
 
 
 _READ = 1 << 16

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, tokens
-from tui_app.usage import ContextUsage, percent_text
+from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.state import ChatState
@@ -94,17 +94,15 @@ class Announcing(Protocol):
 
 def window_title(state: "ChatState") -> str:
     """The load line's sign, how full the context is, and the session's title; without control characters."""
-    share = _fill_text(state.usage) if state.usage is not None else ""
+    share = ""
+    if state.usage is not None:
+        total, limit = state.usage.total, state.usage.window.stated
+        # In the words of the gauge; nothing where the limit is not known.
+        share = percent_text(total, limit, (BACKGROUND, BLOCKING))
+        if total > limit > 0:
+            share = f"over by {tokens(total - limit)}"
     doing = "…" if state.busy else ""
     return " ".join(part for part in ("⊖", share, doing, one_line(state.title, _TITLE_CELLS)) if part)
-
-
-def _fill_text(usage: ContextUsage) -> str:
-    """How full the context is, in the words of the gauge; nothing where the limit is not known."""
-    limit = usage.window.stated
-    if usage.total > limit > 0:
-        return f"over by {tokens(usage.total - limit)}"
-    return percent_text(usage.total, limit, (BACKGROUND, BLOCKING))
 
 
 def progress(state: "ChatState") -> str:

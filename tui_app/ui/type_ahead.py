@@ -88,15 +88,13 @@ class TypeAhead:
         """Whether an event has to wait."""
         if self._opening is None or not isinstance(event, events.Key | events.Paste):
             return False
-        if isinstance(event, events.Key) and self._acts_now(event.key):
+        if isinstance(event, events.Key) and (
+            event.key in _NEVER_HELD or (event.key == "escape" and len(self._app.screen_stack) == 1)
+        ):
             return False
         # Some were on their way to a widget already, and come here behind younger ones.
         insort(self._held, event, key=attrgetter("time"))
         return True
-
-    def _acts_now(self, key: str) -> bool:
-        """Whether a key waits for nothing: esc gives up what has not come up yet, and closes what has."""
-        return key in _NEVER_HELD or (key == "escape" and len(self._app.screen_stack) == 1)
 
     def take(self) -> list[events.Key | events.Paste]:
         """End the hold; what was held is the caller's."""

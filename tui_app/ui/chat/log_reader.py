@@ -16,7 +16,7 @@ from tui_app.session.event_heads import Head
 from tui_app.session.lock import holder
 from tui_app.session.model_state import UNKNOWN, Known, known_of
 from tui_app.session.preview import Preview, load_preview
-from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore
+from tui_app.session.store import SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
 from tui_app.settings.spec import SessionServer
@@ -212,15 +212,13 @@ class ReadOnlyFollower:
             looked, fresh = float("-inf"), True
             while not self._over.is_set():
                 if fresh:
-                    tell(self._read(store))
+                    heads = list(store.heads(self._session, self._last))
+                    info = store.info(self._session)
+                    self._last = heads[-1].seq if heads else self._last
+                    window = with_window(self._launch, info, known_of(store, self._session))
+                    tell(News(heads, info, window))
                 if fresh or monotonic() - looked > _WRITER_S:
                     looked, before, self._writer = monotonic(), self._writer, follower.holder()
                     if self._writer != before:
                         tell(News())
                 fresh = follower.wait(_SLICE_S)
-
-    def _read(self, store: SessionStore) -> News:
-        heads = list(store.heads(self._session, self._last))
-        info = store.info(self._session)
-        self._last = heads[-1].seq if heads else self._last
-        return News(heads, info, with_window(self._launch, info, known_of(store, self._session)))

@@ -414,10 +414,9 @@ class ChatPane(TellsFailures, Vertical):
 
     def step_back(self) -> bool:
         """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
-        return self.finding.hide() or self.transcript.unmark() or self._close_timeline()
-
-    def _close_timeline(self) -> bool:
-        """Close a timeline over the chat; while something runs, esc in the prompt is to stop that."""
+        if self.finding.hide() or self.transcript.unmark():
+            return True
+        # While something runs, esc in the prompt is to stop that.
         stops = self.query_one(StatusRow).status.busy and not self.timeline.has_focus
         if stops or not (self.has_class("-over") and self.screen.has_class("-narrow")):
             return False

@@ -205,8 +205,8 @@ class Presenter:
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
-            case CompactionStart() | CompactionProgress() | CompactionProposed() as event:
-                self._review(event)
+            case CompactionStart() | CompactionProgress() | CompactionProposed() as new if _is_reviewed(new):
+                self._pane.post_message(ReviewWanted(new))
             case CompactionComplete(job=job):
                 self._pane.post_message(ReviewOver(job))
             case AssistantMessage() | TurnRetry():
@@ -219,10 +219,6 @@ class Presenter:
                     self.give_back(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
-
-    def _review(self, event: CompactionStart | CompactionProgress | CompactionProposed) -> None:
-        if _is_reviewed(event):
-            self._pane.post_message(ReviewWanted(event))
 
     def _fold(self, head: Head) -> None:
         if head.seq <= self.last:

@@ -268,7 +268,6 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _tool(state, payload, now)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
-        or _changed(state, payload)
         or _session(state, payload)
         or _told(state, payload)
         or state
@@ -296,7 +295,9 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             state = replace(state, turn=True, turn_started=now, sending=text, status=status)
             return replace(state, streamed=0, unlogged=0, calls=())
         case TurnRetry():
-            return replace(state, unlogged=0, status=_unless_compacting(state, _pausing(payload, now)))
+            nth, reason = f"try {payload.attempt} of {payload.attempts}", one_line(payload.reason, 200)
+            status = Status(kind="pausing", started=now, wait_s=payload.wait_s, text=reason, notes=(nth,))
+            return replace(state, unlogged=0, status=_unless_compacting(state, status))
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
@@ -308,7 +309,10 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
         case TurnEnd(outcome=outcome):
             done = _with_costs(state)
             ends = {"cancelled": STOPPED, "done": done}
-            status = _unless_compacting(state, ends.get(outcome, _after(state, outcome)))
+            # What was said last while a turn failed stays: it may be why. The count of tries does not.
+            said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
+            other = Status(kind="message", text=said[0]) if said else Status()
+            status = _unless_compacting(state, ends.get(outcome, other))
             state = replace(state, calls=(), question=None, ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
         case _:
@@ -352,21 +356,8 @@ def _between(state: ChatState, nothing: Status) -> ChatState:
     return replace(state, status=_unless_compacting(state, status))
 
 
-def _after(state: ChatState, outcome: str) -> Status:
-    """What was said in the row last while a turn failed stays: it may be why. The count of tries does not."""
-    said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
-    return Status(kind="message", text=said[0]) if said else Status()
-
-
 def _waiting(state: ChatState) -> Status:
     return Status(kind="connecting", started=state.turn_started, model=state.model)
-
-
-def _pausing(retry: TurnRetry, now: float) -> Status:
-    nth = f"try {retry.attempt} of {retry.attempts}"
-    return Status(
-        kind="pausing", started=now, wait_s=retry.wait_s, text=one_line(retry.reason, 200), notes=(nth,)
-    )
 
 
 def _with_costs(state: ChatState) -> Status:
@@ -453,17 +444,6 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             return None
 
 
-def _changed(state: ChatState, payload: Payload) -> ChatState | None:
-    """What a user has chosen for the rest of the session."""
-    match payload:
-        case ModelChange(new=new):
-            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
-        case PolicyChange(new=new):
-            return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
-        case _:
-            return None
-
-
 def _session(state: ChatState, payload: Payload) -> ChatState | None:
     match payload:
         case SessionStart():
@@ -474,6 +454,10 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
             return replace(state, usage=usage)
+        case ModelChange(new=new):
+            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+        case PolicyChange(new=new):
+            return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
         case _:
             return None
 

@@ -136,19 +136,15 @@ class ConfirmDialog(Dialog[bool]):
         self._writes = (event.character or "") if event.is_printable else ""
         if self._writes and began:
             self._stray.write(began)
-        if self._stray.catch(event, self._answers):
+        bound = self.active_bindings.items()
+        answers = [key for key, each in bound if each.binding.id in ("confirm.yes", "confirm.no")]
+        if self._stray.catch(event, answers):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
         """Keep a paste for the prompt as well."""
         event.stop()
         self._stray.text += event.text
-
-    @property
-    def _answers(self) -> list[str]:
-        """The keys that answer, as the settings have them."""
-        active = self.active_bindings.items()
-        return [key for key, each in active if each.binding.id in ("confirm.yes", "confirm.no")]
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

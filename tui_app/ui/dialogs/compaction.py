@@ -18,7 +18,6 @@ from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete, Fact, FactState
-from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.keys import Hint, place_bindings, place_hints
@@ -95,16 +94,14 @@ class CompactionTabs(Vertical):
     def _write_names(self) -> None:
         width = self.screen.size.width
         self.set_class(width < SLIM, "-slim")
-        names = {pane: self._label(pane, short=width < WORDY) for pane in NAMES}
-        for pane, name in names.items():
-            self._tabs.get_tab(pane).label = Content(name)
+        names = {}
+        for pane, forms in NAMES.items():
+            listed = self._counts.get(pane)
+            names[pane] = forms[width < WORDY] + (f" {listed:,} msg" if listed is not None else "")
+            self._tabs.get_tab(pane).label = Content(names[pane])
         active = self._tabs.active or next(iter(NAMES))
         text = place_text(list(NAMES).index(active) + 1, len(NAMES), names[active])
         self.query_one("#tab-place", Static).update(Content(text))
-
-    def _label(self, pane: str, *, short: bool) -> str:
-        count = self._counts.get(pane)
-        return NAMES[pane][short] + (f" {count:,} msg" if count is not None else "")
 
 
 # The words of the compaction detail: pure functions from the event to rows.
@@ -229,12 +226,9 @@ def _message_row(line: Difference, tz: tzinfo | None, scale: float) -> str:
     head = line.head
     size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
     full = f"  ({tokens(whole)} in full)" if whole > size else ""
-    number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {_kind(head):<10}"
+    kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {kind:<10}"
     return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
-
-
-def _kind(head: Head) -> str:
-    return "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
 
 
 def diff_lines(
@@ -464,10 +458,6 @@ class CompactionView:
     """Tokens as the model counts them for each counted one."""
 
 
-def _of(lines: Sequence[Difference], sign: str) -> int:
-    return sum(line.sign == sign for line in lines)
-
-
 class CompactionDetail(Dialog[Decision]):
     """Dismisses with what is to be done, or ``None``."""
 
@@ -540,7 +530,7 @@ class CompactionDetail(Dialog[Decision]):
         """Compare the views in a thread: that reads the session's whole log."""
         lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
         for sign, name in _SIDES:
-            self.query_one(CompactionTabs).count(f"tab-{name}", _of(lines, sign))
+            self.query_one(CompactionTabs).count(f"tab-{name}", sum(line.sign == sign for line in lines))
             self._list(f"#{name}", message_lines(lines, sign, self._tz, scale))
         self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz, scale) or "Nothing.")
 

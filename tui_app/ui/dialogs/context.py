@@ -19,7 +19,7 @@ from tui_app.events import ViewRewrite
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
 from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
-from tui_app.session.stats import SessionStats, StageRow
+from tui_app.session.stats import StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog
@@ -563,7 +563,11 @@ class SessionContext:
 
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
-        outlook, stats = await self.outlook(0), await self._figures()
+        outlook = await self.outlook(0)
+        try:
+            stats = await asyncio.to_thread(self._stats.read)
+        except (sqlite3.Error, OSError):
+            stats = self._stats.known  # the next look may succeed
         session = self._session
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
@@ -593,12 +597,6 @@ class SessionContext:
             outlook=outlook,
             shares=shares,
         )
-
-    async def _figures(self) -> SessionStats:
-        try:
-            return await asyncio.to_thread(self._stats.read)
-        except (sqlite3.Error, OSError):
-            return self._stats.known  # the next look may succeed
 
     async def outlook(self, *seqs: int) -> Outlook:
         """What may be done with some items; nothing where the session can only be looked at."""

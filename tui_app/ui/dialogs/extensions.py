@@ -54,20 +54,17 @@ def mcp_line(row: McpRow, width: int) -> Content:
     name_cells = min(_NAME_CELLS, width // 3)
     room = max(8, width - name_cells - _STATE_CELLS - _TOKENS_CELLS - 2)
     name = f"  {tool.name}" if tool is not None else server.name
+    indent = len(name) - len(name.lstrip())
+    shown = " " * indent + one_line(name.lstrip(), name_cells - 1 - indent)
+    padding = " " * (name_cells - Content(shown).cell_length)
     about = tool.description if tool is not None else server.error or server.where
     state = "" if tool is not None else server.words
     return Content.assemble(
-        (f"{_cells(name, name_cells)}", "" if tool is not None else "bold"),
+        (f"{shown}{padding}", "" if tool is not None else "bold"),
         (f"{state:<{_STATE_CELLS}}", "$text-error" if server.state == "failed" else "$text-muted"),
         f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ",
         (one_line(about, room), "$text-muted"),
     )
-
-
-def _cells(text: str, cells: int) -> str:
-    kept = one_line(text.lstrip(), cells - 1 - (len(text) - len(text.lstrip())))
-    shown = " " * (len(text) - len(text.lstrip())) + kept
-    return shown + " " * (cells - Content(shown).cell_length)
 
 
 def mcp_note(row: McpRow) -> str:
@@ -318,14 +315,11 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
         return [one_line(text, 300) for text in self._refused[:3]]
 
     def explain(self, row: SkillRow) -> None:
-        lines = [one_line(row.description, 500), one_line(self._named(row.file), 300), *self._told]
+        file = row.file
+        if self._folder is not None and Path(file).is_relative_to(self._folder):
+            file = str(Path(file).relative_to(self._folder))
+        lines = [one_line(row.description, 500), one_line(file, 300), *self._told]
         self.note("\n".join(lines))
-
-    def _named(self, file: str) -> str:
-        path = Path(file)
-        if self._folder is None or not path.is_relative_to(self._folder):
-            return file
-        return str(path.relative_to(self._folder))
 
     def use(self, row: SkillRow) -> None:
         self.dismiss(row.file)

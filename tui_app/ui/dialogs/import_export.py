@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, tzinfo
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -240,23 +240,17 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
 def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     home = Path(launch.env.get("HOME", "").strip() or Path.home())
     found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
-    earlier = _earlier(launch)
+    earlier: dict[str, EarlierImport] = {}
+    # A convenience: without it everything can still be imported.
+    with suppress(sqlite3.Error):
+        if has_begun(launch.database):
+            with closing(open_store(launch.database, read_only=True)) as store:
+                earlier = earlier_imports(store)
     before = [imported_as(each.path, earlier) for each in found]
     return [
         TranscriptRow(each, known.session, each.time > known.time) if known else TranscriptRow(each)
         for each, known in zip(found, before, strict=True)
     ]
-
-
-def _earlier(launch: Launch) -> dict[str, EarlierImport]:
-    """Sessions that files became before; a convenience: without them everything can still be imported."""
-    try:
-        if not has_begun(launch.database):
-            return {}
-        with closing(open_store(launch.database, read_only=True)) as store:
-            return earlier_imports(store)
-    except sqlite3.Error:
-        return {}
 
 
 async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
@@ -283,7 +277,15 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
         await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
         return ""
     if report.skipped or report.notes:
-        await app.push_screen_wait(DetailsScreen("Imported", _account(report)))
+        lines = [
+            f"{report.title}",
+            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+            f"{count(report.tool_results, 'result')}, from a file of {report.format}.",
+            "",
+            *report.notes,
+            *(f"Line {each.line}: {each.reason}" for each in report.skipped),
+        ]
+        await app.push_screen_wait(DetailsScreen("Imported", "\n".join(lines)))
     return report.session
 
 
@@ -310,19 +312,6 @@ def _why(error: Exception) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
-def _account(report: "ImportReport") -> str:
-    """What became of a file, line by line where something could not be used."""
-    lines = [
-        f"{report.title}",
-        f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
-        f"{count(report.tool_results, 'result')}, from a file of {report.format}.",
-        "",
-        *report.notes,
-    ]
-    lines += [f"Line {each.line}: {each.reason}" for each in report.skipped]
-    return "\n".join(lines)
-
-
 # Taking text out of the program: files.
 
 NOTHING = "Nothing to export: nothing has been said yet."
@@ -343,7 +332,8 @@ async def export_session(session: ChatSession, target: str) -> None:
     if not session.presenter.view.entries:
         session.say(NOTHING)
         return
-    path = _destination(session, target)
+    folder = session.launch.cwd
+    path = folder / (from_home(target) if target else f"plimsoll-{session.id}.md")
     if path.suffix and path.suffix.lower() not in _FORMATS:
         session.say(f"Not exported: {path.suffix} is no format. Use .md, .txt, .html, .json or .jsonl.")
         return
@@ -362,17 +352,9 @@ async def export_session(session: ChatSession, target: str) -> None:
         told = storage_error(error, session.launch.paths.database) or error
         session.say(f"Not exported: the session cannot be read. {told}")
         return
-    session.say(f"Exported to {_short(path, session.launch.cwd)}. Secrets are masked.")
-
-
-def _short(path: Path, folder: Path) -> Path:
-    """A path as it reads from the folder that is worked in: its end is what a user looks for."""
-    return path.relative_to(folder) if path.is_relative_to(folder) else path
-
-
-def _destination(session: ChatSession, target: str) -> Path:
-    path = from_home(target) if target else Path(f"plimsoll-{session.id}.md")
-    return path if path.is_absolute() else session.launch.cwd / path
+    # The end of a path is what a user looks for.
+    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    session.say(f"Exported to {shown}. Secrets are masked.")
 
 
 def _write_export(session: ChatSession, path: Path) -> None:

@@ -52,17 +52,13 @@ def entry_line(entry: Entry, width: int, tz: tzinfo | None = None) -> Content:
     text = one_line(entry.text, room - 1)
     padding = " " * (room - Content(text).cell_length)
     made = datetime.fromtimestamp(entry.time, tz).strftime("%Y-%m-%d")
-    tail = f"{made:<{_DATE_CELLS}}{one_line(_source(entry), _SOURCE_CELLS)}" if roomy else ""
+    source = f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
+    if entry.made_by == PERSON:
+        source = "you"
+    tail = f"{made:<{_DATE_CELLS}}{one_line(source, _SOURCE_CELLS)}" if roomy else ""
     return Content.assemble(
         (f"{entry.kind:<{_KIND_CELLS}}", "$text-muted"), text, padding, (tail, "$text-muted")
     )
-
-
-def _source(entry: Entry) -> str:
-    """Message and session, or who wrote it."""
-    if entry.made_by == PERSON:
-        return "you"
-    return f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
 
 
 class MemoryScreen(FilterDialog[Entry, MemoryChoice]):

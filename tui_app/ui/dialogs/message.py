@@ -100,13 +100,9 @@ class MessageFacts:
         return f"#{self.entry.message} · {KINDS[self.entry.kind]}"
 
     def lines(self) -> Sequence[str]:
-        return [self._figures(), self._sight()]
-
-    def _figures(self) -> str:
         entry = self.entry
-        when = self._time(entry.time)
         parts = [
-            when,
+            self._time(entry.time),
             f"{tokens(round(entry.tokens * self.scale))} tokens" if entry.tokens else "",
             count(entry.chars, "character"),
         ]
@@ -114,23 +110,20 @@ class MessageFacts:
             parts.append(f"call #{entry.seq}, result #{entry.result_seq}")
         if entry.pinned:
             parts.append("pinned: stays word for word")
-        return " · ".join(filter(None, parts))
+        return [" · ".join(filter(None, parts)), self._sight()]
 
     def _sight(self) -> str:
         seen = self.seen
         if seen is None:
             return "Seen by you only: it is no message, and never sent to the model."
         if not seen.agent:
-            return f"Seen by you only: {self._hider(seen)} took it out of the model's view."
+            record = next((record for record in self.events if record.seq == seen.hidden_by), None)
+            name = _HIDERS.get(record.data.TYPE, "a later event") if record is not None else "a later event"
+            return f"Seen by you only: {name}{self._since(seen.hidden_by)} took it out of the model's view."
         if seen.stage:
             when = self._since(seen.head.form[0])
             return f"Seen by you as it was said, by the model {_FORMS[seen.stage]}{when}."
         return "Seen by you and by the model, as it was said."
-
-    def _hider(self, seen: Seen) -> str:
-        record = next((record for record in self.events if record.seq == seen.hidden_by), None)
-        name = _HIDERS.get(record.data.TYPE, "a later event") if record is not None else "a later event"
-        return f"{name}{self._since(seen.hidden_by)}"
 
     def _since(self, seq: int) -> str:
         record = next((record for record in self.events if record.seq == seq), None)
@@ -331,7 +324,9 @@ def without_markup(source: str) -> str:
                 numbers.pop()
                 out.append("" if not numbers else None or "")
             case "list_item_open":
-                lead = "  " * (len(numbers) - 1) + _bullet(numbers)
+                number = numbers[-1]
+                numbers[-1] = number + 1 if number is not None else None
+                lead = "  " * (len(numbers) - 1) + ("- " if number is None else f"{number}. ")
             case "inline":
                 out.append(lead + _inline(token.children or ()))
                 lead = ""
@@ -341,14 +336,6 @@ def without_markup(source: str) -> str:
         if token.type in _ENDS_BLOCK and not (numbers and token.hidden) and not token.hidden:
             out.append("")
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
-
-
-def _bullet(numbers: list[int | None]) -> str:
-    number = numbers[-1]
-    if number is None:
-        return "- "
-    numbers[-1] = number + 1
-    return f"{number}. "
 
 
 def _inline(children: Iterable[Token]) -> str:

@@ -362,11 +362,13 @@ if TYPE_CHECKING:
 async def choose_model(app: "Host", session: ChatSession) -> None:
     """Let the user pick a model and change to it; a key that it lacks is asked for."""
     asked = True
+    servers = [one_line(name, 24) for name in session.launch.settings.endpoints]
+    if session.launch.env.get("OPENAI_BASE_URL"):
+        servers.append("OPENAI_BASE_URL")
+    asking = f"Asking {', '.join([*servers, 'servers on this machine'])} for models"
     try:
         try:
-            choices, fit = await look_up(
-                app.chat, session, _asking(session), _lister(session), "esc lists the others"
-            )
+            choices, fit = await look_up(app.chat, session, asking, _lister(session), "esc lists the others")
         except LookupCancelled:
             # Whoever does not want to wait for a server may still want another model.
             asked = False
@@ -398,14 +400,6 @@ def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSe
         return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
 
     return look
-
-
-def _asking(session: ChatSession) -> str:
-    """Who is asked for models: the user's own servers by their names, and what else runs here."""
-    own = [one_line(name, 24) for name in session.launch.settings.endpoints]
-    if session.launch.env.get("OPENAI_BASE_URL"):
-        own.append("OPENAI_BASE_URL")
-    return f"Asking {', '.join([*own, 'servers on this machine'])} for models"
 
 
 async def _with_key(app: "Host", session: ChatSession, name: str, variable: str) -> None:

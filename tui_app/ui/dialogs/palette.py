@@ -1,6 +1,6 @@
 """What the command palette offers: slash commands and keys of the chat, or those of a dialog."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -27,7 +27,10 @@ def palette_rows(screen: Chat) -> Iterator[SystemCommand]:
     """Every command and action that is possible now, each once, with its keys."""
     keys = in_force(screen.app.launch.settings.keymap)
     yield from _commands(screen, keys)
-    owners = _owners(screen)
+    editor, transcript = screen.pane.prompt.editor, screen.pane.transcript
+    owners: dict[Scope | None, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
+    if screen.focused is editor:
+        owners["prompt"] = editor
     told: set[str] = set()
     for key in keys:
         # The palette is open already; what a command does is offered as that.
@@ -36,7 +39,11 @@ def palette_rows(screen: Chat) -> Iterator[SystemCommand]:
         if not known and owner is not None and _is_possible(owner, key.action):
             told.add(key.description)
             yield _row(screen, owner, key.description, key.key, key.tooltip, key.action)
-    for owner in _lists(screen):
+    focused = screen.focused.ancestors_with_self if screen.focused is not None else []
+    lists = [node for node in focused if node not in (screen, screen.pane, screen.app, editor)]
+    if transcript not in lists:
+        lists.append(transcript)
+    for owner in lists:
         for binding in own_bindings(type(owner)):
             if binding.description not in told and _is_offered(screen, owner, binding.action):
                 told.add(binding.description)
@@ -73,22 +80,6 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemComman
         said = " ".join(keys_of.get(each.name, ()))
         text = _behind(screen, said, each.summary) if said else each.summary
         yield SystemCommand(f"/{each.name}", text, partial(screen.run, each))
-
-
-def _owners(screen: Chat) -> Mapping[Scope | None, DOMNode]:
-    """Who acts on the keys of a scope; the prompt only where somebody writes."""
-    editor = screen.pane.prompt.editor
-    owners: dict[Scope | None, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
-    return {**owners, "prompt": editor} if screen.focused is editor else owners
-
-
-def _lists(screen: Chat) -> list[DOMNode]:
-    """What has the focus with its surroundings, and the conversation, whose rows one does things with."""
-    known = (screen, screen.pane, screen.app, screen.pane.prompt.editor)
-    focused = screen.focused.ancestors_with_self if screen.focused is not None else []
-    nodes = [node for node in focused if node not in known]
-    transcript = screen.pane.transcript
-    return nodes if transcript in nodes else [*nodes, transcript]
 
 
 def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:

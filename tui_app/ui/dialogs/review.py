@@ -276,24 +276,23 @@ class ReviewScreen(Dialog[Reviewed]):
         if not self._built:
             return  # it is shown with the rest
         if self._proposed is not None:
-            self._show_proposed(self._proposed)
+            self.query_one(".dialog-title", Static).update(Content(_READY))
+            self.query_one("#review-numbers", Static).update(
+                Content(numbers_line(self._proposed, self._glyphs))
+            )
+            self._say("#review-problem", problem_line(self._proposed))
+            self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
+            self._area.complete(self._proposed.summary)
+            self._risks = at_risk(self._proposed.facts)
+            self._facts.display = bool(self._risks)
+            self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
+            self._facts.highlighted = 0 if self._risks else None
+            self._ways.display = True
+            self.set_focus(self._ways)
+            self._ways.highlighted = WAYS.index("edit")
         elif self._heard is not None:
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
-
-    def _show_proposed(self, proposed: CompactionProposed) -> None:
-        self.query_one(".dialog-title", Static).update(Content(_READY))
-        self.query_one("#review-numbers", Static).update(Content(numbers_line(proposed, self._glyphs)))
-        self._say("#review-problem", problem_line(proposed))
-        self._say("#review-facts-line", facts_line(proposed, self._glyphs))
-        self._area.complete(proposed.summary)
-        self._risks = at_risk(proposed.facts)
-        self._facts.display = bool(self._risks)
-        self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
-        self._facts.highlighted = 0 if self._risks else None
-        self._ways.display = True
-        self.set_focus(self._ways)
-        self._ways.highlighted = WAYS.index("edit")
 
     def on_descendant_focus(self) -> None:
         """Name the keys of the part that has them now; who has changed the text may want it applied."""

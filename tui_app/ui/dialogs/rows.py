@@ -19,7 +19,6 @@ from tui_app.events import (
     Error,
     Payload,
     Record,
-    SubAgentCall,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
@@ -78,12 +77,9 @@ def _step(number: int, step: SubAgentStep) -> Iterator[str]:
     if step.text.strip():
         yield step.text.strip()
     for call in step.calls:
-        yield f"  {call_title(call.name, call.args)} · {_note(call)}"
-
-
-def _note(call: SubAgentCall) -> str:
-    cut = call.chars > len(call.text)
-    return f"{call.chars:,} characters" if cut else result_note(call.name, call.text, call.outcome)
+        cut = call.chars > len(call.text)
+        note = f"{call.chars:,} characters" if cut else result_note(call.name, call.text, call.outcome)
+        yield f"  {call_title(call.name, call.args)} · {note}"
 
 
 def read_sub_agent(database: Database, session: str, call: int, result: int) -> list[Payload]:

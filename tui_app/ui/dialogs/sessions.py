@@ -47,7 +47,11 @@ def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Cont
     """One row: when, title, messages, tokens, and the model and folder where there is room."""
     moment = datetime.fromtimestamp(row.updated, tz)
     if width < 50:
-        return _short_line(row, moment, width)
+        title = one_line(row.title, width - 16) or "untitled"
+        padding = " " * (width - 16 - Content(title).cell_length)
+        return Content.assemble(
+            (f"{moment:%m-%d}  ", "$text-muted"), (title, "bold"), padding, f" {row.messages:>4} msg"
+        )
     when = moment.strftime("%Y-%m-%d %H:%M")
     roomy = width >= 100
     title_width = max(12, width - (75 if roomy else 38))
@@ -57,16 +61,6 @@ def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Cont
     tail = f"  {padded(one_line(row.model, 20), 20)}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
     return Content.assemble(
         (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")
-    )
-
-
-def _short_line(row: SessionInfo, moment: datetime, width: int) -> Content:
-    """Day, title and messages, for a terminal without room for more."""
-    room = width - 16
-    title = one_line(row.title, room) or "untitled"
-    padding = " " * (room - Content(title).cell_length)
-    return Content.assemble(
-        (f"{moment:%m-%d}  ", "$text-muted"), (title, "bold"), padding, f" {row.messages:>4} msg"
     )
 
 

@@ -195,11 +195,6 @@ class SettingsDesk:
             return told.removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
-        self._use(settings)
-        return ""
-
-    def _use(self, settings: Settings) -> None:
-        """Put into effect what can be while the program runs."""
         app, before = self._app, self._app.launch.settings
         # Sessions of two stores do not belong into one list: another one is for the next start.
         app.launch = replace(app.launch, settings=replace(settings, store=before.store))
@@ -218,6 +213,7 @@ class SettingsDesk:
         if settings.keymap != before.keymap:
             app.set_keymap(textual_keymap(settings.keymap))
             pane.query_one(ChatHints).keymap = settings.keymap
+        return ""
 
 
 # Showing and changing settings, one after the other, until the user closes the list.
@@ -303,15 +299,14 @@ async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
     if entry.is_flag:
         return _change(desk, entry, "false" if entry.value == "true" else "true")
     if entry.choices:
-        chosen = await app.push_screen_wait(_choices(app, entry))
+        dialog = (
+            ThemePicker(entry.choices, entry.value, app.theme)
+            if entry.key == "theme"
+            else ChoiceDialog(entry.key, entry.choices, entry.value)
+        )
+        chosen = await app.push_screen_wait(dialog)
         return _change(desk, entry, chosen) if chosen else _CANCELLED
     return await _ask(app, desk, entry)
-
-
-def _choices(app: "Host", entry: Entry) -> ChoiceDialog:
-    if entry.key == "theme":
-        return ThemePicker(entry.choices, entry.value, app.theme)
-    return ChoiceDialog(entry.key, entry.choices, entry.value)
 
 
 def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:

@@ -419,7 +419,10 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         if not self._viewport.rows:
             return Strip.blank(width, base)
         if self.unread and y == self._viewport.rows - 1:
-            return self._unread_row(width)
+            text = f" {self._wording.glyphs.down} {count(self.unread, 'new line')} "
+            left = " " * max(0, width - cell_len(text) - 1)
+            strip = Strip([Segment(left, base), self._pages.painter.styled(text, Tone.UNREAD)])
+            return strip.adjust_cell_length(width, base)
         spot = self._pages.spot_at(self.scroll_offset.y + y)
         line = self._pages.line(spot) if self.scroll_offset.y + y < self._pages.total else None
         if line is None:
@@ -438,15 +441,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             focused = spot.slot == self.cursor and self.has_focus
             strip = painter.signed(strip, focused=focused, marked=marked)
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
-
-    def _unread_row(self, width: int) -> Strip:
-        lines = count(self.unread, "new line")
-        text = f" {self._wording.glyphs.down} {lines} "
-        painter = self._pages.painter
-        left = max(0, width - cell_len(text) - 1)
-        base = painter.palette.style(Tone.TEXT)
-        strip = Strip([Segment(" " * left, base), painter.styled(text, Tone.UNREAD)])
-        return strip.adjust_cell_length(width, base)
 
     # Selection
 
