@@ -43,7 +43,7 @@ _SIGNALS = [
 
 
 def palette_search() -> "type[Provider]":
-    """What the command palette asks; loaded when it is opened."""
+    """Return the provider of the command palette, loaded when it is opened."""
     from tui_app.ui.dialogs.palette import PurposeProvider
 
     return PurposeProvider
@@ -99,7 +99,7 @@ class PlimsollApp(TellsFailures, Host):
         return self.chat
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """What every line is passed through before it is painted; plain mode draws nothing."""
+        """Return what filters each line before it is painted; plain mode draws no frames."""
         plain = (DRAWING, SIGNS) if self.launch.settings.plain else ()
         return [*super().get_line_filters(), *plain]
 
@@ -117,7 +117,7 @@ class PlimsollApp(TellsFailures, Host):
             self.run_worker(self._pick(), exit_on_error=False)
 
     async def on_event(self, event: events.Event) -> None:
-        """Hold back what is typed before there is a session or a dialog: nobody waits for a frame."""
+        """Hold back what is typed before there is a session or a dialog: no key waits for a frame."""
         if self.type_ahead.hold(event):
             return
         if isinstance(event, events.Key | events.Paste):
@@ -140,7 +140,7 @@ class PlimsollApp(TellsFailures, Host):
         return waits and is_text(event, empty=editor.is_empty and not behind_text)
 
     async def on_chat_screen_focused(self) -> None:
-        """Write the text that came before the prompt was there; what acts, and all behind it, waits."""
+        """Write the text typed before the prompt was there; keys that act, and all after them, wait."""
         behind_text = False
         while self._held and self._is_written(self._held[0], behind_text=behind_text):
             behind_text = True
@@ -198,7 +198,7 @@ class PlimsollApp(TellsFailures, Host):
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
 
     async def on_unmount(self) -> None:
-        """Close the session behind the last frame, and keep what nobody has sent."""
+        """Close the session behind the last frame, and keep unsent prompts."""
         from tui_app.ui.chat.unsent import Unsent, kept_text
 
         first, *others = written((*self.type_ahead.take(), *(self._held or ())))
@@ -216,7 +216,7 @@ class PlimsollApp(TellsFailures, Host):
         await session.close()
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
-        """Say what did not work; without its session the program ends, and keeps what nobody has sent."""
+        """Say what did not work; without its session the program ends, and keeps unsent prompts."""
         from tui_app.session.store import explained
         from tui_app.ui.text import clean
 
@@ -250,7 +250,7 @@ class PlimsollApp(TellsFailures, Host):
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:
-    """Leave in order; a loop too busy to get there in time is ended all the same."""
+    """Leave in order, or end the process after :data:`SIGNAL_LIMIT_S` when the loop is too busy."""
     _paint_nowhere_without_terminal()
     deadline = threading.Timer(SIGNAL_LIMIT_S, os._exit, (128 + number,))
     deadline.daemon = True
@@ -259,7 +259,7 @@ def end_by_signal(app: PlimsollApp, number: int) -> None:
 
 
 def _paint_nowhere_without_terminal() -> None:
-    """Whoever writes to a terminal that is gone fails, and whoever waits for the writer waits for ever."""
+    """Write to nowhere once the terminal is gone: writes fail, and waiting for the writer never ends."""
     screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
     if screen < 0 or os.isatty(screen):
         return
@@ -268,7 +268,7 @@ def _paint_nowhere_without_terminal() -> None:
     os.close(nowhere)
 
 
-# A fault of the screen that nobody foresaw: a sentence for the user, the rest for the log file.
+# An unforeseen fault of the screen: a sentence for the user, the rest for the log file.
 #
 # Textual ends the program and prints a traceback with the values of all variables, a key among them perhaps.
 
@@ -284,7 +284,7 @@ class FaultConsole(Console):
         super().__init__(file=self._written, width=_CELLS, markup=False, highlight=False, color_system=None)
 
     def told(self, log_file: Path) -> str:
-        """Write what was printed to the log file, and say so; empty when nothing was."""
+        """Log what was printed and return the sentence for the user; empty when nothing was."""
         fault = self._written.getvalue()
         if not fault:
             return ""

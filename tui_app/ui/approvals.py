@@ -216,7 +216,7 @@ class ApprovalBox(Vertical, can_focus=True):
             self.id, self.decision = id, decision
 
     class Stray(Message):
-        """A letter of somebody who was writing when the question came up: it belongs to the prompt."""
+        """A letter of a user who was writing when the question came up: it belongs to the prompt."""
 
         def __init__(self, key: str, character: str | None) -> None:
             super().__init__()
@@ -240,12 +240,11 @@ class ApprovalBox(Vertical, can_focus=True):
         self._lone = LoneLetter(self)
 
     def typed(self) -> None:
-        """Note that the user is writing in the prompt."""
         self._typed = self._clock()
 
     @property
     def may_take_focus(self) -> bool:
-        """Whether nobody has typed for a moment."""
+        """Whether the user has not typed for a moment."""
         return self._clock() - self._typed >= QUIET_S
 
     def take_keys(self) -> None:
@@ -302,7 +301,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self._explain()
 
     def on_key(self, event: events.Key) -> None:
-        """Give the prompt what was meant for it."""
+        """Pass keys that were meant for the prompt on to it."""
         if event.key == "enter":
             self._lone.act()
         elif event.key == "backspace":
@@ -330,7 +329,7 @@ class ApprovalBox(Vertical, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_answer(self) -> None:
-        """Go to the question; who asks for that has seen it."""
+        """Focus the question, which the user has seen."""
         self._came = float("-inf")
         self.focus()
 
@@ -362,7 +361,7 @@ class ApprovalBox(Vertical, can_focus=True):
         self._explain()
 
     async def action_back(self) -> None:
-        """Leave the line; else it is the chat's own Esc."""
+        """Leave the line; elsewhere do what Esc does in the chat."""
         self._lone.take()
         if self.has_class("-typing"):
             self._close_line()

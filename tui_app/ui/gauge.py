@@ -114,7 +114,6 @@ class ContextGauge(Widget):
 
     @property
     def text(self) -> str:
-        """The words beside the bar."""
         return gauge_text(
             self.usage,
             window=self.window,

@@ -557,7 +557,7 @@ COPY = Hint("/fork", "a copy to write in", 1, "screen.slash('/fork')")
 
 
 def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
-    """Every key as it is with a key map of the settings."""
+    """Every key, changed as a key map of the settings says."""
     return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
 
 

@@ -54,7 +54,7 @@ class Launch:
 
     @property
     def is_first_run(self) -> bool:
-        """Whether nobody has chosen a model, and no agent may bring its own: the embedded one answers."""
+        """Whether no model is chosen, and no agent may bring its own: the embedded one answers."""
         return not self.agent and self.first_model == OFFLINE_MODEL
 
     def opening(self, session: str = "") -> Opening:
@@ -78,7 +78,7 @@ class Launch:
 
 
 def started() -> None:
-    """Collect garbage again; what was loaded so far stays for good and need not be looked at each time."""
+    """Collect garbage again, except what was loaded so far: that stays for good."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -102,7 +102,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._count
 
     def say_when_empty(self, text: str) -> None:
-        """Set what is shown when there are no rows."""
         self._nothing = text
         self.refresh()
 

@@ -36,7 +36,7 @@ def body_from(source: StoreBodies, entry: Entry) -> Body:
 
 
 def unreadable(error: Exception) -> Body:
-    """What stands in place of a text: why it cannot be read."""
+    """Return a body that says why a text cannot be read."""
     if isinstance(error, sqlite3.Error):
         return Body(text=f"This text cannot be read: {str(error).removesuffix('.')}.")
     return Body(

@@ -1,8 +1,8 @@
 """What plain mode paints: no frames and dots that are drawn, and our own signs in ASCII.
 
 All of it happens to painted lines, in one place, so that no widget can forget it and nothing is copied
-otherwise than it was written. A text that somebody wrote, a prompt, an answer, an output, loses only what is
-drawn (:class:`Exact`). Everything else is ours: ``·`` is ``-``, and what was cut ends in ``...``.
+otherwise than it was written. A prompt, an answer or an output loses only what is drawn (:class:`Exact`).
+Everything else is ours: ``·`` is ``-``, and what was cut ends in ``...``.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def _spelled(signs: list[str]) -> list[str]:
             signs[at : at + 3] = "..."
         elif len(before) == 2 and all(map(str.isascii, before)) and (before[1] != " " or before[0] == " "):
             signs[at - 2 : at + 1] = "..."
-        # Else it stands between two words: somebody wrote it.
+        # Else it stands between two words, as it was written.
     return signs
 
 
@@ -74,7 +74,7 @@ DRAWING, SIGNS = PlainDrawing(), PlainSigns()
 
 
 class Exact(_Mixed):
-    """A widget that shows what somebody wrote, sign by sign."""
+    """A widget that shows a text of the user, the model or a tool, sign by sign."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """All that is painted differently, without the spelling of our own signs."""

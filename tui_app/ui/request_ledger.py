@@ -186,7 +186,6 @@ class LedgerList(Vertical):
 
     @property
     def has_choice(self) -> bool:
-        """Whether any item is marked."""
         return bool(self._chosen)
 
     def forget_choice(self) -> bool:

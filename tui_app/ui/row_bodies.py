@@ -121,7 +121,7 @@ class LateBodies:
         return await asyncio.to_thread(look_in_log, *self._place, entries, pattern)
 
     async def excerpt(self, entry: Entry, hit: "Hit") -> "Excerpt | None":
-        """What stands around a place; read in a thread."""
+        """The text around a place; read in a thread."""
         from tui_app.ui.transcript.search import excerpt_in_log
 
         if self._place is None:

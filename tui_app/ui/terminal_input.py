@@ -36,7 +36,7 @@ START, END = b"\x1b[200~", b"\x1b[201~"
 ONE_KEY_S = 0.05
 """Within these seconds, well below the limit of any parser, two reads are still one key."""
 FORGET_S = 1.0
-"""After these seconds the beginning of a marker was a key that somebody pressed."""
+"""After these seconds the beginning of a marker was a key that the user pressed."""
 
 # What a user could mean as text stays; whole sequences that are known to drive a terminal go. Their length
 # is limited, so that no text waits in here for an end that never comes. Compiled with the first paste only.
@@ -191,12 +191,12 @@ def _read(terminal: int, reader: socket.socket) -> bytes:
     while reader.fileno() not in select.select([terminal, reader.fileno()], [], [])[0]:
         try:
             data = os.read(terminal, _READ)
-        except BlockingIOError:  # somebody else was faster
+        except BlockingIOError:  # another reader was faster
             continue
         except OSError:
             data = b""
         if not data:
-            # Whoever closed the terminal does not always tell the program.
+            # A terminal that is closed does not always tell the program.
             os.kill(os.getpid(), signal.SIGHUP)
         return data
     return b""

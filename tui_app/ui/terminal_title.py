@@ -55,7 +55,7 @@ class TerminalTitle:
         self._say(said)
 
     def farewell(self) -> str:
-        """What gives the terminal its own title back and ends the progress."""
+        """The sequence that restores the terminal's own title and ends the progress."""
         return (TITLE_BACK if self._titled else "") + (NO_PROGRESS if self._progress else "")
 
     def show(self, state: "ChatState", now: float) -> None:

@@ -77,7 +77,7 @@ class TypeAhead:
     def follow(self, screen: Screen[Any]) -> None:
         """Hold keys while a screen that came up is built, and let them go to it then.
 
-        Behind one that was closed they wait as well, so that whoever asked for it begins first with what was
+        Behind one that was closed they wait as well, so that what asked for it begins first with what was
         decided there; what that opens is what they are for.
         """
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
@@ -85,7 +85,7 @@ class TypeAhead:
             screen.call_after_refresh(self.end, self.begin(opens=self._is_above))
 
     def hold(self, event: events.Event) -> bool:
-        """Whether an event has to wait."""
+        """Keep an event for later; returns whether it has to wait."""
         if self._opening is None or not isinstance(event, events.Key | events.Paste):
             return False
         if isinstance(event, events.Key) and (
@@ -97,7 +97,7 @@ class TypeAhead:
         return True
 
     def take(self) -> list[events.Key | events.Paste]:
-        """End the hold; what was held is the caller's."""
+        """End the hold and return what was held."""
         held, self._held, self._opening = self._held, [], None
         return held
 
@@ -131,7 +131,7 @@ def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
 
 
 def written(held: Sequence[events.Key | events.Paste]) -> list[str]:
-    """What keys that nobody has acted on were meant to write: the end of a prompt, and more of them."""
+    """Return the prompts that unhandled keys were meant to write: the end of one, then more."""
     text = ""
     for event in held:
         if isinstance(event, events.Paste):
@@ -216,7 +216,6 @@ class LoneLetter:
 
     @property
     def waits(self) -> bool:
-        """Whether a letter is held back."""
         return self._letter != ""
 
     def press(self, letter: str, act: Callable[[], None]) -> None:
@@ -234,7 +233,7 @@ class LoneLetter:
         self._timer = self._owner.set_timer(ALONE_S, self.act)
 
     def act(self) -> bool:
-        """Let a letter that waits act now; whether one waited."""
+        """Let a letter that waits act now; returns whether one waited."""
         act = self._act
         self.take()
         if act is not None:
@@ -242,7 +241,7 @@ class LoneLetter:
         return act is not None
 
     def take(self) -> str:
-        """End the wait without an answer; returns the letter, which is the caller's then."""
+        """End the wait without an answer and return the letter."""
         letter, self._letter, self._act = self._letter, "", None
         if self._timer is not None:
             self._timer.stop()

@@ -147,7 +147,7 @@ class ReadOnlyFollower:
 
     @property
     def refusal(self) -> str:
-        """Why nothing can be sent now, with who writes; empty when nobody does any more."""
+        """Why nothing can be sent now, with who writes; empty when no window does any more."""
         # Of a server it is known what it said a moment ago.
         far = isinstance(self._launch.database, SessionServer)
         who = self._writer if far else holder(self._lock_file)
@@ -203,7 +203,7 @@ class ReadOnlyFollower:
                 self._over.wait(_WRITER_S)
 
     def _follow(self, tell: Callable[[News], None]) -> None:
-        """Read until nobody wants it any more, or something goes wrong."""
+        """Read until stopped, or something goes wrong."""
         database = self._launch.database
         with (
             closing(follow(database, self._session, self._lock_file)) as follower,

@@ -322,7 +322,7 @@ class ChatPane(TellsFailures, Vertical):
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked = state.unread, state.locked
         self.query_one(OutputTail).output = state.output
-        # The keys go to what a tool asks where nobody is writing, and back when it is answered.
+        # The keys go to what a tool asks where the user is not writing, and back when it is answered.
         box = self.query_one(ApprovalBox)
         before, was_there = box.question, box.has_focus or box.has_focus_within
         box.question = state.question
@@ -334,7 +334,7 @@ class ChatPane(TellsFailures, Vertical):
         self._name_timeline()
 
     def _offer_keys(self) -> None:
-        """Give the keys to a question once nobody has typed for a moment, unless there is a draft."""
+        """Give the keys to a question once the user has not typed for a moment, unless there is a draft."""
         box, editor = self.query_one(ApprovalBox), self.prompt.editor
         there = self.screen.focused is editor or box.has_focus_within
         if box.question is None or not editor.is_empty or not there:
@@ -346,7 +346,6 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(events.Resize)
     def _name_timeline(self) -> None:
-        """Say in one word what has no room."""
         folded = self.size.width < WIDE and self.timeline.count
         self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
@@ -431,7 +430,7 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(ApprovalBox.Stray)
     def take_letter(self, event: ApprovalBox.Stray) -> None:
-        """Let somebody who was writing when a question came up go on writing."""
+        """Let a user who was writing when a question came up go on writing."""
         self._write(events.Key(event.key, event.character))
 
     def action_answer(self) -> None:

@@ -119,7 +119,6 @@ class Presenter:
         await self._pane.painted()
 
     def redraw(self, entry: Entry) -> None:
-        """Paint a row again as it is by now."""
         shown = next((each for each in reversed(self.view.entries) if each.seq == entry.seq), None)
         if shown is not None:
             self._transcript.replace(self._as_shown(shown))
@@ -191,12 +190,12 @@ class Presenter:
         self._pane.prompt.editor.give_back(text)
 
     def take_away(self, text: str) -> None:
-        """Take a prompt that was put back out of the editor, where nobody has changed it; ``up`` has it."""
+        """Take a prompt that was put back out of the editor, unless it was changed; ``up`` has it."""
         editor = self._pane.prompt.editor
         if editor.draft == text:
             editor.clear_draft()
         elif editor.draft.startswith(f"{text}\n"):
-            # Another one was put back before it, or somebody writes behind it.
+            # Another one was put back before it, or the user writes behind it.
             editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
 
     def _draw(self, record: Record) -> None:
@@ -230,7 +229,7 @@ class Presenter:
         self._show(self.view.apply(head))
 
     def _as_shown(self, row: Entry) -> Entry:
-        """A call that nobody has allowed yet does not run."""
+        """Show a call that is not allowed yet as not running."""
         waits = row.state == "running" and row in map(self.view.row_of_call, _unallowed(self.state))
         return replace(row, state="waiting") if waits else row
 
@@ -257,7 +256,7 @@ def _unallowed(state: ChatState) -> frozenset[str]:
 
 
 def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:
-    """Whether a review shows it; one that nobody asked for comes up once there is something to decide."""
+    """Whether a review shows it; unless the user asked for it, only once there is something to decide."""
     if isinstance(event, CompactionStart):
         return event.reviewed and event.trigger == "manual"
     return isinstance(event, CompactionProposed) or bool(event.text)

@@ -121,7 +121,7 @@ class ChatSession:
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """What was reported and nobody has looked at."""
+        """The unread notices."""
         return unread_of(self.state)
 
     def bring(self, notices: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ class ChatSession:
             self.presenter.update(bringing(self.state, notices))
 
     def read_notices(self) -> tuple[str, ...]:
-        """What was reported, for somebody who looks at it now."""
+        """Return all notices, and count them as read."""
         self.presenter.update(noticed(self.state))
         return self.state.notices
 
@@ -230,7 +230,7 @@ class ChatSession:
                     self.presenter.take_away(await self._prompt(rewind.data.to))
 
     async def _prompt(self, seq: int) -> str:
-        """What was said with a log number."""
+        """Return the prompt with a log number."""
         record = await self.bodies.record(seq)
         return record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
 

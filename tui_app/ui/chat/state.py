@@ -51,7 +51,7 @@ LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
 EARLIER = "From an earlier session: "
-"""In front of notices that nobody had read when their session was left."""
+"""In front of notices that were unread when their session was left."""
 
 
 class Running(NamedTuple):
@@ -191,7 +191,7 @@ def unread_of(state: ChatState) -> tuple[str, ...]:
 
 
 def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
-    """Put what nobody has read in the session before in front of this one's notices; each is said once."""
+    """Put unread notices of the session before in front of this one's, each once."""
     before = tuple(dict.fromkeys(EARLIER + text.removeprefix(EARLIER) for text in notices))
     every = (*before, *state.notices)[-NOTICES:]
     return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
@@ -211,7 +211,7 @@ CANCELLED = "Compaction cancelled. Nothing changed."
 
 
 def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[str, tuple[str, ...]]:
-    """What is said of an ended compaction, its reason in at most so many cells, and what can be done next."""
+    """Word an ended compaction, its reason in at most so many cells, and what can be done next."""
     reason = _sentence(one_line(done.reason, cells))
     match done.outcome:
         case "success":
@@ -231,7 +231,7 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
 
 
 def stand_in_text(done: CompactionComplete) -> str:
-    """Why a summary was written by somebody else than it was meant to be; empty where it was not."""
+    """Say why a stand-in wrote the summary; empty where none did."""
     if done.outcome != "success" or not done.reason:
         return ""
     by = {"heuristic": "by extraction", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
@@ -320,7 +320,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
 
 
 def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
-    """What a tool asks and prints."""
+    """Show what a tool asks and prints."""
     match payload:
         case ToolCall(tool_call_id=id, name=name):
             state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
@@ -361,7 +361,7 @@ def _waiting(state: ChatState) -> Status:
 
 
 def _with_costs(state: ChatState) -> Status:
-    """What a turn has cost, behind what was reported as it came to its end."""
+    """Show what the turn has cost, after what was reported at its end."""
     told, costs = state.status, turn_text(state.turn_costs)
     if told.busy and told.notes and told.under is None:
         return Status(kind="message", text=told.notes[0], notes=(costs,) if costs else ())
@@ -422,7 +422,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
 
 
 def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
-    """What is said once the view was rewritten by hand."""
+    """Word what the user has done to the view."""
     match payload:
         case CompactionUndone(tokens_after=after):
             back = f"what it replaced is back, ~{tokens(after)}"
@@ -463,7 +463,7 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
 
 
 def _told(state: ChatState, payload: Payload) -> ChatState | None:
-    """What must not be missed: it stays among the notices."""
+    """Keep what must not be missed among the notices."""
     match payload:
         case Notice(text=text, passing=True):
             return answering(state, text)

@@ -48,22 +48,22 @@ class Unsent:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """What would be lost, oldest first."""
+        """Texts that would be lost, oldest first."""
         return tuple(self._waiting)
 
     def sent(self, text: str) -> None:
-        """A prompt has left the editor."""
+        """Note that a prompt has left the editor."""
         self._waiting.append(text)
         self.changed()
 
     def given_back(self, text: str) -> None:
-        """A prompt is in the editor again, a draft like any other."""
+        """Note that a prompt is in the editor again, a draft like any other."""
         if text in self._waiting:
             self._waiting.remove(text)
             self.changed()
 
     def changed(self) -> None:
-        """Something was sent, came back or was typed: it is to be written down."""
+        """Note that something was sent, came back or was typed, so that it is written down."""
         self._changed.set()
 
     async def write_down(self, draft: Callable[[], str]) -> None:
@@ -136,7 +136,7 @@ def _worth_keeping(*texts: str) -> tuple[str, ...]:
 
 
 def kept_text(kept: Kept) -> str:
-    """What is printed of kept prompts once the screen is gone; empty for none."""
+    """Word the kept prompts for the terminal once the screen is gone; empty for none."""
     told = []
     if kept.number:
         one = kept.number == 1

@@ -53,7 +53,7 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
 
 
 def _stop_opening(screen: "Chat", opening: object | None) -> bool:
-    """Give up what a key or command is about to show; whether there was anything."""
+    """Cancel what a key or command is about to show; returns whether there was anything."""
     if opening is None or screen.app.type_ahead.opening is not opening:
         return False
     screen.workers.cancel_group(screen, FLOW)
@@ -74,7 +74,7 @@ def _go_back(screen: "Chat") -> None:
 
 
 def stop_or_quit(app: "Host", screen: "Chat") -> None:
-    """What ctrl+c does: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
+    """Handle ctrl+c: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
     if text := screen.get_selected_text():
         app.copy_to_clipboard(text)
         count = text.count("\n") + 1
@@ -104,7 +104,7 @@ def _forget_question(session: ChatSession, question: str) -> None:
 
 
 def what_leaving_costs(session: ChatSession) -> str:
-    """The question to ask before a session is left; empty when nothing would be lost."""
+    """Word the question to ask before a session is left; empty when nothing would be lost."""
     state = session.state
     losses = []
     if state.turn:
@@ -125,7 +125,7 @@ def what_quitting_costs(session: ChatSession) -> str:
 
 
 def _what_waits(session: ChatSession) -> list[str]:
-    """What becomes of prompts and commands that were not reached."""
+    """Say what becomes of queued prompts and commands."""
     waiting, told = session.unsent.waiting, []
     commands = [one_line(each, 40) for each in (Counter(session.state.queue) - Counter(waiting)).elements()]
     if waiting:
@@ -188,7 +188,7 @@ async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
 
 async def _send_above(screen: "Chat", prompt: Prompt) -> None:
     session = screen.session
-    # It has left the editor: whoever quits instead of answering finds it again.
+    # It has left the editor: a user who quits instead of answering finds it again.
     session.unsent.sent(prompt.text)
     yes = await agreed(screen.app, session, "this prompt")
     session.unsent.given_back(prompt.text)

@@ -143,7 +143,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         self._said = ""
 
     def use(self, row: _Row) -> None:
-        """A row has nothing behind it but its note."""
+        """Do nothing: a row has nothing behind it but its note."""
         self.note(row.note)
 
     def action_add(self) -> None:
@@ -189,7 +189,7 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
 
 
 def default_row(width: int) -> _Row:
-    """What holds where no rule fits."""
+    """Say what holds where no rule fits."""
     text = one_line("what writes, runs or fetches without a rule", width - _RULING_CELLS - _SOURCE_CELLS)
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     line = Content.assemble(
@@ -269,7 +269,7 @@ def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[Appro
 
 
 async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
-    """Do what is wanted; what to say about it."""
+    """Change a rule as the user wants, and return what to say about it."""
     match wish:
         case RuleWish("add"):
             return await _add(app, session, desk)

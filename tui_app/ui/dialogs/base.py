@@ -1,7 +1,7 @@
 """A question before something is lost: verb, object and consequence, and the safe answer first.
 
-Somebody may still be writing when it comes up, or begin to. So a letter answers only after a moment without
-keys, with nothing written, and when no other follows it at once; what is written goes on where one wrote.
+The user may still be writing when it comes up, or begin to. So a letter answers only after a moment without
+keys, with nothing written, and when no other follows it at once; what is written goes on where it began.
 """
 
 import asyncio
@@ -163,7 +163,7 @@ class ConfirmDialog(Dialog[bool]):
         self.focus_next(Button)
 
     def action_close(self) -> None:
-        """Esc keeps everything."""
+        """Keep everything."""
         self.action_answer(False)
 
 

@@ -260,7 +260,7 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -
 
 
 def summary_text(done: CompactionComplete) -> str:
-    """What is read first: the summary, or why there is none, as long as that may be."""
+    """Return the summary, or why there is none, in full."""
     if done.summary:
         return done.summary
     reason = _whole(done.reason)
@@ -366,7 +366,7 @@ class SummaryEditor(Dialog[str]):
 
     @on(TextArea.Changed)
     def _edited(self, event: TextArea.Changed) -> None:
-        """What was said of the original words holds only while they stand there."""
+        """Remove the note on the original words once they are edited."""
         event.stop()
         if self._area.text != self._original:
             self.key_row.said = ""
@@ -395,7 +395,7 @@ class SummaryEditor(Dialog[str]):
         return self._area.text != self._shown
 
     def _discard(self) -> None:
-        """What was edited is not thrown away by one key."""
+        """Close; ask first where something was edited."""
         if not self._changed:
             self.dismiss(None)
             return

@@ -318,7 +318,7 @@ class ContextSource(Protocol):
 
     @property
     def version(self) -> object:
-        """Changes with everything that the screen shows."""
+        """A value that changes with everything that the screen shows."""
         ...
 
     async def read(self) -> ContextView: ...
@@ -350,7 +350,6 @@ class StopsCompaction(Dialog[int]):
     _source: ContextSource
 
     def action_cancel_compaction(self) -> None:
-        """Stop the compaction that is under way; the screen stays."""
         self._source.cancel_compaction()
 
 

@@ -79,18 +79,17 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
 
     @property
     def narrowed(self) -> str:
-        """What a title without a number says of a filter: `` · 3 of 41``; empty while there is none."""
+        """The end of a title without a number: `` · 3 of 41``; empty without a filter."""
         return f" · {self.how_many}" if self._narrows else ""
 
     @property
     def marked(self) -> Row | None:
-        """The marked row."""
         at = self.options.highlighted
         return self.shown[at] if at is not None and at < len(self.shown) else None
 
     @abstractmethod
     def text_of(self, row: Row) -> str:
-        """In what the words that are typed are looked for."""
+        """The text of a row that the filter searches."""
 
     @abstractmethod
     def line(self, row: Row, width: int) -> Content:
@@ -99,7 +98,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     @property
     @abstractmethod
     def nothing(self) -> str:
-        """What is said where no row is left."""
+        """The sentence shown where no row is left."""
 
     @abstractmethod
     def use(self, row: Row) -> None:
@@ -176,7 +175,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
             self.query_one(".dialog-title", Static).update(Content(self.title_text))
 
     def on_resize(self, _: events.Resize) -> None:
-        """The columns may have another width now."""
+        """Line up the columns for the new width."""
         self.line_up()
 
     def line_up(self) -> None:
@@ -295,7 +294,7 @@ class ChoiceDialog(FilterDialog[str, str]):
         return "Nothing is called that."
 
     def explain(self, row: str) -> None:
-        """Nothing more is known of a word."""
+        """Say nothing: nothing more is known of a word."""
         self.note("")
 
     def use(self, row: str) -> None:

@@ -63,7 +63,6 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
     CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, rows: Sequence[HelpRow]) -> None:
-        """List keys and commands in the order given."""
         super().__init__()
         self.offer(rows)
 

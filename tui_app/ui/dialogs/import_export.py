@@ -178,7 +178,7 @@ class ImportProgressDialog(Dialog[bool]):
             self.query_one("#import-progress", Static).update(Content(text))
 
     def end(self) -> None:
-        """The import has ended, whatever came of it."""
+        """Note that the import has ended, whatever came of it."""
         self._ended = True
         if self.is_mounted and self.is_current:
             self.dismiss(True)

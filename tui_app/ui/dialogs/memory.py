@@ -230,7 +230,6 @@ async def _change(app: "Host", session: ChatSession, choice: MemoryChoice) -> _R
 
 
 async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | None) -> _Result:
-    """Let the user word an entry until it is taken."""
     refused, text = "", entry.text if entry is not None else ""
     while True:
         typed = await app.push_screen_wait(EditDialog(title, _ABOUT, text, refused))

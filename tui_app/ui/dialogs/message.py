@@ -96,7 +96,6 @@ class MessageFacts:
 
     @property
     def title(self) -> str:
-        """Number and kind."""
         return f"#{self.entry.message} · {KINDS[self.entry.kind]}"
 
     def lines(self) -> Sequence[str]:
@@ -305,14 +304,14 @@ def _markdown(entry: Entry, body: Body) -> str:
 
 
 def fenced(text: str) -> str:
-    """A code block that the text cannot end."""
+    """Fence a code block so that its text cannot end it."""
     longest = max((len(run) for run in _TICKS.findall(text)), default=2)
     ticks = "`" * (longest + 1)
     return f"{ticks}\n{text}\n{ticks}"
 
 
 def without_markup(source: str) -> str:
-    """What a Markdown text says, without its signs; code and the marks of list items stay."""
+    """Return a Markdown text without its signs; code and the marks of list items stay."""
     out: list[str] = []
     numbers: list[int | None] = []
     lead = ""

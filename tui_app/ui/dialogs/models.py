@@ -321,7 +321,7 @@ class SwitchDialog(Dialog[Way]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Start on the way that changes nothing; whoever wants another goes there."""
+        """Start on the way that changes nothing."""
         options = self.query_one(OptionList)
         options.focus()
         options.highlighted = WAYS.index("cancel")
@@ -349,7 +349,7 @@ class SwitchDialog(Dialog[Way]):
         self.dismiss(WAYS[event.option_index])
 
     def action_close(self) -> None:
-        """Esc changes nothing."""
+        """Change nothing."""
         self.dismiss("cancel")
 
 
@@ -370,7 +370,7 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
         try:
             choices, fit = await look_up(app.chat, session, asking, _lister(session), "esc lists the others")
         except LookupCancelled:
-            # Whoever does not want to wait for a server may still want another model.
+            # A user who does not wait for a server may still want another model.
             asked = False
             choices, fit = await look_up(
                 app.chat, session, "Listing models", _lister(session, discover=False)
@@ -389,7 +389,7 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
 
 
 def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSession], Awaitable[Listed]]":
-    """What lists the models, with those of servers unless nobody is to be waited for."""
+    """Make the request that lists the models; without ``discover``, no server is asked."""
     settings, keys = session.launch.settings, session.launch.api_keys
 
     async def look(opened: "OpenSession") -> "Listed":
@@ -588,7 +588,7 @@ async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: 
 
 
 async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
-    """Put a key where the user wants it; without a keyring it is for this run."""
+    """Keep a key in the keyring if the user agrees, else for this run."""
     keys = session.launch.api_keys
     # From now on, so that no text in between may carry it either.
     keys.use_for_now(name, key)

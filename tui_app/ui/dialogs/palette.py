@@ -83,7 +83,7 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemComman
 
 
 def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:
-    """What is done with rows of the conversation is always offered, so that it is found."""
+    """Whether to offer an action; those on rows of the conversation always are, so that they are found."""
     if owner is not screen.pane.transcript:
         return _is_possible(owner, action)
     return screen.focused is owner or parse_action(action)[1] not in _WALKING

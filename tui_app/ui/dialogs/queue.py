@@ -84,7 +84,6 @@ class QueueScreen(Dialog[Picked]):
 
     @property
     def _at(self) -> int | None:
-        """The marked place."""
         at = self.query_one(OptionList).highlighted
         return at if at is not None and at < len(self._shown) else None
 

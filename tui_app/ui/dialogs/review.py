@@ -381,7 +381,7 @@ class ReviewScreen(Dialog[Reviewed]):
         return self.query_one("#review-ways", OptionList)
 
     def _discard(self) -> None:
-        """Nothing is applied; what was edited is not thrown away by one key."""
+        """Apply nothing; ask first where something was edited."""
         if not self._area.edited:
             self._end(Reviewed(None))
             return

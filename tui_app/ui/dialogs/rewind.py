@@ -347,7 +347,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
 
 
 async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
-    """Delete a fork that nobody wants any more; one that has failed has left nothing."""
+    """Delete a fork that was cancelled; one that has failed has left nothing."""
     with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
         made = await work
         await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)

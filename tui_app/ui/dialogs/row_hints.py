@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Chat
 
 RESTS_S = 0.15
-"""Seconds on a row after which somebody looks at it, and does not only pass."""
+"""Seconds on a row after which the user looks at it, and does not only pass."""
 
 
 def follow_rows(screen: "Chat") -> None:

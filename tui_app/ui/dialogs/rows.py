@@ -105,7 +105,6 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
 
 
 async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
-    """Show the details of a row."""
     record = await session.bodies.record(entry.seq)
     if record is None:
         why = await asyncio.to_thread(why_no_record, session.launch.database, session.id, entry.seq)

@@ -49,7 +49,6 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
 
 
 async def show_history(app: App[Any], session: ChatSession) -> None:
-    """Count turns and messages."""
     heads = session.presenter.agent_view.visible()
     entries = session.presenter.view.entries
     turns = sum(entry.kind == "user" and entry.state != "failed" for entry in entries)

@@ -282,7 +282,7 @@ class SearchScreen(FilterDialog[Found, Found]):
         self._head("looking")
 
     def _end(self, state: Literal["", "stopped"]) -> None:
-        """Have nothing more searched; what was found stays."""
+        """End the search; what was found stays."""
         if self._stopping is not None:
             self._stopping.set()
             self._stopping = None
@@ -422,7 +422,7 @@ async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
 
 
 def held_elsewhere(launch: Launch, session: str) -> str:
-    """Where a session is open for writing, in words; empty where it is not, or nobody can say."""
+    """Where a session is open for writing, in words; empty where it is not, or that is unknown."""
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
             return store.holder(session, SessionFolder(launch.paths.sessions_dir / session).lock_file)
@@ -431,7 +431,7 @@ def held_elsewhere(launch: Launch, session: str) -> str:
 
 
 def _searching(launch: Launch) -> Search:
-    """What searches the sessions while somebody types."""
+    """Make the search over the sessions that follows what the user types."""
 
     def search(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         try:

@@ -282,12 +282,12 @@ async def _list(
 
 
 async def _tell_of_file(app: "Host", error: SettingsError) -> None:
-    """Somebody changed the file by hand meanwhile."""
+    """Show that the file, changed by hand meanwhile, is wrong."""
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 
 
 async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
-    """Do what is wanted of a setting; what to say about it."""
+    """Change a setting as the user wants, and return what to say about it."""
     entry = wish.entry
     if entry.origin.is_forced and not entry.is_table:
         return f"{entry.key}: {entry.origin.name} gives it and ranks above the file. Change it there."

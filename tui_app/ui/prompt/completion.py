@@ -224,7 +224,6 @@ class AtCursor(NamedTuple):
 
     @property
     def mention(self) -> Mention | None:
-        """The path that is being written."""
         return mention_at(self.line, self.column)
 
     @property
@@ -275,7 +274,6 @@ class Completer:
 
     @property
     def is_listing(self) -> bool:
-        """Whether there are offers to choose from."""
         return bool(self._shown.offers)
 
     def follow(self, typed: AtCursor) -> None:

@@ -221,7 +221,6 @@ class PromptEditor(WrittenArea):
 
     @property
     def pastes(self) -> list[tuple[str, str]]:
-        """The chips in the text with their full texts."""
         return self._chips.within(self.text)
 
     @property

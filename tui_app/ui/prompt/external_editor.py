@@ -1,4 +1,4 @@
-"""Writing a prompt in the person's own editor."""
+"""Writing a prompt in the user's own editor."""
 
 import os
 import shlex
@@ -98,7 +98,7 @@ def edited(command: list[str], text: str, env: Mapping[str, str], cwd: Path) -> 
 
 
 def _run(command: list[str], env: Mapping[str, str], cwd: Path) -> int:
-    """Run the editor; whoever ends the program meanwhile ends both."""
+    """Run the editor; a signal that ends the program meanwhile ends both."""
     process: subprocess.Popen[bytes] | None = None
     wanted_to_end = False
 
@@ -108,7 +108,7 @@ def _run(command: list[str], env: Mapping[str, str], cwd: Path) -> int:
         if process is not None:
             process.terminate()
 
-    # Before it starts: it may be quick to ask for a key, and the person quick to press it.
+    # Before it starts: it may be quick to ask for a key, and the user quick to press it.
     with _handled({signal.SIGINT: _the_editors, signal.SIGQUIT: _the_editors, signal.SIGTERM: end}):
         process = subprocess.Popen(command, env=dict(env), cwd=cwd)
         if wanted_to_end:

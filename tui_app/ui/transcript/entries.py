@@ -79,7 +79,6 @@ BODY_CHARS = 300_000
 
 
 def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """List the pieces of a prompt."""
     states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
     right = f" {wording.glyphs.separator} ".join(filter(None, states))
     yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
@@ -91,7 +90,6 @@ def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
 
 
 def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    """List the pieces of an answer, finished or not."""
     yield from thinking_pieces(thinking, wording, expanded=expanded)
     head, note, tail = clip(text, BODY_CHARS, None, wash=clean)
     if not head.strip():

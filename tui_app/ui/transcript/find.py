@@ -30,17 +30,11 @@ _ROOMY = 100
 class Searchable(Protocol):
     """Where words are searched for, without holding up the screen."""
 
-    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-        """Return every place in some entries, in their order."""
-        ...
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]: ...
 
-    async def ready(self, entry: Entry) -> None:
-        """Wait until an entry can be painted whole."""
-        ...
+    async def ready(self, entry: Entry) -> None: ...
 
-    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None:
-        """Return the text around a place."""
-        ...
+    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +49,9 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        """Whether the search has ended."""
         return self.stopped or self.done >= self.count
 
     def words(self, here: Hit | None, glyph: str) -> str:
-        """Word it for the row."""
         if not self.over:
             found = f" {glyph} {len(self.hits):,} so far" if self.hits else ""
             return f"searching {self.done * 100 // max(1, self.count)} %{found} {glyph} esc stops"

@@ -156,7 +156,6 @@ class LineCache:
         return lines
 
     def keep(self, pieces: Iterable[Piece]) -> None:
-        """Drop all but some pieces."""
         for piece in self._painted.keys() - set(pieces):
             self.forget(piece)
 
@@ -292,7 +291,6 @@ class Layout:
         return slot
 
     def slot_of(self, seq: int) -> int | None:
-        """Find an entry by its log number."""
         return self._slots.get(seq)
 
     def before(self, slot: int) -> Entry | None:
@@ -482,7 +480,6 @@ class Layout:
         return self._index[slot]
 
     def piece_at(self, y: int) -> Piece | None:
-        """Return the piece that covers a line."""
         spot = self.spot_at(y)
         return self.block(spot.slot).pieces[spot.piece] if spot.slot < len(self) else None
 

@@ -108,7 +108,6 @@ class Painter:
         return replace(line, strip=Strip(Segment.apply_style(line.strip, post_style=over)))
 
     def styled(self, text: str, tone: Tone) -> Segment:
-        """Make one segment in a tone."""
         return Segment(text, self.palette.style(tone))
 
     def signed(self, strip: Strip, *, focused: bool, marked: bool) -> Strip:

@@ -138,7 +138,6 @@ class _Markdown(markdown.Markdown):
 
     @property
     def begins_with_list(self) -> bool:
-        """Whether the first block is a list."""
         return bool(self.parsed) and self.parsed[0].type in ("bullet_list_open", "ordered_list_open")
 
 

@@ -120,7 +120,6 @@ class Texts(Protocol):
 
 
 def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-    """Return every place in some entries."""
     hits: list[Hit] = []
     for entry in entries:
         hits += hits_in(entry, bodies.body(entry), pattern)

@@ -303,7 +303,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._place()
 
     def watch_plain(self, plain: bool) -> None:
-        """Change signs and words."""
         glyphs = PLAIN if plain else self._glyphs
         self._wording = self._wording._replace(glyphs=glyphs, plain=plain)
         if self.is_mounted and self.size:
