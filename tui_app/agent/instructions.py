@@ -181,7 +181,6 @@ class Skills:
     """Sentences: what is no usable skill, and why."""
 
     def named(self, name: str) -> Skill | None:
-        """The skill of that name."""
         return next((skill for skill in self.found if skill.name == name), None)
 
 
@@ -190,7 +189,7 @@ def find_skills(folder: Path, config: Path) -> Skills:
 
     Args:
         folder: The working folder.
-        config: The person's own folder of settings.
+        config: The user's own folder of settings.
     """
     places = folders_of(folder)
     wanted: list[tuple[Path, Path | None]] = [

@@ -78,14 +78,12 @@ class SubAgentWatch(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """The step before is done."""
         self.flush()
         return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """A step begins with an answer."""
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         usage = response.usage

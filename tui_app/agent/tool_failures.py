@@ -127,7 +127,6 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
 
 
 def wrong_key(error: BaseException, model: str) -> Error:
-    """The provider does not accept the key, or does not let it use the model."""
     where = key_variable(model)
     if where is None:
         endpoint, named, _ = model.partition(":")
@@ -143,7 +142,6 @@ def wrong_key(error: BaseException, model: str) -> Error:
 
 
 def missing_key(variable: str, model: str) -> Error:
-    """No key is set at all."""
     return Error(
         kind="auth",
         message=f"There is no API key for {model}: {variable} is not set.",
@@ -152,7 +150,6 @@ def missing_key(variable: str, model: str) -> Error:
 
 
 def unknown_model(error: BaseException, model: str) -> Error:
-    """Nobody knows a model of that name."""
     suggestions = (one.suggested_model_id for one in chain(error) if isinstance(one, ModelHTTPError))
     named = re.search(r"Did you mean '([^']+)'", str(error))
     suggestion = next((name for name in suggestions if name), named[1] if named else None)
@@ -190,7 +187,6 @@ def out_of_credit(_error: BaseException, model: str) -> Error:
 
 
 def provider_down(error: BaseException, model: str) -> Error:
-    """The provider failed."""
     status = next((one.status_code for one in chain(error) if isinstance(one, ModelHTTPError)), None)
     busy = status in (503, 529) or "overloaded" in full_text(error).lower()
     code = f" (HTTP {status})" if status else ""
@@ -215,7 +211,6 @@ def refused(error: BaseException, model: str) -> Error:
 
 
 def timed_out(error: BaseException, model: str) -> Error:
-    """No answer in time."""
     return Error(
         kind="network",
         message=f"{_server(error, model)} did not answer in time.",
@@ -382,7 +377,7 @@ SAME_STOPS = 6
 
 
 class Steered(Exception):
-    """The person wants something else: the turn ends between two steps, with all that was done."""
+    """The user wants something else: the turn ends between two steps, with all that was done."""
 
 
 class GoesInCircles(Exception):
@@ -398,7 +393,6 @@ class StepWatch(AbstractCapability[Any]):
         self._same = 0
 
     def begin(self) -> None:
-        """A turn begins."""
         self._wanted, self._last, self._same = False, b"", 0
 
     def stop_at_next_step(self) -> None:

@@ -83,18 +83,12 @@ class Journal(Protocol):
     """Where a turn is written down."""
 
     @property
-    def counter(self) -> TokenCounter:
-        """Counts what is written, without any factor."""
-        ...
+    def counter(self) -> TokenCounter: ...
 
     @property
-    def model(self) -> str:
-        """Name of the model that answers."""
-        ...
+    def model(self) -> str: ...
 
-    def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
-        """Write an event to the log and show it."""
-        ...
+    def append(self, payload: Payload, message: ModelMessage | None = None) -> Record: ...
 
     def take_distrust(self) -> bool:
         """Whether the answer that just came belongs to a request that was cut."""
@@ -115,7 +109,6 @@ class Recorder(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Note when the request was sent."""
         self._asked, self._model = monotonic(), request_context.model
         self._forget_streamed()
         return request_context
@@ -292,11 +285,9 @@ class TurnRunner:
 
     @property
     def running(self) -> bool:
-        """Whether a turn is under way."""
         return self._token is not None
 
     def cancel(self) -> None:
-        """Stop the turn at once: the HTTP request is closed and running tools are told."""
         if self._token is not None:
             self._token.cancel()
 
@@ -361,7 +352,7 @@ class TurnRunner:
 
         Args:
             calls: Those without a result.
-            error: What ended the turn, where no person did.
+            error: What ended the turn, where the user did not.
         """
         content = INTERRUPTED
         if error is not None:

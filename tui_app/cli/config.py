@@ -106,7 +106,6 @@ def show_paths(program: Program, *, as_json: bool) -> int:
 
 
 def show_settings(program: Program, as_json: bool) -> int:
-    """Print every setting as it is in force: file, then environment, then what is built in."""
     settings = program.settings()
     values = settings_json(settings)
     in_use = resolve_model(settings, program.env, held_names(program.paths))

@@ -52,7 +52,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _number(text: str) -> int:
-    """Read a message's number, with or without ``#``."""
     number = log_number(text)
     if not number:
         raise argparse.ArgumentTypeError(f"{text:.40} is no number of a message, as 142 or #142 is")

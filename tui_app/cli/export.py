@@ -132,7 +132,6 @@ def print_schema(program: Program, args: argparse.Namespace) -> int:
 
 
 def list_events(*, as_json: bool) -> int:
-    """Print every event: its name, whether the log keeps it, and what it says."""
     if as_json:
         events = [
             {"type": payload.TYPE, "stored": payload.STORED, "summary": summary_of(payload)}

@@ -125,7 +125,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Import the files, or list what there is and import what is chosen of it."""
     if args.files:
         if args.list:
             raise WrongUsage("--list looks for transcripts itself. Leave out the files, or leave out --list.")

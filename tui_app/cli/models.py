@@ -20,7 +20,6 @@ def configure_models(parser: argparse.ArgumentParser) -> None:
 
 
 def print_models(program: Program, args: argparse.Namespace) -> int:
-    """Print the models, those that can be used first."""
     settings = program.settings()
     # The list of names comes with pydantic-ai, which takes a second to load.
     from tui_app.agent.catalog import list_models

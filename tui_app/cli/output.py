@@ -58,13 +58,11 @@ def say(text: str = "") -> None:
 
 
 def stream(text: str) -> None:
-    """Print a piece of an answer at once."""
     sys.stdout.write(clean(text))
     sys.stdout.flush()
 
 
 def tell(text: str) -> None:
-    """Print a line to stderr; a closed stderr is ignored."""
     with contextlib.suppress(OSError):
         print(clean(text), file=sys.stderr, flush=True)
 
@@ -171,7 +169,6 @@ class ProgressLine:
         self._thread: threading.Thread | None = None
 
     def update(self, text: str) -> None:
-        """Say something else from the next painting on; costs next to nothing."""
         self._text = text
 
     def __enter__(self) -> Self:

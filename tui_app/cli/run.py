@@ -166,7 +166,6 @@ class JsonView:
     """Every stored event, notices, pauses before another try, and the turn's end, one JSON object a line."""
 
     def show(self, record: Record) -> None:
-        """Print one event; notices go to stderr as well."""
         data = spoken(record.data)
         if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry):
             print_json(replace(record, data=data).to_json())
@@ -183,7 +182,6 @@ class AnswerView:
     """Titles of the tool calls whose result is awaited, by id."""
 
     def show(self, record: Record) -> None:
-        """Print one event."""
         match spoken(record.data):
             case AssistantDelta(text=text) if text:
                 self._streamed = True
@@ -238,7 +236,6 @@ class Verdict:
     """What to do next, of every error that was told."""
 
     def note(self, record: Record) -> None:
-        """Take one event into account."""
         if isinstance(record.data, TurnEnd):
             self.done = record.data.outcome == "done"
         elif isinstance(record.data, Error):
@@ -252,7 +249,6 @@ class Verdict:
 
     @property
     def code(self) -> int:
-        """The exit code."""
         return OK if self.done and not self.troubled else FAILED
 
 
@@ -317,7 +313,6 @@ class Early:
     """Whether the turn is watched now."""
 
     def hear(self, record: Record) -> None:
-        """Keep a notice."""
         if not self.over and isinstance(record.data, Notice):
             self.notices.append(record)
 

@@ -41,7 +41,6 @@ _NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config s
 
 
 def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
-    """Give a session another title; an empty one lets it go by its first prompt again."""
     with program.sessions(writing=program.has_sessions) as store:
         info = store.info(wanted)
         now = rename_session(store, info.id, title)
@@ -292,7 +291,6 @@ def _with_one(program: Program, args: argparse.Namespace, words: list[str]) -> i
 
 
 def list_sessions(program: Program, *, as_json: bool) -> int:
-    """Print all sessions, the one used last first."""
     rows: list[tuple[SessionInfo, str]] = []
     if program.has_sessions:
         with program.sessions() as store:
@@ -318,7 +316,6 @@ def list_sessions(program: Program, *, as_json: bool) -> int:
 
 
 def title_of(store: SessionStore, info: SessionInfo) -> str:
-    """The title of a session, or its first prompt."""
     if info.title:
         return info.title
     return next((head.title for head in store.heads(info.id) if head.type == "user.message"), "")

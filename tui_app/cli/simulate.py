@@ -269,7 +269,6 @@ def _style() -> str:
 
 
 def _said(text: str) -> str:
-    """Escape any text for the document."""
     return escape(_NO_XML.sub("\ufffd", text))
 
 
@@ -300,7 +299,6 @@ class _Panel:
         return round(self.top + _TOP + room * (1 - tokens / (highest * 1.05)), 1)
 
     def drawn(self) -> Iterator[str]:
-        """The elements of the panel."""
         title = _clipped(self.simulation.transcript.title, _TITLE_CHARS)
         heading = _said(f"{title} in a window of {window_text(self._limit)}")
         yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{heading}</text>'

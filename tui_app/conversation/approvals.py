@@ -86,7 +86,6 @@ class CallsAhead:
         return call in self._held
 
     def let(self, call: str) -> None:
-        """Note that a call may run, or that it is over."""
         if call in self._held:
             del self._held[call]
             self._tell()
@@ -128,7 +127,6 @@ class CallsAhead:
         self._next()
 
     def judged(self, call: str) -> None:
-        """Give up the place of a call that nobody has to be asked about any more."""
         if (kept := self._kept(call)) is not None:
             self.leave(kept)
 
@@ -194,7 +192,6 @@ class Approvals:
         self.ahead = CallsAhead(self.report, self.attended)
 
     async def __call__(self, action: Action) -> str:
-        """Wait for a decision; see ``Gate``."""
         # A tool that changes a file may look at it first: that it may look lets it change nothing.
         only_looks = action.looks and self.ahead.holds(action.call)
         declined = await self._answer(action)
@@ -253,7 +250,6 @@ class Approvals:
         self.rules = (*rules, *kept)
 
     def judged(self, action: Action) -> Verdict:
-        """What the rules say as things are; see ``Judge``."""
         return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
 
     def _ruled(self, action: Action, verdict: Verdict) -> str:

@@ -43,7 +43,6 @@ class NamedPath:
 
     @property
     def sentence(self) -> str:
-        """What the user reads."""
         return f"@{self.path} is not attached: {self.why}."
 
     @property

@@ -59,7 +59,6 @@ class Reviews:
         return self if self.mode == "always" or trigger in _BY_THE_USER else None
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
-        """Show a summary and wait for the decision; see ``Reviewer``."""
         done = proposal.complete
         answer: asyncio.Future[str | Refocus | None] = asyncio.get_running_loop().create_future()
         self._asked[done.job] = answer
@@ -167,7 +166,6 @@ class Compactions:
         return await self.compactor.finish()
 
     async def after_turn(self) -> None:
-        """Compact where the policy does that when a turn has ended."""
         await compact_at_turn_end(self.compactor)
         self.follow_background()
 
@@ -244,7 +242,6 @@ class Compactions:
         self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
 
     def cancel_job(self) -> bool:
-        """Stop a running job; whether there was one."""
         return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
 
     def cancel_awaited(self, *, with_request: bool) -> bool:
@@ -277,7 +274,6 @@ class Compactions:
             await asyncio.wait([self._watcher])
 
     async def stop_jobs(self) -> None:
-        """Stop what is running."""
         self.cancel_job()
         if self._watcher is not None:
             self._watcher.cancel()

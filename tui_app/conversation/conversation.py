@@ -82,7 +82,6 @@ class WorkRunner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn or a command is under way."""
         return self._driver is not None and not self._driver.done()
 
     def wake(self) -> None:
@@ -91,7 +90,6 @@ class WorkRunner:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
 
     def stop(self) -> None:
-        """Stop the turn or compaction under way at once; what waits stays, paused."""
         self.queue.pause()
         self.models.cancel_loading()
         if self.turns.prompt is not None:
@@ -102,12 +100,10 @@ class WorkRunner:
         self.queue.announce()
 
     async def settle(self) -> None:
-        """Wait until nothing is under way and nothing waits."""
         while self.is_busy and self._driver is not None:
             await asyncio.wait([self._driver])
 
     async def shut_down(self) -> None:
-        """Stop for good."""
         # A command behind the cancelled turn would still be done, and a model asked for its sake.
         self.queue.clear()
         self.stop()
@@ -136,7 +132,6 @@ class WorkRunner:
             await self.compactions.compact(work.trigger, work.focus, review=work.review, span=work.span)
 
     def clear(self, _work: Clear) -> None:
-        """Empty the agent view."""
         self.compactions.cancel_job()
         self.history.append(SessionClear())
 
@@ -175,7 +170,6 @@ class WorkRunner:
         return 0
 
     async def restate(self, work: Restate) -> None:
-        """Undo what made the view smaller last, or redo a compaction."""
         cut = next(iter(self.history.view.reversible), 0)
         if cut and work.undo and not work.compaction:
             await self._take_back(cut)
@@ -221,31 +215,25 @@ class Conversation:
 
     @property
     def session(self) -> str:
-        """Id of the session."""
         return self.history.session
 
     @property
     def model(self) -> str:
-        """Name of the model that answers."""
         return self.history.model
 
     @property
     def policy(self) -> str:
-        """Name of the policy in force."""
         return self._runner.policies.current
 
     @property
     def usage(self) -> ContextUsage:
-        """The estimate of the next request."""
         return self.history.usage()
 
     @property
     def busy(self) -> bool:
-        """Whether a turn or a command is under way."""
         return self._runner.is_busy
 
     def watch(self) -> Subscription:
-        """Listen to everything that happens from now on."""
         return self._bus.subscribe()
 
     async def send(self, text: str) -> AsyncGenerator[Record]:
@@ -293,16 +281,13 @@ class Conversation:
             self.cancel()
 
     def cancel_compaction(self) -> None:
-        """Stop a compaction, in the background or not, and nothing else: a turn goes on."""
         if not self._compactions.cancel_awaited(with_request=False):
             self._compactions.cancel_job()
 
     def outlook(self, *seqs: int) -> Outlook:
-        """What may be done with one message of the next request, or some; nothing is changed."""
         return self._runner.edits.outlook(*seqs)
 
     def may_compact(self, span: Span) -> bool:
-        """Whether a part of the view can be compacted by hand, as things are now."""
         return self._compactions.may(span)
 
     async def prepare(self) -> None:
@@ -310,7 +295,6 @@ class Conversation:
         await self.models.prepare()
 
     async def settle(self) -> None:
-        """Wait until nothing is under way and nothing waits, background compactions and hooks included."""
         await self._runner.settle()
         await self._compactions.settle()
         await self._hooks.settle()

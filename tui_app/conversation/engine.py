@@ -231,7 +231,6 @@ class Engine:
             self._loop.close()
 
     async def _live(self) -> None:
-        """Serve calls until the engine is stopped, then close the session."""
         await self._stopping.wait()
         if self._living is not None:
             self._living.cancel()

@@ -223,7 +223,6 @@ class FilesOnDisk:
         return None if data is None else hashlib.sha256(data).hexdigest()
 
     def contains(self, path: str, text: str) -> bool:
-        """Whether a file holds a text."""
         data = self._read(path)
         return data is not None and text.encode("utf-8", "surrogatepass") in data
 

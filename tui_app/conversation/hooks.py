@@ -103,7 +103,6 @@ def may_veto(hook: HookName, trigger: str) -> bool:
 
 
 def before_compaction(runs: Sequence[Run]) -> str | Veto:
-    """What preCompact hooks have to say: instructions for the summary, or that there must be none."""
     for run in runs:
         if run.ran.outcome == "vetoed":
             return Veto(f"{run.said.rstrip('.')} (preCompact hook {run.ran.command})")
@@ -229,20 +228,16 @@ class Secrets(Collection[str]):
         return self.fixed | {key for key in self.keys.secrets if len(key) >= _SHORTEST}
 
     def __contains__(self, text: object) -> bool:
-        """Whether a text is one of them."""
         return text in self._all()
 
     def __iter__(self) -> Iterator[str]:
-        """Each of them."""
         return iter(self._all())
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._all())
 
 
 def masked(text: str, keys: Iterable[str]) -> str:
-    """A text with these keys masked."""
     for key in sorted(keys, key=len, reverse=True):
         text = text.replace(key, MASK)
     return text
@@ -379,11 +374,9 @@ class Hooks:
         return runs
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
-        """What the user's preCompact hooks have to say; see ``CompactionHost.before``."""
         return before_compaction(await self.run_hooks("preCompact", start.trigger, start))
 
     def heard(self, record: Record) -> None:
-        """Follow what is published: a compaction that has ended runs hooks, for which nobody waits."""
         if isinstance(record.data, CompactionComplete):
             self._begin("postCompact", record.data.trigger, record)
 
@@ -394,7 +387,6 @@ class Hooks:
             self._begin("sessionStart", "resume" if self.resumed else "new", start)
 
     async def settle(self) -> None:
-        """Wait for the hooks that nobody waits for."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -51,7 +51,6 @@ def same_import(path: Path, store: SessionStore) -> str:
 
 
 def imported_as(path: Path, earlier: dict[str, EarlierImport]) -> EarlierImport | None:
-    """The session that a file became; None when it was not imported."""
     return earlier.get(str(path.absolute()))
 
 

@@ -41,11 +41,9 @@ class Inspection:
 
     @property
     def session(self) -> str:
-        """Full id of the session."""
         return self.history.session
 
     def usage(self) -> ContextUsage:
-        """The estimate of the next request."""
         return self.history.usage()
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
@@ -53,7 +51,6 @@ class Inspection:
         return plan_of(self.history, policy, "headless", focus, span, self.extras.additions())
 
     def close(self) -> None:
-        """Close the sessions file."""
         self.store.close()
 
 

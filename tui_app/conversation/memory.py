@@ -169,7 +169,6 @@ class SessionMemory:
         task.add_done_callback(self._by_hand.discard)
 
     async def settle(self) -> None:
-        """Wait until nothing is read any more."""
         tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
         if tasks:
             await asyncio.wait(tasks)
@@ -199,7 +198,6 @@ class SessionMemory:
             _log.warning("the session cannot be read for the context board: %s", error)
 
     async def stop(self) -> None:
-        """Stop reading; what was begun goes on at the next start."""
         tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
         for task in tasks:
             task.cancel()

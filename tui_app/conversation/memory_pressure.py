@@ -110,7 +110,6 @@ def decide(now: Reading, past: Past) -> Step:
 
 
 def is_short(now: Reading) -> bool:
-    """Whether the process is above its limit."""
     return 0 < now.limit_mb < now.rss_mb
 
 
@@ -129,13 +128,11 @@ class MemoryGuard:
     _task: "asyncio.Task[None] | None" = field(default=None)
 
     def start_watching(self) -> None:
-        """Begin looking, if there is a limit."""
         if self.limit_mb and self._task is None:
             self._task = asyncio.create_task(self._watch(self.conversation.watch()), name="memory")
             self._task.add_done_callback(log_defect(_log, "watching the memory failed"))
 
     async def stop_watching(self) -> None:
-        """Stop looking."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

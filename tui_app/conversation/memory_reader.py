@@ -241,7 +241,6 @@ _TYPES = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE})
 
 
 def payload_of(change: Change) -> Payload:
-    """A change as an event."""
     entry = change.entry
     if change.kind == "pruned":
         return MemoryPruned(
@@ -275,7 +274,6 @@ class LogOf:
     """Writes to the open session's log and shows it."""
 
     def __call__(self, session: str, payload: Payload) -> None:
-        """Write one event."""
         if session == self.own:
             self.here(payload)
         else:

@@ -126,7 +126,6 @@ def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Poli
 
 
 def fits(usage: ContextUsage, window: ContextWindow) -> bool:
-    """Whether the whole conversation fits another window."""
     return usage.total <= window.effective
 
 
@@ -179,7 +178,6 @@ class ModelSwitch:
         return model
 
     async def ready(self) -> bool:
-        """Load the current model; False where the user gave up waiting."""
         try:
             await self.current()
         except LoadingCancelled:
@@ -189,7 +187,6 @@ class ModelSwitch:
         return True
 
     def cancel_loading(self) -> None:
-        """Stop waiting for a model."""
         if self._loading is not None:
             self._loading.cancel()
 

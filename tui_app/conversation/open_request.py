@@ -39,5 +39,4 @@ class Opening:
 
     @property
     def database(self) -> Database:
-        """Where sessions are kept."""
         return database_of(self.settings.store, self.paths.database)

@@ -76,7 +76,6 @@ class PolicySwitch:
 
     @property
     def current(self) -> str:
-        """Name of the policy in force."""
         return self.compactions.compactor.policy.name
 
     def change(self, name: str) -> None:

@@ -58,12 +58,10 @@ class ProjectContext:
     skills: Skills = field(default_factory=Skills)
 
     def reload(self) -> None:
-        """Read everything as it is now."""
         self.files = read_instructions(self.cwd) if self.instructed else ()
         self.skills = find_skills(self.cwd, self.config)
 
     def heard(self, record: Record) -> None:
-        """Read anew where the beginning of a request changes anyway: behind a compaction."""
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
             self.reload()
 
@@ -134,7 +132,6 @@ class RequestOverhead:
     """The part of the instructions that is counted as memory: those of the project, names of skills."""
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
-        """Its size, without any factor."""
         memory = counter.unscaled(counter.instructions(self.project()))
         return counter.carried(self.instructions, self.tools) + Breakdown(memory=memory)
 
@@ -148,7 +145,6 @@ class OverheadWatch(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Note what goes out."""
         parameters = request_context.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
         project = self._overhead.project()
@@ -179,7 +175,6 @@ class Extras:
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
     def __post_init__(self, opening: Opening) -> None:
-        """Know the servers that are set; none is started."""
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
             {} if opening.agent else opening.settings.mcp,
@@ -199,7 +194,6 @@ class Extras:
         )
 
     def heard(self, status: McpStatus) -> None:
-        """See ``McpHost``."""
         if self.measure is None:
             return
         if status.state == "failed":
@@ -208,7 +202,6 @@ class Extras:
         self.measure()
 
     def other_names(self) -> Collection[str]:
-        """See ``McpHost``."""
         return [tool.name for tool in self.own]
 
     def overview(self) -> Overview:
@@ -252,7 +245,6 @@ class Extras:
         return tuple(each for each in (ours, *servers, *instructions, skills) if each.tokens)
 
     def weigh(self, tool: Offered) -> int:
-        """Tokens of a tool's definition in the current model's own tokens."""
         return self._tools([tool.definition])
 
     def _tools(self, tools: Sequence[ToolDefinition]) -> int:

@@ -47,7 +47,6 @@ class ReplayHistory(ListHistory):
     """What the stages have moved out of the view, by name."""
 
     def append(self, message: ModelMessage) -> None:
-        """Take in what was said next."""
         parts = sections(message)
         for part in parts:
             item = Item(self._next, part, whole=message if len(parts) > 1 else None)
@@ -87,7 +86,6 @@ class Work:
         return Work(self.actions + other.actions, self.tokens_removed + other.tokens_removed)
 
     def to_json(self) -> dict[str, int]:
-        """The JSON names that scripts rely on."""
         return {"actions": self.actions, "tokens_removed": self.tokens_removed}
 
 
@@ -139,7 +137,6 @@ class Request:
         return self.prefix_tokens / self.previous_tokens if self.previous_tokens else None
 
     def to_json(self, window: ContextWindow) -> dict[str, Any]:
-        """The JSON names that scripts rely on."""
         kept = self.prefix_kept
         return {
             "request": self.number,
@@ -188,7 +185,6 @@ class Outcome:
 
     @property
     def sent(self) -> list[Request]:
-        """The requests that went out."""
         return [request for request in self.requests if request.tokens]
 
     @property
@@ -231,16 +227,13 @@ class Outcome:
 
     @property
     def failed(self) -> int:
-        """Requests that would have failed."""
         return sum(request.failed for request in self.requests)
 
     @property
     def compactions(self) -> int:
-        """Compactions applied."""
         return self.work.get("compact", Work()).actions
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON names that scripts rely on."""
         kept = self.prefix_kept
         return {
             "policy": self.policy,
@@ -363,7 +356,6 @@ class Replay:
         return self.pipeline.again(self._request).messages
 
     def view(self) -> list[ModelMessage]:
-        """The agent view as it is now."""
         return to_messages(self.history.items())
 
     async def ask(self, answer: ModelResponse) -> None:

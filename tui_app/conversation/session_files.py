@@ -154,7 +154,6 @@ class SessionFiles:
 
     @property
     def folder(self) -> SessionFolder:
-        """Where they are."""
         return self.history.archive.folder
 
     def tidy(self) -> None:
@@ -166,7 +165,6 @@ class SessionFiles:
                 _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
 
     def heard(self, record: Record) -> None:
-        """Follow what happens in the session."""
         try:
             if isinstance(record.data, CompactionComplete):
                 self.keep_within()

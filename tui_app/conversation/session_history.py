@@ -82,7 +82,6 @@ class ViewMessages:
         return self._held[_place(head)]
 
     def put(self, head: Head, message: ModelMessage) -> None:
-        """Keep a message that has just been written."""
         self._held[_place(head)] = message
 
     def put_forms(self, rewrite: int, messages: Iterable[ModelMessage]) -> None:
@@ -90,7 +89,6 @@ class ViewMessages:
         self._held.update({(rewrite, place): message for place, message in enumerate(messages)})
 
     def keep(self, heads: Iterable[Head]) -> None:
-        """Forget all messages but these."""
         wanted = set(map(_place, heads))
         self._held = {place: message for place, message in self._held.items() if place in wanted}
 
@@ -110,7 +108,6 @@ class ViewMessages:
         return [self.of(head) for head in tail]
 
     def load(self, heads: Iterable[Head]) -> None:
-        """Read what is missing from the log."""
         missing = [place for place in map(_place, heads) if place not in self._held]
         alone = [seq for seq, place in missing if place == ALONE]
         if alone:
@@ -163,7 +160,6 @@ class Archive:
         return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
 
     def follow(self, head: Head) -> None:
-        """Follow the log."""
         if head.type == CompactionComplete.TYPE and head.state == "success":
             self._numbers.append(head.seq)
         elif head.type == CheckpointCreated.TYPE and self._numbers:
@@ -280,7 +276,6 @@ class SessionHistory:
         self._messages = ViewMessages(self.store, self.session)
 
     def load(self) -> None:
-        """Fold the log."""
         self.view = self.store.agent_view(self.session)
         for head in reversed(
             [*self.store.newest(self.session, (CompactionComplete.TYPE, CheckpointCreated.TYPE))]
@@ -306,7 +301,6 @@ class SessionHistory:
         return self._basis.factor
 
     def items(self) -> Sequence[Item]:
-        """The visible messages, loaded from the log when first needed."""
         if self._items is None:
             heads = self.view.visible()
             self._messages.load(heads)
@@ -325,7 +319,6 @@ class SessionHistory:
         return self.counter.message(item.message).scaled(self.factor)
 
     def usage(self) -> ContextUsage:
-        """The estimate of the next request."""
         return self._basis.usage(self._tally, self.model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
@@ -339,7 +332,6 @@ class SessionHistory:
             self.show_gauge()
 
     def distrust(self) -> None:
-        """Ignore the usage reported with the next answer."""
         self._distrusted = True
 
     def take_distrust(self) -> bool:
@@ -382,7 +374,6 @@ class SessionHistory:
         return self.pinned() | {seq for type_, seq in self.view.restored if type_ == kind}
 
     def pinned(self) -> frozenset[int]:
-        """Keys of the messages that the user has pinned."""
         return frozenset(self.view.pins)
 
     def behind(self, item: Item) -> Sequence[Item]:
@@ -473,7 +464,6 @@ class SessionHistory:
         self.counter.forget()
 
     def show_gauge(self) -> None:
-        """Tell everyone the estimate of the next request."""
         if self.window_known:
             self.append(GaugeChanged(usage=self.usage()))
 
@@ -544,7 +534,6 @@ class EventBus:
         return Subscription(self, queue)
 
     def unsubscribe(self, queue: "asyncio.Queue[Record | None]") -> None:
-        """Stop delivering to a queue."""
         if queue in self._queues:
             self._queues.remove(queue)
 

@@ -138,7 +138,6 @@ class SessionSearch:
         return [_around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
 
     def fetch(self, seq: int) -> HistoryHit | None:
-        """One message whole."""
         record = self.store.record(self.session, seq)
         return hit_of(seq, record.data) if record is not None else None
 

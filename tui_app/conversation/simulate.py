@@ -49,7 +49,6 @@ class Transcript:
 
     @property
     def answers(self) -> int:
-        """How many answers of a model it holds."""
         return sum(isinstance(message, ModelResponse) for message in self.messages)
 
 
@@ -180,7 +179,6 @@ class Simulation:
     """Outcomes by window, in the order asked for; of each policy one."""
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON names that scripts rely on."""
         source = self.transcript
         return {
             "source": source.name,
@@ -263,8 +261,6 @@ class _Run:
     facts: tuple[Fact, ...]
 
     async def played(self, policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
-        """Replay it once."""
-
         def price(tokens: int, cached: int, written: int) -> float | None:
             if not self.model:
                 return None

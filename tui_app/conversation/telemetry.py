@@ -173,7 +173,6 @@ class FailureReporter:
     _reported: bool = False
 
     def export(self, spans: Sequence["ReadableSpan"]) -> "SpanExportResult":
-        """Send a batch; called on the processor's thread."""
         result = self.exporter.export(spans)
         if result.name != "SUCCESS" and not self._reported:
             self._reported = True
@@ -181,9 +180,7 @@ class FailureReporter:
         return result
 
     def shutdown(self) -> None:
-        """Send nothing more."""
         self.exporter.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Wait for what is being sent."""
         return self.exporter.force_flush(timeout_millis)

@@ -142,7 +142,6 @@ class Turns:
 
     @property
     def is_answering(self) -> bool:
-        """Whether the model answers a prompt, pauses between tries included."""
         return self.runner.running or self._pause is not None
 
     async def run_turn(self, prompt: Prompt) -> None:
@@ -183,7 +182,6 @@ class Turns:
             self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
 
     def cancel_turn(self) -> None:
-        """Stop the turn under way at once, whatever it waits for."""
         self._stopped.set()
         self.runner.cancel()
         if self._pause is not None:

@@ -26,7 +26,6 @@ class Prompt:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return self.text
 
 
@@ -44,7 +43,6 @@ class Compact:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         first = f"{FROM} #{self.span.first}" if self.span.first else ""
         last = f"{UP_TO} #{self.span.last}" if self.span.last else ""
         words = ("/compact", REVIEW if self.review else "", first, last, self.focus)
@@ -91,7 +89,6 @@ class Restate:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return "/undo" if self.undo else "/redo"
 
 
@@ -104,7 +101,6 @@ class Restore:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"take back #{self.rewrite}"
 
 
@@ -118,7 +114,6 @@ class Pin:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"{'pin' if self.pinned else 'unpin'} #{self.seq}"
 
 
@@ -134,7 +129,6 @@ class Relieve:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"{self.stage} {' '.join(f'#{seq}' for seq in (self.seq, *self.others))}"
 
 
@@ -153,7 +147,6 @@ class Rewind:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return "/retry" if self.again else f"/rewind #{self.to}"
 
 
@@ -167,7 +160,6 @@ class EditSummary:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"edit summary #{self.compaction}" if self.compaction else "edit summary"
 
 
@@ -182,7 +174,6 @@ class BringBack:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"bring back: {self.fact}"
 
 
@@ -195,7 +186,6 @@ class RestoreFiles:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"take back files of #{self.restored}"
 
 
@@ -205,7 +195,6 @@ class Clear:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return "/clear"
 
 
@@ -217,7 +206,6 @@ class ChangePolicy:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"/policy {self.policy}"
 
 
@@ -230,7 +218,6 @@ class Switch:
 
     @property
     def label(self) -> str:
-        """What the queue shows."""
         return f"/model {self.model}"
 
 
@@ -304,7 +291,6 @@ class WorkQueue:
         self.announce()
 
     def clear(self) -> None:
-        """Drop everything, without a word."""
         self._waiting.clear()
         self.paused = False
 
@@ -318,7 +304,6 @@ class WorkQueue:
         self.announce()
 
     def announce(self) -> None:
-        """Report what waits."""
         self.report(QueueChanged(prompts=self.labels, paused=self.paused))
 
     def _find(self, place: int, label: str) -> int | None:

@@ -79,11 +79,9 @@ class EditorAgent:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def on_connect(self, conn: Client) -> None:
-        """The SDK is ready to send."""
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Say what this agent can do."""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="plimsoll", title="Plimsoll", version=__version__),
@@ -104,7 +102,6 @@ class EditorAgent:
         raise refused("There is nothing to sign in to: keys are read from the environment.")
 
     async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
-        """Begin a session."""
         session = await self._open(cwd)
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return NewSessionResponse(
@@ -133,7 +130,6 @@ class EditorAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> ListSessionsResponse:
-        """Sessions of a folder, or all, the newest first."""
         found = await asyncio.to_thread(self._listed, cwd or "")
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         page = found[start : start + LISTED]
@@ -141,13 +137,11 @@ class EditorAgent:
         return ListSessionsResponse(sessions=page, next_cursor=more)
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> PromptResponse:
-        """Answer a prompt, or carry a slash command out."""
         session = self._known(session_id)
         reason = await session.prompt(asked(prompt, session.opening.cwd))
         return PromptResponse(stop_reason=reason, usage=session.updates.spending.usage)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Stop what is under way in a session."""
         if (session := self._sessions.get(session_id)) is not None:
             session.cancel()
 
@@ -159,7 +153,6 @@ class EditorAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
-        """Choose another model or policy."""
         session = self._known(session_id)
         match config_id:
             case "model" if isinstance(value, str):
@@ -172,7 +165,6 @@ class EditorAgent:
         return SetSessionConfigOptionResponse(config_options=menus)
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        """End a session."""
         session = self._known(session_id)
         del self._sessions[session_id]
         await session.close()
@@ -311,7 +303,6 @@ class Pipes:
     _writer: threading.Thread | None = None
 
     def open(self) -> None:
-        """Start reading and writing."""
         threading.Thread(target=self._read, name="acp-reader", daemon=True).start()
         self._writer = threading.Thread(target=self._write, name="acp-writer", daemon=True)
         self._writer.start()

@@ -69,7 +69,6 @@ class Permissions:
         return True
 
     def show(self, question: Question) -> None:
-        """Have the editor ask, unless the question is over."""
         if question.id in self._open and question.id not in self._asking:
             task = asyncio.create_task(self._answer(question), name="acp permission")
             self._asking[question.id] = task
@@ -94,7 +93,6 @@ class Permissions:
 
 
 async def ask(client: Client, session: str, question: Question) -> Decision:
-    """Show a question and wait for what comes of it."""
     try:
         response = await client.request_permission(
             session_id=session, tool_call=question.call, options=list(question.options)
@@ -131,7 +129,7 @@ def decision_of(response: RequestPermissionResponse, question: Question) -> Deci
 
 @dataclass(frozen=True, slots=True)
 class ShowContext:
-    """The person wants to see what fills the context."""
+    """The user wants to see what fills the context."""
 
 
 Asked = Prompt | Compact | Restate | ShowContext
@@ -255,11 +253,9 @@ class EditorSession:
 
     @property
     def id(self) -> str:
-        """Id of the session."""
         return self.opened.conversation.session
 
     async def start(self) -> None:
-        """Follow the conversation, and make it ready."""
         self.opened.bus.listen(self._happened)
         await self.opened.prepare()
 
@@ -346,11 +342,10 @@ class EditorSession:
         await self.opened.conversation.settle()
 
     def cancel(self) -> None:
-        """Stop what is under way."""
         self._cancelled = self._gate.locked()
         conversation = self.opened.conversation
         conversation.cancel()
-        # A prompt that has not begun would wait for somebody to send it on.
+        # A prompt that has not begun would wait for the user to send it on.
         if self._prompt and conversation.queue.take(_ANYWHERE, self._prompt) and self._ended is not None:
             self._ended.set_result(TurnEnd(outcome="cancelled"))
 
@@ -424,7 +419,6 @@ Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
 
 
 def modes(conversation: Conversation, settings: Settings) -> SessionModeState:
-    """The policies, as modes of the session."""
     return SessionModeState(
         current_mode_id=conversation.policy,
         available_modes=[

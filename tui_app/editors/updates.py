@@ -77,7 +77,6 @@ class Spending:
     usd: float = 0.0
 
     def note(self, payload: Payload) -> None:
-        """Take one event into account."""
         match payload:
             case AssistantMessage() | CompactionComplete() | SubAgentStep():
                 self.input_tokens += payload.input_tokens
@@ -93,7 +92,6 @@ class Spending:
 
     @property
     def usage(self) -> Usage:
-        """Tokens of all answers and summaries so far."""
         return Usage(
             total_tokens=self.input_tokens + self.output_tokens,
             input_tokens=self.input_tokens,
@@ -117,12 +115,10 @@ def refused(sentence: str) -> RequestError:
 
 
 def failed(error: Error) -> RequestError:
-    """A turn that has failed."""
     return RequestError(INTERNAL, told(error), {"kind": error.kind, "retryable": error.retryable})
 
 
 def told(error: Error) -> str:
-    """What happened and what to do next."""
     return f"{error.message} {for_editor(error.hint)}".strip()
 
 

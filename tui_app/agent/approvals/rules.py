@@ -155,7 +155,6 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
 
 
 def fits(rule: ApprovalRule, action: Action) -> bool:
-    """Whether a rule is about an action. Rules that allow are read narrowly, the others widely."""
     return _fit(rule, action) != "no"
 
 

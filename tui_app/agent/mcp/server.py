@@ -244,7 +244,6 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
 
 
 def prefixed(server: str, tool: str) -> str:
-    """The name the model calls a tool by."""
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
 
 

@@ -50,7 +50,6 @@ class SeenTools:
             return None
 
     def note(self, server: McpServer, tools: Sequence[ToolDefinition]) -> None:
-        """Remember what a server has now."""
         entry = {
             "key": _key(server),
             "tools": [
@@ -92,17 +91,13 @@ WAIT_S = 5.0
 class McpHost(Protocol):
     """The session that servers belong to."""
 
-    def other_names(self) -> Collection[str]:
-        """Names of all tools that no server brings along."""
-        ...
+    def other_names(self) -> Collection[str]: ...
 
     def heard(self, status: McpStatus) -> None:
         """A server has become ready, has failed or was stopped."""
         ...
 
-    def weigh(self, tool: Offered) -> int:
-        """Tokens of a tool's definition."""
-        ...
+    def weigh(self, tool: Offered) -> int: ...
 
 
 @dataclass(slots=True)
@@ -122,7 +117,6 @@ class McpServers:
     _closed: bool = False
 
     def start(self) -> None:
-        """Begin to start all of them, once."""
         if self._started or self._closed:
             return
         self._started = True
@@ -164,7 +158,6 @@ class McpServers:
         return [(ready[name], tool) for name, each in kept.items() for tool in each.tools]
 
     def statuses(self) -> tuple[McpStatus, ...]:
-        """How each does, in the order of the settings."""
         ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
         kept = without_clashes(ready, self.host.other_names)
         found = []
@@ -235,7 +228,6 @@ class McpTools(AbstractToolset[Any]):
 
     @property
     def id(self) -> str:
-        """See ``AbstractToolset``."""
         return "mcp"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:

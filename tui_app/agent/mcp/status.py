@@ -52,5 +52,4 @@ class McpStatus:
                 return self.state
 
     def failed(self, why: str) -> "McpStatus":
-        """The same server without its tools."""
         return replace(self, state="failed", tools=(), error=why)

@@ -103,17 +103,14 @@ class OfflineModel(Model[None]):
 
     @property
     def model_name(self) -> str:
-        """The name after ``offline:``."""
         return MODEL_NAME
 
     @property
     def system(self) -> str:
-        """The provider's name."""
         return OFFLINE
 
     @property
     def provider(self) -> None:
-        """None: nothing is connected to."""
         return None
 
     async def request(
@@ -195,22 +192,18 @@ class OfflineStream(StreamedResponse):
 
     @property
     def model_name(self) -> str:
-        """The name after ``offline:``."""
         return MODEL_NAME
 
     @property
     def provider_name(self) -> str:
-        """The provider's name."""
         return OFFLINE
 
     @property
     def provider_url(self) -> None:
-        """None: nothing is connected to."""
         return None
 
     @property
     def timestamp(self) -> datetime:
-        """When the answer was made."""
         return self.created
 
 

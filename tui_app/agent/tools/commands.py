@@ -124,7 +124,6 @@ class _Listening(Listener):
             self._later = asyncio.get_running_loop().call_later(left, self.hand_on)
 
     def hand_on(self) -> None:
-        """Hand on what has come since the last time."""
         if self._later is not None:
             self._later.cancel()
         text, self._waiting, self._later = self._waiting, "", None

@@ -111,9 +111,7 @@ class HistorySearch(Protocol):
         """Return the messages that fit the words best, at most ``limit`` of them, best first."""
         ...
 
-    def fetch(self, seq: int) -> HistoryHit | None:
-        """Return one message whole, or None when there is none with that number."""
-        ...
+    def fetch(self, seq: int) -> HistoryHit | None: ...
 
 
 def search_history(

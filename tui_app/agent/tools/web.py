@@ -65,7 +65,6 @@ class _Page:
         self._pre = 0
 
     def opens(self, tag: str) -> None:
-        """A tag begins."""
         if tag == "title":
             self._in_title = True
         elif tag == "body":
@@ -85,7 +84,6 @@ class _Page:
             self._pieces.append("\n\n" + _HEADINGS.get(tag, ""))
 
     def closes(self, tag: str) -> None:
-        """A tag ends, and with it the silent ones that began in it."""
         if tag == "title":
             self._in_title = False
         if self._open[tag]:
@@ -99,7 +97,6 @@ class _Page:
                 self._pieces.append("\n\n")
 
     def says(self, data: str) -> None:
-        """Something stands between two tags."""
         if self._in_title:
             self._title.append(_plain(data))
         elif not self._silent:
