@@ -6,8 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -296,7 +295,11 @@ async def ask_listing(
     """
     base = base_url.rstrip("/")
     try:
-        async with asyncio.timeout(timeout_s), _client(base, headers) as client:
+        # The client keeps clear of proxies for this machine's own servers.
+        async with (
+            asyncio.timeout(timeout_s),
+            httpx2.AsyncClient(headers=dict(headers or {}), trust_env=not is_loopback(base)) as client,
+        ):
             versioned = re.fullmatch(r"v\d.*", base.rsplit("/", 1)[-1], re.DOTALL)
             items = _items(await _listed(client, f"{base}{'' if versioned else '/v1'}/models"))
             if not items:
@@ -337,13 +340,6 @@ def _place(url: str) -> tuple[str, int | None, str]:
     return host, port, parts.path.rstrip("/").removesuffix("/v1")
 
 
-@asynccontextmanager
-async def _client(base: str, headers: Mapping[str, str] | None) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client that keeps clear of proxies for this machine's own servers."""
-    async with httpx2.AsyncClient(headers=dict(headers or {}), trust_env=not is_loopback(base)) as client:
-        yield client
-
-
 async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
     """Return what a server lists.
 
@@ -363,12 +359,6 @@ async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
         return await _body(response)
 
 
-async def _json(client: httpx2.AsyncClient, url: str) -> Any:
-    """Return the JSON behind an address, None unless it answers 200."""
-    async with client.stream("GET", url) as response:
-        return await _body(response) if response.status_code == httpx2.codes.OK else None
-
-
 async def _body(response: httpx2.Response) -> Any:
     """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
     body = bytearray()
@@ -386,9 +376,11 @@ async def _told_elsewhere(
     client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
 ) -> dict[str, int | None]:
     """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
-    lmstudio, ollama, llamacpp = [
-        await _json(client, root + path) for path in ("/api/v0/models", "/api/ps", "/props")
-    ]
+    answers: list[Any] = []
+    for path in ("/api/v0/models", "/api/ps", "/props"):
+        async with client.stream("GET", root + path) as response:
+            answers.append(await _body(response) if response.status_code == httpx2.codes.OK else None)
+    lmstudio, ollama, llamacpp = answers
     told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
     told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
     settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None

@@ -206,7 +206,14 @@ class Approvals:
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
-            return self._unattended(action, verdict)
+            if verdict.firm:
+                self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
+                return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule))
+            if self.yes:
+                self._note(action, "allowed", "unattended", reason="--yes")
+                return ""
+            self._note(action, "denied", "unattended", reason=verdict.because)
+            return _NOT_DONE.format(_NOBODY)
         self.ahead.hold(action.call)
         place = self.ahead.arrive(action.call, first=action.looks)
         try:
@@ -263,16 +270,6 @@ class Approvals:
             return ""
         self._note(action, "denied", by, scope="rule", rule=rule, reason=why)
         return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
-
-    def _unattended(self, action: Action, verdict: Verdict) -> str:
-        if verdict.firm:
-            self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
-            return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule))
-        if self.yes:
-            self._note(action, "allowed", "unattended", reason="--yes")
-            return ""
-        self._note(action, "denied", "unattended", reason=verdict.because)
-        return _NOT_DONE.format(_NOBODY)
 
     async def _ask(self, action: Action, verdict: Verdict) -> str:
         self._count += 1

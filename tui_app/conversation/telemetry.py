@@ -138,27 +138,23 @@ def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
         return Telemetry(notice=NO_ADDRESS)
     telemetry = Telemetry()
     try:
-        telemetry.provider = _provider(address, telemetry.failed)
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        # What goes wrong in there is said once by us; its own lines would be written over the screen.
+        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+        resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
+        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        told = UNREACHABLE.format(address=address)
+        # Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
+        exporter = FailureReporter(OTLPSpanExporter(endpoint=address), lambda: telemetry.failed(told))
+        provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", exporter)))
+        telemetry.provider = provider
     except ImportError:
         return Telemetry(notice=NOT_INSTALLED)
     return telemetry
-
-
-def _provider(address: str, failed: Callable[[str], None]) -> "TracerProvider":
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    # What goes wrong in there is said once by us; its own lines would be written over the screen.
-    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
-    resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    told = UNREACHABLE.format(address=address)
-    # Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
-    exporter = FailureReporter(OTLPSpanExporter(endpoint=address), lambda: failed(told))
-    provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", exporter)))
-    return provider
 
 
 @dataclass(slots=True)

@@ -105,32 +105,30 @@ class _Scanner:
     def scan(self) -> list[Part]:
         """The commands of this text; those nested in it are left in ``nested``."""
         while self._at < len(self.text):
-            self._step(self.text[self._at])
+            sign = self.text[self._at]
+            at = self._at
+            self._at += 1
+            if sign in "<>" or (sign == "&" and self.text.startswith(">", at + 1)):
+                self._redirect(at)
+            elif sign in "\n\r;|&()":
+                self._end_part()
+            elif sign.isspace():
+                self._end_word()
+            elif sign == "#" and self._word is None:
+                end = self.text.find("\n", at)
+                self._at = end if end >= 0 else len(self.text)
+                self.nested.append((self.text[at + 1 : self._at], False))
+            elif sign in "\\'\"":
+                self._quoted(sign, at)
+            elif sign in "$`":
+                self._expanded(at, between=False)
+            elif found := _WILD.match(self.text, at):
+                self._at = found.end()
+                self._add(ANY_WORD)
+            else:
+                self._add(sign)
         self._end_part()
         return self._parts
-
-    def _step(self, sign: str) -> None:
-        at = self._at
-        self._at += 1
-        if sign in "<>" or (sign == "&" and self.text.startswith(">", at + 1)):
-            self._redirect(at)
-        elif sign in "\n\r;|&()":
-            self._end_part()
-        elif sign.isspace():
-            self._end_word()
-        elif sign == "#" and self._word is None:
-            end = self.text.find("\n", at)
-            self._at = end if end >= 0 else len(self.text)
-            self.nested.append((self.text[at + 1 : self._at], False))
-        elif sign in "\\'\"":
-            self._quoted(sign, at)
-        elif sign in "$`":
-            self._expanded(at, between=False)
-        elif found := _WILD.match(self.text, at):
-            self._at = found.end()
-            self._add(ANY_WORD)
-        else:
-            self._add(sign)
 
     def _add(self, text: str) -> None:
         self._word = (self._word or "") + text
