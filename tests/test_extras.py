@@ -19,14 +19,20 @@ def test_a_checkout_installs_itself_with_the_python_that_runs_it(tmp_path: Path)
     root = tmp_path / "a check out"
     root.mkdir()
     (root / "pyproject.toml").write_text('[project]\nname = "plimsoll-tui"\n')
-    command = install_command("serve", root=root, python="/some where/python")
+    command = install_command("serve", root=root, python="/some where/python", has_pip=True)
     assert shlex.split(command) == ["/some where/python", "-m", "pip", "install", "-e", f"{root}[serve]"]
 
 
 def test_elsewhere_the_package_goes_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
-    command = install_command("mcp", root=tmp_path, python="/env/bin/python")
+    command = install_command("mcp", root=tmp_path, python="/env/bin/python", has_pip=True)
     assert shlex.split(command) == ["/env/bin/python", "-m", "pip", "install", "plimsoll-tui[mcp]"]
+
+
+def test_an_environment_of_uv_has_no_pip() -> None:
+    command = install_command("mcp", root=Path("/nowhere"), python="/tools/bin/python", has_pip=False)
+    expected = ["uv", "pip", "install", "--python", "/tools/bin/python", "plimsoll-tui[mcp]"]
+    assert shlex.split(command) == expected
 
 
 def test_every_extra_exists_and_the_readme_names_it() -> None:
