@@ -27,19 +27,13 @@ NODE_MODULES = os.environ.get(VARIABLE)
 FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
-# A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time,
-# and after every 100,000 a tenth.
-gc.set_threshold(1_000_000, 5, 50)
+# A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
+gc.set_threshold(100_000, 20, 20)
 hypothesis.settings.load_profile(PROFILE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-looks", action="store_true", help="keep what screens look like now")
-
-
-def pytest_collection_finish() -> None:
-    """What has been loaded by now stays: it need not be looked through for garbage."""
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

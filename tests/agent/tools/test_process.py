@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.process_ends import LIMIT_S, gone
+from tui_app.agent.tools import commands
 from tui_app.agent.tools.commands import HEAD_CHARS, TAIL_CHARS, Output, ProcessRunner, readable
 from tui_app.processes import NotStarted
 
@@ -51,15 +53,24 @@ async def test_output_is_handed_on_while_the_command_runs(tmp_path: Path) -> Non
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 async def test_grandchildren_are_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     pids: list[int] = []
-    loop, both = asyncio.get_running_loop(), asyncio.Event()
+    loop, both, started = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    start_group = commands.start_group
+
+    async def starting(*args: Any, **options: Any) -> Any:
+        group = await start_group(*args, **options)
+        started.set()
+        return group
 
     def heard(text: str) -> None:
         pids.extend(map(int, text.split()))
         if len(pids) == 2:
             both.set()
 
+    monkeypatch.setattr(commands, "start_group", starting)
     task = asyncio.create_task(runner(tmp_path).run([sys.executable, "-c", GRANDCHILDREN], 600, heard))
     await asyncio.wait_for(both.wait(), LIMIT_S)
+    # What it prints can be there before its time has begun to run.
+    await asyncio.wait_for(started.wait(), LIMIT_S)
     if how == "cancel":
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
