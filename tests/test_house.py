@@ -22,7 +22,6 @@ ALLOWED_TAILS: set[str] = {
     "agent.mcp.supervisor",
     "agent.offline.answer",
     "cli.repair",
-    "context.provenance.wording",
     "context.tool_results.normalise",
     "context.tool_results.pointers",
     "conversation.memory_pressure",
@@ -58,7 +57,6 @@ ALLOWED_METHODS: set[str] = {
     "close",
     "label",
     "lines",
-    "note",
     "read",
     "show",
     "text",
@@ -68,7 +66,7 @@ ALLOWED_METHODS: set[str] = {
 TEXTUAL_METHODS = {"compose", "on_mount", "on_resize", "render", "action_close"}
 """Names that Textual calls."""
 NO_NOUN = re.compile(r"(ing|ed|ly)$")
-ALLOWED_WORDS = {"assembly", "counting", "tally", "wording"}
+ALLOWED_WORDS = {"assembly", "counting", "tally"}
 
 SCREEN_LIBRARIES = ("textual", "rich")
 AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.genai")

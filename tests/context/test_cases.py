@@ -62,7 +62,9 @@ async def test_case_b_an_empty_summary_is_a_failure_and_changes_nothing(text: st
 async def test_case_c_a_summary_that_is_not_smaller_is_rejected() -> None:
     view = viewed(long_conversation(20), window=200_000)
     before = as_bytes(live(view))
-    complete = await compacted(view, Writer(lambda _task: "word " * 40_000))
+    complete = await compacted(
+        view, Writer(lambda _task: " ".join(f"word{number}" for number in range(40_000)))
+    )
     assert complete.reason == "the summary is not smaller than what it would replace"
     assert as_bytes(live(view)) == before
 

@@ -89,7 +89,7 @@ def test_it_can_be_read_back_after_a_round_trip() -> None:
     stored = ModelMessagesTypeAdapter.validate_json(ModelMessagesTypeAdapter.dump_json([message]))
     earlier = earlier_summary(as_items(stored))
     assert earlier == PreviousSummary(
-        summary="Notes.", prompts=((3, "Do it."),), omitted=1, facts="- f", rules=(rule,)
+        summary="Notes.", prompts=((3, "Do it."),), omitted=1, facts="- f", known=(rule,)
     )
     assert earlier.notes == "Notes.\n\n- f"
 
@@ -466,7 +466,7 @@ def test_the_next_compaction_goes_on_with_the_new_words() -> None:
     new = reworded(summary("Old."), "New.", "- b (#8)")
     earlier = earlier_summary((Item(1, new.message),))
     assert (earlier.summary, earlier.facts, earlier.prompts) == ("New.", "- b (#8)", WORDS.prompts)
-    assert earlier.rules[0].text == RULES[0].text
+    assert earlier.known[0].text == RULES[0].text
 
 
 def test_the_text_cannot_close_its_own_tag() -> None:

@@ -80,7 +80,7 @@ def test_missing_facts_come_back_grouped_with_handles() -> None:
         "**Rules**\n- Never use `tabs` in *this* repo. (#3)\n"
         "**Open errors**\n- `pytest -x` · failed: E ValueError: bad date ¦ 1 failed (#3)\n"
         "**Files**\n- /w/src/app/parse.py · created, edited 2× (#3)\n"
-        "**Details**\n- net/client.py: retry_limit (#3)"
+        "**Details**\n- retry_limit (#3)"
     )
     assert judge(FACTS, replacement_text=f"Ran make docs.\n{block}")[1] == 1.0
 

@@ -20,7 +20,6 @@ from tui_app.events import CompactionAwaited, CompactionComplete
 from tui_app.usage import Breakdown
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
-PATH = "ferry/import.py"
 
 
 @dataclass
@@ -85,7 +84,7 @@ async def test_nothing_changes_before_it_is_accepted() -> None:
 
 async def test_an_edited_summary_takes_the_place_and_is_measured_anew() -> None:
     plain = await ended(compactor(), Person([NOTES]))
-    made, text = compactor(), f"{NOTES}\nThe importer is {PATH}." + " More about it." * 20
+    made, text = compactor(), f"{NOTES}\nIt waits for the harbour." + " More about it." * 20
     person = Person([text])
     done = await ended(made, person)
     assert (done.outcome, done.edited, done.summary) == ("success", True, text)
@@ -110,7 +109,7 @@ async def test_what_nobody_said_is_marked_also_in_an_edit() -> None:
     done = await ended(compactor(), Person([f"{NOTES}\n{text}"]))
     assert done.outcome == "success"
     assert done.edited
-    assert f"{text} (unconfirmed)" in done.summary
+    assert f"{text} (not in the log)" in done.summary
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Items of a view, what stands behind their short forms, and the messages they become again."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -313,9 +314,22 @@ async def compacted(
 def test_in_sight_is_what_stays_unchanged() -> None:
     shown = history(*[says(str(number)) for number in range(4)])
     was = [shown[0], shown[1], replace(shown[2], message=says("longer")[0]), shown[3]]
-    whole = original_view(was, shown, [1])
+    left = history(says("before"))
+
+    class Shown(ListHistory):
+        def items(self) -> Sequence[Item]:
+            return shown
+
+        def originals(self, items: Sequence[Item]) -> Sequence[Item]:
+            assert items is shown
+            return was
+
+        def everything(self) -> Sequence[Item]:
+            return [*left, *was]
+
+    whole = original_view(Shown(plain_counter()), [1])
     assert whole.in_sight == {2, 4}
-    assert whole.items == tuple(was)
+    assert whole.items == (*left, *was)
 
 
 STAYS = {5, 6, 7, 8, 9}

@@ -20,7 +20,7 @@ from tests.servers.behaviours import (
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import RetryRules
-from tui_app.context.facts.observations import UNCONFIRMED
+from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES
 from tui_app.conversation.work import Compact, Restate
@@ -230,7 +230,7 @@ async def test_what_a_summary_invents_is_marked_and_undo_brings_every_byte_back(
         complete = last_of(opened)
         assert complete.outcome == "success"
         [claim] = [line for line in complete.summary.splitlines() if "approved" in line]
-        assert claim.endswith(UNCONFIRMED)
+        assert claim.endswith(NOT_IN_LOG)
         await done(conversation, Restate(undo=True))
         assert view_bytes(conversation) == before
         assert_valid(conversation)

@@ -112,7 +112,8 @@ async def test_forecast_where_a_compaction_has_left_nothing_that_could_go(
     opened: OpenSession, desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
     conversation = opened.conversation
-    fake_openai.add(Text(f"Title: Sea\n{LONG}"), phrase=ASKS)
+    notes = " ".join(f"stop{number}" for number in range(400))
+    fake_openai.add(Text(f"Title: Sea\n{notes}"), phrase=ASKS)
     await done(conversation, Compact())
     with FakeOpenAI() as tiny:
         desk.server("tiny", tiny.base_url, window=2_400)

@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 from tests.quality.cases import Case, cases_of
+from tests.quality.chain_report import chain_table, chains_of
 from tests.quality.report import LONG, Measured, measure, render, time_long_sessions
 from tests.quality.transcripts import find_files, read_transcript
+from tests.quality.writers import WRITERS
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import PLIMSOLL
@@ -18,6 +20,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     text = TextCounter("o200k_base")
     text.load()
+    if options.chains:
+        return _chains(options, text)
     least = int(options.window * PLIMSOLL.blocking_threshold)
     cases = _cases(options.paths, text, least)
     if not cases:
@@ -40,6 +44,18 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _chains(options: argparse.Namespace, text: TextCounter) -> int:
+    """Print the table of chains alone."""
+    sessions, chains = chains_of(options.paths, text, options.window, options.writers, aloud=options.aloud)
+    command = f"python -m tests.quality FOLDER --chains --window {options.window}"
+    told = f"{sessions} sessions of a window or more, five compactions each with every writer."
+    page = f"`{command}`\n\n{told}\n\n{chain_table(chains)}\n"
+    print(page)
+    if options.markdown:
+        options.markdown.write_text(page, encoding="utf-8")
+    return 0 if sessions else 1
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.quality", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="transcripts, or folders of them")
@@ -47,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--window", type=int, default=32_000, help="tokens of the model's window")
     parser.add_argument("--long", type=int, default=LONG, help="tokens of the session that speed is timed on")
     parser.add_argument("--markdown", type=Path, help="file to write the report to")
+    parser.add_argument("--chains", action="store_true", help="five compactions with every kind of writer")
+    parser.add_argument("--writers", nargs="+", choices=WRITERS, default=list(WRITERS), help="for --chains")
+    parser.add_argument("--aloud", action="store_true", help="with --chains: print what was judged wrong")
     return parser
 
 

@@ -203,7 +203,7 @@ def truth_of(case: Case) -> Truth:
     truth.rules, truth.corrections = steering(typed), correcting(typed)
     asked = [text for text in typed if not re.fullmatch(r"/[\w:-]+", text)]
     truth.first, truth.latest = (asked[0], typed[-1]) if asked else ("", "")
-    truth.failures = list(_failures(calls))
+    truth.failures = list(failures_in(calls))
     return truth
 
 
@@ -221,16 +221,16 @@ def calls_in(messages: Sequence[ModelMessage]) -> Iterator[Call]:
                     yield Call(asked.tool_name, asked.args_as_dict(), result_of(part), outcome)
 
 
-def _failures(calls: Sequence[Call]) -> Iterator[Failure]:
+def failures_in(calls: Sequence[Call]) -> Iterator[Failure]:
     """Newest failures of commands that do something, with whether the same succeeded afterwards."""
     open_now: dict[str, Failure] = {}
     for call in calls:
         if not is_shell(call) or call.outcome in {"denied", "interrupted"}:
             continue
         command = plain_command(shell_line(call))
-        if not command or _FILTER.search(command) or command.split()[0].rsplit("/", 1)[-1] in _LOOKS:
+        if not command or looks_only(command):
             continue
-        bad = call.outcome == "failed" or _EXIT.search(call.result[:200] + call.result[-200:])
+        bad = reports_failure(call)
         if not bad and "|" in shell_line(call) and _ERROR.search(call.result):
             # The end of a pipe says nothing about its beginning, and what is shown speaks of errors.
             continue
@@ -240,6 +240,16 @@ def _failures(calls: Sequence[Call]) -> Iterator[Failure]:
             for failure in open_now.values():
                 failure.solved = failure.solved or same_work(failure.command, command)
     yield from open_now.values()
+
+
+def looks_only(command: str) -> bool:
+    """Whether a command changes and checks nothing, or hides whether it worked."""
+    return bool(_FILTER.search(command)) or command.split(maxsplit=1)[0].rsplit("/", 1)[-1] in _LOOKS
+
+
+def reports_failure(call: Call) -> bool:
+    """Whether a command's result says that it failed."""
+    return call.outcome == "failed" or bool(_EXIT.search(call.result[:200] + call.result[-200:]))
 
 
 def _error_line(result: str) -> str:

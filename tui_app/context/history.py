@@ -148,28 +148,26 @@ class OriginalView:
     """A view as it was before any stage touched it."""
 
     items: tuple[Item, ...]
-    """All messages that anybody wrote or returned, in the order of the view."""
+    """All messages that anybody wrote or returned, oldest first: of the whole conversation."""
     in_sight: frozenset[int] = frozenset()
     """Keys of those that stay beside the summary and are shown as they were."""
 
 
-def original_view(
-    originals: Sequence[Item], view: Sequence[Item], leaving: Iterable[int], behind: Sequence[Item] = ()
-) -> OriginalView:
-    """Put the original view together, and say what stays in sight of it once some of it has left.
+def original_view(history: "History", leaving: Iterable[int]) -> OriginalView:
+    """Read the whole conversation, and say what stays in sight of it once some of the view has left.
 
     Args:
-        originals: The messages as they were; the very item of the view where no stage touched it.
-        view: The messages as they are shown, in the same order.
-        leaving: Keys of those that leave.
-        behind: Messages for which something in the view stands that cannot be read here.
+        history: The agent view; only read.
+        leaving: Keys of the messages that leave.
     """
-    gone = frozenset(leaving)
+    gone, view = frozenset(leaving), history.items()
     shown = frozenset(
-        item.key for item, now in zip(originals, view, strict=True) if item is now and item.key not in gone
+        item.key
+        for item, now in zip(history.originals(view), view, strict=True)
+        if item is now and item.key not in gone
     )
     # What we had the assistant say about a summary is nothing anybody said.
-    said = tuple(item for item in (*behind, *originals) if not is_acknowledgement(item.message))
+    said = tuple(item for item in history.everything() if not is_acknowledgement(item.message))
     return OriginalView(items=said, in_sight=shown)
 
 
@@ -314,6 +312,10 @@ class History(Protocol):
         """Visible messages as they were before any stage; the very item where none has touched it."""
         ...
 
+    def everything(self) -> Sequence[Item]:
+        """Every message of the conversation as it was said, oldest first, also those a summary stands for."""
+        ...
+
     def weigh(self, item: Item) -> Breakdown:
         """Tokens one message costs, counted once."""
         ...
@@ -415,6 +417,10 @@ class ListHistory:
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were; what another process rewrote is not known here."""
         return list(map(self._originals.original, items))
+
+    def everything(self) -> Sequence[Item]:
+        """The messages as they were; of what has left this list, summaries hold what is known."""
+        return self.originals(self._items)
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""

@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 
 from tui_app.context.compaction.replacement import PreviousSummary, RewordedSummary, parts_of, reworded
 from tui_app.context.compaction.retention import fact_line, judge
+from tui_app.context.facts.observations import read_items
 from tui_app.context.history import new_messages, rewrite_event, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.policy import Archive, Offload
-from tui_app.context.provenance.check import Utterance, mark_unconfirmed, utterances
+from tui_app.context.provenance.check import check_summary
+from tui_app.context.provenance.evidence import Evidence
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.tool_results.archive import archive_by_hand
@@ -19,7 +21,7 @@ from tui_app.context.tool_results.results import NO_GAIN, HandStage, Refused, Sp
 from tui_app.context.view import Item, Rewrite, company_of, cost_of, is_summary, is_system
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook
-from tui_app.conversation.session_history import SessionHistory, ViewMessages
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
@@ -28,7 +30,7 @@ from tui_app.events import (
     Notice,
     RewriteUndone,
 )
-from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
+from tui_app.session.event_heads import LATER, Head, head_of
 
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."
@@ -136,8 +138,7 @@ class ManualEdits:
     async def edit_summary(self, compaction: int, text: str) -> bool:
         """Give a summary other words; whether that was possible.
 
-        They are checked as those of a model: secrets are masked, and what is ascribed to the user without any
-        message of theirs is marked.
+        They are checked as those of a model: secrets are masked, what the log does not hold is marked.
 
         Args:
             compaction: Log number of the compaction; 0 is the newest that is not undone.
@@ -148,16 +149,15 @@ class ManualEdits:
             return self._refuse(shown)
         if not text.strip():
             return self._refuse(EMPTY)
-        # What the user said, in all that summaries stand for and in what is still in view.
         history, earlier = self.history, shown.earlier
-        heads = [head for head in history.view.held() if head.type in MESSAGES]
-        messages = ViewMessages(history.store, history.session).read_heads(heads)
-        carried = (*(words for _, words in earlier.prompts), *(rule.text for rule in earlier.rules))
-        said = [*map(Utterance, carried), *utterances([Item(seq, messages[seq]) for seq in messages])]
+        beside = (*(words for _, words in earlier.prompts), *(fact.text for fact in earlier.known))
+        everything = history.everything()
+
+        def check() -> str:
+            return check_summary(mask_secrets(text), Evidence(read_items(everything), beside)).text
+
         # In a thread: a long conversation takes a moment, and the loop serves others.
-        checked = await asyncio.to_thread(
-            lambda: mark_unconfirmed(mask_secrets(text), said, earlier.notes),
-        )
+        checked = await asyncio.to_thread(check)
         # What happened meanwhile may have changed it.
         if self._summary(compaction) != shown:
             return self._refuse(NOT_SHOWN.format(shown.number))

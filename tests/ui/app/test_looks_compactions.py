@@ -81,8 +81,14 @@ async def test_compaction_diff(look: Look, size: tuple[int, int]) -> None:
     await look(compacted_talk(), scene, [size])
 
 
+COUNTED = (
+    "# Intent\nGo word by word.\n\n# Done\n- Six questions have their answers.\n\n# Open\n- Nothing waits."
+)
+"""A summary of a story in which nothing has a name."""
+
+
 async def test_review(look: Look, fake_openai: FakeOpenAI) -> None:
-    fake_openai.add(Text(DONE.summary, usage=(0, 0)))
+    fake_openai.add(Text(COUNTED, usage=(0, 0)))
     story = Story("word by word").turns(6).answer("Six.", reported=91_500)
 
     async def scene(deck: Deck) -> None:
@@ -246,7 +252,7 @@ async def edited(deck: Deck) -> None:
 
 @pytest.mark.parametrize("scene", [focus_on, edited])
 async def test_review_under_way(look: Look, fake_openai: FakeOpenAI, scene: Scene) -> None:
-    fake_openai.add(Text(DONE.summary, usage=(0, 0)))
+    fake_openai.add(Text(COUNTED, usage=(0, 0)))
 
     async def play(deck: Deck) -> None:
         await deck.send("/compact --review")

@@ -411,7 +411,7 @@ class Compactor:
         said = await self.host.before(start_event(blank))
         if isinstance(said, Veto):
             return said
-        started, view = monotonic(), self.history.items()
+        started = monotonic()
 
         def progress(writer: str, part: int, parts: int, tokens: int, text: str) -> None:
             if self._job is not None and self._job.blank.job == blank.job:
@@ -425,7 +425,7 @@ class Compactor:
         writing = ProposalWriter(
             history=self.history,
             plan=replace(plan, instructions=said),
-            whole=original_view(self.history.originals(view), view, left, plan.behind),
+            whole=original_view(self.history, left),
             blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.host.describe,

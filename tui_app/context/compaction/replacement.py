@@ -27,6 +27,8 @@ from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact
 from tui_app.tool_specs import SEARCH_HISTORY
 
+_MOST_KNOWN = 600
+"""Facts that a summary keeps of what it stands for, for where its messages cannot be read any more."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(r"<(\s*/?\s*conversation_summary)", re.IGNORECASE)
 """pydantic-ai sends a summary inside this tag; the text itself must not be able to close it."""
@@ -55,8 +57,8 @@ class PreviousSummary:
     """Prompts that had no room then."""
     facts: str = ""
     """Lines put below the notes, because those lacked them."""
-    rules: tuple[Fact, ...] = ()
-    """The user's standing rules; they outlive the prompts they were said in."""
+    known: tuple[Fact, ...] = ()
+    """The facts of all that it stands for."""
 
     @property
     def notes(self) -> str:
@@ -87,7 +89,7 @@ def earlier_summary(items: Sequence[Item]) -> PreviousSummary:
         prompts=tuple(dict.fromkeys(prompt for one in each for prompt in one.prompts)),
         omitted=sum(one.omitted for one in each),
         facts="\n".join(filter(None, (one.facts for one in each))),
-        rules=tuple(dict.fromkeys(rule for one in each for rule in one.rules)),
+        known=tuple(dict.fromkeys(fact for one in each for fact in one.known)),
         replaced=tuple(dict.fromkeys(prompt for one in each for prompt in one.replaced)),
     )
 
@@ -167,7 +169,7 @@ def summary_message(
     summary: str,
     words: UserWords,
     facts: str,
-    rules: Sequence[Fact] = (),
+    known: Sequence[Fact] = (),
     way_back: str = WAY_BACK,
     shown: str | None = None,
     *,
@@ -181,7 +183,7 @@ def summary_message(
         summary: The notes.
         words: What the user said.
         facts: What the notes left out.
-        rules: The user's standing rules so far; only kept in the metadata.
+        known: The facts so far, weightiest first; only kept in the metadata.
         way_back: How the model can get at what left; empty where it cannot.
         shown: The notes in a policy's own wording; None shows them as they are.
         additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
@@ -198,7 +200,7 @@ def summary_message(
         "omitted": words.omitted,
         "facts": facts,
         "replaced": [list(prompt) for prompt in words.replaced],
-        "rules": [[rule.text, rule.source, rule.weight] for rule in rules],
+        "known": [[fact.kind, fact.text, fact.source, fact.weight] for fact in known[:_MOST_KNOWN]],
     }
     return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
 
@@ -217,9 +219,13 @@ def earlier_part(part: CompactionPart) -> PreviousSummary:
         replaced=_prompts(own, "replaced"),
         omitted=int(own.get("omitted", 0)),
         facts=str(own.get("facts", "")),
-        rules=tuple(
-            Fact(kind="rule", text=str(text), source=str(source), weight=float(weight))
-            for text, source, weight in own.get("rules", ())
+        known=tuple(
+            Fact(kind=kind, text=str(text), source=str(source), weight=float(weight))
+            for kind, text, source, weight in (
+                *own.get("known", ()),
+                # Summaries of earlier versions kept the rules alone.
+                *(("rule", *rule) for rule in own.get("rules", ())),
+            )
         ),
     )
 

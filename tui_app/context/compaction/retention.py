@@ -5,144 +5,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from operator import attrgetter
 
 from tui_app.context.facts.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
-from tui_app.context.facts.details import grouped
+from tui_app.context.facts.deeds import command_does, families_of, says_deed, says_outcome, tool_does
+from tui_app.context.facts.details import chosen_lines, is_name
 from tui_app.context.facts.files import SHORT, folder_of, root_in, shortened, whole_paths
 from tui_app.context.facts.observations import KIND_LABELS
 from tui_app.context.facts.rules import REPLACED, clip_middle
 from tui_app.context.secrets import MASK
 from tui_app.events import Fact, FactState
-
-# The words by which a summary says what was done to a file, and how a command ended.
-#
-# For text in small letters. English first; German, French, Spanish and Chinese in their commonest forms. What
-# is only wanted, foreseen or denied ("to be deleted", "never created") is no report.
-
-_ADDED = r"add(?:ed|s|ing)|hinzugefügt|ajoutée?s?|añadid[oa]s?"
-_WROTE = r"wrote|writ(?:es|ing|ten)|overwr\w+|geschrieben|écrite?s?|escrit[oa]s?"
-_REMOVED = (
-    r"delet(?:ed|es|ing|ions?)|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt|supprimée?s?|eliminad[oa]s?"
-)
-_WORDS = {
-    "created": (
-        rf"creat(?:ed|es|ing)|{_WROTE}|{_ADDED}|generated|introduced|saved|new (?:\w+ )?files?"
-        r"|(?<=\()new|(?<=· )new|new(?= ?[:)])"
-        r"|erstellt|angelegt|neue datei(?:en)?|créée?s?|cread[oa]s?",
-        "创建|新建|新增|写入|添加",
-    ),
-    "edited": (
-        rf"edit(?:ed|s|ing)|chang(?:ed|es|ing)|modif(?:ied|ies|ying|ications?)|updat(?:ed|es|ing)|{_WROTE}"
-        rf"|fix(?:ed|es|ing)|replac(?:ed|es|ing)|rewr\w+|patch(?:ed|es|ing)|refactor(?:ed|s|ing)|adjusted"
-        rf"|extended|corrected|improved|appended|inserted|converted|{_ADDED}|{_REMOVED}"
-        r"|geändert|bearbeitet|angepasst|korrigiert|behoben|ersetzt|modifiée?s?|changée?s?|corrigée?s?"
-        r"|modificad[oa]s?|cambiad[oa]s?|editad[oa]s?|corregid[oa]s?|actualizad[oa]s?",
-        "修改|更新|编辑|修复|更改|替换",
-    ),
-    "deleted": (rf"{_REMOVED}|unlinked|erased|gone|effacée?s?|borrad[oa]s?", "删除|移除|删掉"),
-    "moved": (
-        r"renam(?:ed|es|ing)|mov(?:ed|es|ing)|umbenannt|verschoben|renommée?s?|déplacée?s?|renombrad[oa]s?",
-        "重命名|移动",
-    ),
-    "failed": (
-        r"fail(?:ed|s|ing|ures?)?|errors?|errored|exceptions?|crash(?:ed|es)|broken|broke|timed out|red"
-        r"|exit(?:ed|s)?(?: with)?(?: code| status)? -?[1-9]\d*|(?:did|does|do|is|are|was)(?: ?nt| not) \w+"
-        r"|fehlgeschlagen|schlug fehl|schlägt fehl|fehler|échou\w+|erreurs?|fall(?:a|ó|an)|fallid[oa]s?",
-        "失败|报错|错误|[✗✘❌]",
-    ),
-    "worked": (
-        r"ok|works?|worked|pass(?:ed|es|ing)?|succe\w+|(?:went|ran|runs|all|is|are) (?:well|fine|clean\w*)"
-        r"|ran|(?:was|were|been) run|clean|green|done|built|exit(?:ed|s)?(?: with)?(?: code| status)? 0"
-        r"|erfolgreich|läuft|lief|réussie?s?|correct\w*|exitos\w+",
-        "成功|通过|[✓✔✅]",
-    ),
-}
-_SAYS = {
-    name: re.compile(rf"(?<![\w/-])(?:{spaced})(?!\w|\.\w)|{unspaced}")
-    for name, (spaced, unspaced) in _WORDS.items()
-}
-_UNSAID = re.compile(
-    r"(?<!\w)(?:not|never|to be|be|no|cannot|(?:did|does|do|is|are|was|were|has|have|had|could|can)nt|nicht"
-    r"|nie|pas)(?: yet| been| being| été| fue| ha sido)* \w+"
-)
-_NO_FAILURE = re.compile(
-    r"(?<!\w)(?:no|0|zero|without|never|not|ohne|keine?|sans|sin)(?: \w+)? (?:fail\w*|errors?|exceptions?"
-    r"|fehler|erreurs?)"
-)
-_INTO = re.compile(
-    rf"(?<!\w)(?:{_ADDED}|{_WROTE}|{_REMOVED})(?!\w)[^,;·]{{0,120}} (?:to|in|into|from|of|for) "
-)
-"""What was put into a file or taken out of it is an edit of that file."""
-_BY_DEED = {
-    "created": ("created", "moved"),
-    "edited": ("edited",),
-    "written": ("created", "edited"),
-    "deleted": ("deleted", "moved"),
-}
-_BY_TOOL = {
-    "created": re.compile(r"write|create|save"),
-    "edited": re.compile(r"write|edit|replace|patch|insert|append|update|modify"),
-    "deleted": re.compile(r"delete|remove|unlink"),
-    "moved": re.compile(r"move(?!r)|rename"),
-}
-_BY_COMMAND = {
-    "created": re.compile(r"(?<![\w-])touch [^;&|]*$"),
-    "edited": re.compile(r"(?<![\w-])sed -i[^;&|]*$"),
-    "deleted": re.compile(r"(?<![\w-])rm [^;&|]*$"),
-    "moved": re.compile(r"(?<![\w-])mv [^;&|]*$"),
-}
-
-
-def families_of(deeds: str) -> tuple[str, ...]:
-    """The families of words of which one must be said of a file; none where it was only read.
-
-    Args:
-        deeds: What was done, as a fact tells it: ``created, edited 3×``. A deletion is all that counts then.
-    """
-    done = [deed.split(" ")[0] for deed in deeds.split(", ")]
-    if "deleted" in done:
-        return _BY_DEED["deleted"]
-    return tuple(dict.fromkeys(family for verb in done for family in _BY_DEED.get(verb, ())))
-
-
-def says_deed(before: str, after: str, families: tuple[str, ...]) -> bool:
-    """Whether the words around the name of a file say that one of these things was done to it.
-
-    Args:
-        before: What stands before the name in its sentence, or in a label above it.
-        after: What stands behind it.
-        families: From ``families_of``.
-    """
-    said = f"{before} {after}"
-    if not any(_SAYS[family].search(said) for family in families):
-        return command_does(before, families)
-    before, after = _UNSAID.sub(" ", before), _UNSAID.sub(" ", after)
-    apart = f"{_INTO.sub(' ', before)} {after}"
-    said = f"{before} {after}"
-    return any(_SAYS[family].search(said if family == "edited" else apart) for family in families)
-
-
-def tool_does(tool: str, families: tuple[str, ...]) -> bool:
-    """Whether a tool does one of these things to its file, by its name."""
-    return any(_BY_TOOL[family].search(tool) for family in families)
-
-
-def command_does(before: str, families: tuple[str, ...]) -> bool:
-    """Whether a command, as it stands before the name of a file, does one of these things to it."""
-    return any(_BY_COMMAND[family].search(before) for family in families)
-
-
-def says_outcome(said: str, *, failed: bool) -> bool:
-    """Whether the words around a command say that it failed, or that it worked.
-
-    Args:
-        said: The sentence without the command, or a label above it.
-        failed: Which of the two is looked for.
-    """
-    if failed:
-        return _SAYS["failed"].search(_NO_FAILURE.sub(" ", said)) is not None
-    return _SAYS["worked"].search(_UNSAID.sub(" ", said)) is not None or _NO_FAILURE.search(said) is not None
-
 
 # Searching a text for names and the words by them.
 
@@ -358,8 +230,12 @@ def missing_facts(
     folders: set[str] = set()
     left = budget_tokens
     root = root_in(replacement_text)
-    for kind, full in _lines(missing):
-        line = shortened(full, root) if kind in {"file", "detail"} else full
+    by_weight = sorted(missing, key=attrgetter("weight"), reverse=True)
+    for fact in by_weight:
+        if is_name(fact):
+            continue
+        kind: str = fact.kind
+        line = shortened(fact_line(fact), root) if kind in {"file", "detail"} else fact_line(fact)
         folder = _folder(line) if kind == "file" else ""
         shown = line.replace(f"- {folder}", "  ", 1) if folder in folders else line
         cost = count(shown) + 1 + (0 if kind in chosen else count(_label(kind)) + 1)
@@ -367,6 +243,10 @@ def missing_facts(
             chosen.setdefault(kind, []).append(line)
             folders |= {folder} - {""}
             left -= cost
+    # Names come last, one by one: what was done and wanted goes before them.
+    left -= 0 if "detail" in chosen else count(_label("detail")) + 1
+    for text, part in chosen_lines(filter(is_name, by_weight), left, count):
+        chosen.setdefault("detail", []).append(f"- {shortened(text, root)} ({part[0].source})")
     # Token counts do not add up exactly, so lines are dropped until the whole fits.
     while chosen:
         block: list[str] = []
@@ -400,21 +280,6 @@ def _below_folders(lines: Sequence[str]) -> Iterator[str]:
         else:
             yield f"- {folder}"
             yield from (line.replace(f"- {folder}", "  ", 1) for line in together)
-
-
-def _lines(missing: Sequence[Fact]) -> Iterator[tuple[str, str]]:
-    """Lines by weight: one a fact; then details, those of one file together, for names alone say little."""
-    plain = [(-fact.weight, fact.kind, fact_line(fact)) for fact in missing if fact.kind != "detail"]
-    details: list[tuple[float, str, str]] = []
-    for text, part in grouped(fact for fact in missing if fact.kind == "detail"):
-        weight = sum(fact.weight for fact in part) / len(part)
-        details.append((-weight, "detail", f"- {text} ({part[0].source})"))
-    for _, kind, line in (*sorted(plain, key=_first), *sorted(details, key=_first)):
-        yield kind, line
-
-
-def _first(entry: tuple[float, str, str]) -> float:
-    return entry[0]
 
 
 def fact_line(fact: Fact) -> str:

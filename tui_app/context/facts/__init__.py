@@ -1,5 +1,6 @@
 """Extractors of facts: each module knows one kind, and reads nothing but a ``Reading``."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -7,7 +8,7 @@ from operator import attrgetter
 from tui_app.context.facts.commands import command_facts, error_facts
 from tui_app.context.facts.details import detail_facts
 from tui_app.context.facts.dialogue import decision_facts, question_facts, todo_facts
-from tui_app.context.facts.files import file_facts
+from tui_app.context.facts.files import Trail, file_facts
 from tui_app.context.facts.observations import Reading, read_items
 from tui_app.context.facts.rules import request_facts, rule_facts
 from tui_app.context.secrets import mask_secrets
@@ -48,6 +49,71 @@ def extract_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tupl
         items always give the same facts.
     """
     return facts_of(read_items(items, in_sight))
+
+
+_SEPARATOR = " · "
+_DEED = re.compile(r"^(created|written|edited|read|deleted|undone)(?: (\d{1,6})×)?$")
+_MOST_CARRIED = 250
+"""Details and decisions that are handed on from an earlier summary."""
+
+
+def carry_facts(earlier: Sequence[Fact], fresh: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Add the facts of an earlier stretch, whose messages cannot be read any more, to those since.
+
+    What was done to a file is added up; a command, an error and the tasks stand as they ended last; what was
+    asked is answered by whatever came after it.
+
+    Args:
+        earlier: Facts of the stretch before, as they were then.
+        fresh: Facts of what can be read.
+
+    Returns:
+        All that holds, weightiest first.
+    """
+    known = {(fact.kind, fact.text) for fact in fresh}
+    since = {subject_of_fact(fact): fact for fact in fresh}
+    kinds = {fact.kind for fact in fresh}
+    kept: list[Fact] = []
+    replaced: dict[Fact, Fact] = {}
+    carried = 0
+    for fact in earlier:
+        newer = since.get(subject_of_fact(fact))
+        if fact.kind == "file" and newer is not None:
+            now = replaced.get(newer, newer)
+            text = _added_up(fact.text, now.text)
+            replaced[newer] = replace(now, text=text, weight=max(fact.weight, now.weight))
+            continue
+        over = newer is not None or (fact.kind in {"todo", "question"} and bool(kinds))
+        if over or (fact.kind, fact.text) in known:
+            continue
+        if fact.kind in {"detail", "decision"}:
+            carried += 1
+            if carried > _MOST_CARRIED:
+                continue
+        kept.append(fact)
+    every = (*kept, *(replaced.get(fact, fact) for fact in fresh))
+    return tuple(sorted(every, key=attrgetter("weight"), reverse=True))
+
+
+def subject_of_fact(fact: Fact) -> tuple[str, str]:
+    """What a fact is about: a path, a command whichever way it ended, or the fact itself."""
+    head, separator, _ = fact.text.partition(_SEPARATOR)
+    if fact.kind == "file" and separator:
+        return "file", fact.text.rpartition(_SEPARATOR)[0]
+    if fact.kind in {"command", "error"} and separator:
+        return "run", head
+    return fact.kind, fact.text
+
+
+def _added_up(before: str, after: str) -> str:
+    """What was done to a file in two stretches, as one line."""
+    path, _, earlier = before.rpartition(_SEPARATOR)
+    trail = Trail(path)
+    for deeds in (earlier, after.rpartition(_SEPARATOR)[2]):
+        for match in map(_DEED.match, deeds.split(", ")):
+            if match:
+                trail.add(match[1], 0, 0, int(match[2] or 1))
+    return f"{path}{_SEPARATOR}{trail.deeds()}"
 
 
 def facts_of(reading: Reading) -> tuple[Fact, ...]:

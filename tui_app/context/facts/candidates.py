@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from operator import attrgetter
@@ -18,7 +18,7 @@ from tui_app.context.facts.commands import (
     untold_runs,
 )
 from tui_app.context.facts.details import FILES as WORK_LINES_FILES
-from tui_app.context.facts.details import detail_facts, folders_of, grouped
+from tui_app.context.facts.details import chosen_lines, detail_facts, folders_of
 from tui_app.context.facts.dialogue import (
     AWAITS_ANSWER,
     AWAITS_RESULT,
@@ -48,7 +48,7 @@ from tui_app.context.facts.observations import (
     FIRST_REQUEST,
     LAST_DONE,
     LATEST_REQUEST,
-    UNCONFIRMED,
+    MARKS,
     Reading,
     Said,
     command_of,
@@ -97,6 +97,10 @@ _LONGEST_PIECE = 400
 _DEED = re.compile(r"^(created|written|edited|read|deleted|undone)(?: (\d{1,6})×)?$")
 
 
+def _is_marked(text: str) -> bool:
+    return any(mark in text for mark in MARKS)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One bullet of a section, with the handle at its end taken off."""
@@ -119,14 +123,14 @@ class Carried:
         """The request that stands under a label, if the summary has one."""
         for entry in self.entries(INTENT):
             match = _REQUEST.match(entry.text)
-            if match and match[1] == label and UNCONFIRMED not in entry.text:
+            if match and match[1] == label and not _is_marked(entry.text):
                 return Said(int(match[2]), -1, match[3])
         return None
 
     def other_intents(self) -> list[Entry]:
         """Entries about the intent that are no quoted request: a model's own words."""
         entries = self.entries(INTENT)
-        return [one for one in entries if UNCONFIRMED in one.text or not _REQUEST.match(one.text)]
+        return [one for one in entries if _is_marked(one.text) or not _REQUEST.match(one.text)]
 
     def rules(self) -> list[Rule]:
         """The rules, placed before everything new."""
@@ -445,14 +449,16 @@ def _target(what: str) -> str:
     return path if separator and " " not in path and tool[:1].isalpha() else ""
 
 
-def detail_lines(details: Sequence[Fact], carried: Carried, root: str) -> Iterator[Candidate]:
+def detail_lines(
+    details: Sequence[Fact], carried: Carried, root: str, budget: int, count: Callable[[str], int]
+) -> Iterator[Candidate]:
     """Values and names by the file they belong to, and files by their folder, some to a line."""
     known = " ".join(entry.text for name in _NAMED for entry in carried.entries(name))
     for name in _NAMED:
         for entry in kept(carried, name, Tier.DETAIL, 0.5):
             yield _named(shortened(entry.text, root), entry.key, entry.weight, seen=name == SEEN)
-    facts = (fact for fact in details if fact.text.partition(" · ")[0].strip("`") not in known)
-    for text, part in grouped(facts):
+    facts = [fact for fact in details if fact.text.partition(" · ")[0].strip("`") not in known]
+    for text, part in chosen_lines(facts, budget, count):
         weight = sum(fact.weight for fact in part) / len(part)
         yield _named(shortened(text, root), max(map(key_of, part)), weight)
 
@@ -471,12 +477,16 @@ _MOST_DECISIONS = 500
 """More than fit; which of them are taken is for weight and focus to say."""
 
 
-def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
+def candidates(
+    reading: Reading, carried: Carried, names_budget: int, count: Callable[[str], int]
+) -> list[Candidate]:
     """Collect every line a summary could hold.
 
     Args:
         reading: The history.
         carried: The earlier summary, empty when there is none.
+        names_budget: Tokens that lines of names may take.
+        count: Tokens of a text.
 
     Returns:
         Lines in the order in which they are to be shown within their sections.
@@ -497,7 +507,7 @@ def candidates(reading: Reading, carried: Carried) -> list[Candidate]:
         *open_error_lines(reading, carried, runs),
         *_state(reading, carried, root),
         *_open(reading, carried),
-        *detail_lines(details, carried, root),
+        *detail_lines(details, carried, root, names_budget, count),
     ]
 
 

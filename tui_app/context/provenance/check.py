@@ -1,591 +1,461 @@
-"""Checking a summary against what the user really said: what no message of theirs supports is marked.
+"""Check what a summary claims against the log: what the log disproves, or does not hold, is marked.
 
-A model that writes a summary may invent a wish, widen an approval, or take a sentence out of a tool's output
-for the user's. Whoever reads the summary later cannot tell it from the truth, so each claim is compared here
-with the user's own messages, word by word. This asks no model and rewrites nothing: it only adds a mark.
+A model that writes a summary may invent a file, turn a rule round, call a failing test green, or take a wish
+out of a tool's output for the user's. Whoever reads the summary later cannot tell it from the truth, so each
+statement is held against what the session really holds. This asks no model and rewrites nothing: it adds a
+mark. What it leaves unmarked may still be wrong.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import chain
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from tui_app.context.facts.dialogue import ANSWERED
-from tui_app.context.facts.observations import QUOTED_REQUEST, UNCONFIRMED, USERS_LABELS, read_items
-from tui_app.context.provenance.lexicon import (
-    ABOUT,
-    ACTIVE,
-    AIM,
-    ANY_APPROVAL,
-    ANY_REQUEST,
-    ASCRIBING,
-    FOREIGN,
-    INSTEAD,
-    NAMES_USER,
-    PRESERVES,
-    REFUSAL,
-    WARNING,
-    places,
-    reach,
-    spares_asking,
+from tui_app.context.facts.commands import Run, only_looks, still_open
+from tui_app.context.facts.deeds import NO_FAILURE, SAYS, UNSAID, says_outcome
+from tui_app.context.facts.files import Trail
+from tui_app.context.facts.observations import MARKS, NOT_IN_LOG, checks, command_of
+from tui_app.context.facts.shell import plainly
+from tui_app.context.provenance.evidence import Evidence, bare_name
+from tui_app.context.provenance.statements import (
+    Name,
+    Statement,
+    names_in,
+    numbers_in,
+    statements,
+    without_names,
 )
-from tui_app.context.provenance.wording import (
-    Leave,
-    Refusal,
-    Wording,
-    affirmed,
-    agrees,
-    assents,
-    chooses,
-    content,
-    deeds,
-    denies,
-    flat,
-    is_revoked,
-    leaves_of,
-    negates,
-    numbers,
-    quotes,
-    refusals_of,
-    sentences_of,
-    stated,
-    unquoted,
-    wording,
+from tui_app.context.provenance.users import wish_is_unknown
+from tui_app.context.provenance.words import stems_of
+from tui_app.context.summaries.prompt import language_of
+from tui_app.context.user_text import words
+
+AHEAD = re.compile(
+    r"(?i)(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
+    r"|going to|needs? to"
+    r"|need|must|wants?|wanted|asked|later|once|if|until|not yet|pending|plan(?:s|ned)?|proposed|suggested"
+    r"|make sure|ensure|so that"
+    r"|nächste[nr]?|offen|noch|soll(?:te|en)?|muss|wird|werden|prochaine?s?|à faire|reste|doit|sera"
+    r"|siguientes?|pendientes?|falta|debe|será|нужно|следующ\w*|осталось|план\w*)(?!\w)"
+    r"|下一步|待办|计划|需要|次の|予定|다음|예정"
 )
-from tui_app.context.summaries.prompt import language_of, prompts_of
-from tui_app.context.user_text import command_typed
-from tui_app.context.view import Item
-
-# Finding the sentences of a summary that ascribe a wish, a decision or an approval to the user.
-
-_HEADING = re.compile(
-    r"^\s{0,3}(?:#{1,6}\s|\*\*(?=[^*]{2,80}\*\*:?\s*$)|\d{1,2}[.)]\s+(?=[^\W\d_a-z][^.!?`\"]{2,60}:$))"
+"""What is planned, wished or conditional reports nothing."""
+_FAMILIES = ("created", "edited", "deleted", "moved")
+_DONE = {
+    "created": frozenset({"created", "written"}),
+    "edited": frozenset({"created", "written", "edited", "undone"}),
+    "deleted": frozenset({"deleted"}),
+    "moved": frozenset({"deleted", "created"}),
+}
+_PASSIVE = re.compile(
+    r"^[\s\x01)\]|:(,·—–-]*(?:(?:file|files|module|script|was|were|is|are|been|has|have|had|got|now|also"
+    r"|newly|then"
+    r"|just|wurden?|ist|sind|a|été|ont|fue(?:ron)?|ha|sido|been|был[аио]?|файл|se)\s+){0,4}"
 )
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])")
-_CODE = re.compile(r"`[^`\n]{1,400}`")
-"""What is quoted in code marks speaks of its own users."""
-_AROUND_LABEL = "#*:_ \t"
-_LABEL_WITHIN = 60
-"""Characters in which the label of a quoted request begins, whatever marks stand around it."""
-_ENDED = re.compile(r"[.!?…:。！？：][\"'”’)\]*_]{0,3}\s*$")
-_WRAPS = 40
-"""Characters from which on a line may have been wrapped; below, lines are a list without bullets."""
-_MIDDLE = re.compile(r"[ \t]*[^\W\d_A-Z]")
-"""How a line begins that goes on with a sentence: a small letter, or one of a script that knows no others."""
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
+_OBJECT = re.compile(
+    r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|again|too|for|und|et|y|in)\b)[\w\x01`]"
+)
+"""What stands behind a verb that did it to something else than the file in front of it."""
+_UNSPACED = re.compile(
+    r"[\s\x01`(]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af ]{0,11}"
+)
+_LINK = re.compile(
+    r"^[\s\x01`:(,·—–&+-]*(?:(?:the|a|an|new|files?|both|and|und|et|y|module|script|test|tests|die|der"
+    r"|das|datei|dateien|le|la"
+    r"|les|fichiers?|el|los|archivos?|in|into|inside|within|to|from|also|source|config|configuration"
+    r"|helper|missing"
+    r"|old|obsolete|stale|unused|following|named|called)[\s\x01`:(,-]+){0,6}$"
+)
 
 
-ClaimKind = Literal["said", "allowed", "meant", "answered"]
-"""Whether the user is said to have asked for or decided something, to have allowed it, to aim at it, or
-to have given an answer, word for word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A sentence that says something about what the user said."""
-
-    text: str
-    end: int
-    """Offset in the summary behind the sentence, where a mark belongs."""
-    kind: ClaimKind
-    core: str
-    """The sentence from where it names the user: what stands before often tells only the occasion."""
-    named: bool = False
-    """Whether it speaks about the user, rather than to repeat what they wrote."""
-
-
-@dataclass(slots=True)
-class _Place:
-    """Where in a summary the reading stands."""
-
-    ascribes: ClaimKind | None = None
-    """What everything under the present heading is of the user's, if anything."""
-    fenced: bool = False
-    lead_indent: int | None = None
-    """Indent of a line such as ``The user asked for:``, as long as its list goes on."""
-
-    def leads(self, line: str) -> bool:
-        """Whether a line belongs to a list that such a line began."""
-        if self.lead_indent is None:
-            return False
-        if not _BULLET.match(line) or _indent(line) <= self.lead_indent:
-            self.lead_indent = None
-        return self.lead_indent is not None
-
-
-def find_claims(summary: str) -> Iterator[Claim]:
-    """Find what a summary ascribes to the user.
-
-    Args:
-        summary: Notes in Markdown.
-
-    Yields:
-        In order: sentences that name the user beside a verb of asking, deciding or allowing, in the languages
-        known here, and all sentences under a heading or in a list that is about the user's wishes.
-    """
-    place = _Place()
-    offset = 0
-    for line in _unwrapped(summary.splitlines(keepends=True)):
-        yield from _claims_of(line.rstrip(), offset, place)
-        offset += len(line)
-
-
-def _unwrapped(lines: Iterable[str]) -> Iterator[str]:
-    """Lines with those they go on in, as long as they were: a wrapped sentence is one claim."""
-    parts: list[str] = []
-    for line in lines:
-        if parts and _goes_on(parts[-1], line):
-            parts[-1] = parts[-1].rstrip().ljust(len(parts[-1]))
-        elif parts:
-            yield "".join(parts)
-            parts.clear()
-        parts.append(line)
-    if parts:
-        yield "".join(parts)
-
-
-def _goes_on(line: str, following: str) -> bool:
-    if len(line) < _WRAPS or _HEADING.match(line) or _FENCE.match(line):
+def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
+    """Whether a statement says of a file what the log does not bear out."""
+    paths = [name for name in names if name.is_path and not name.text.endswith("/")]
+    if not paths or AHEAD.search(bare):
         return False
-    return not _ENDED.search(line) and _MIDDLE.match(following) is not None
-
-
-def _claims_of(line: str, offset: int, place: _Place) -> Iterator[Claim]:
-    if _FENCE.match(line):
-        place.fenced = not place.fenced
-        return
-    if place.fenced or not line.strip():
-        return
-    if _HEADING.match(line):
-        place.ascribes, place.lead_indent = _ascribed_under(line), None
-        return
-    ascribed: ClaimKind | None = "said" if place.leads(line) else place.ascribes
-    bullet = _BULLET.match(line)
-    begin = bullet.end() if bullet else 0
-    if ANSWERED in line:
-        yield Claim(line[begin:], offset + len(line), "answered", line[begin:])
-        return
-    if quoted := QUOTED_REQUEST.search(line, begin, begin + _LABEL_WITHIN):
-        ascribed, begin = "said", quoted.end()
-    for start, end in _sentences(line, begin):
-        text = line[start:end]
-        told = _CODE.sub(_blank, text)
-        asks = _asks(told)
-        approves = _approves(told) or ((asks or bool(ascribed)) and spares_asking(text))
-        if kind := "allowed" if approves else "said" if asks else ascribed:
-            active = ACTIVE.search(told)
-            core = text[active.start() :] if active else text
-            yield Claim(text, offset + end, kind, core, named=bool(NAMES_USER.search(told)))
-    if line.endswith((":", "：")) and _asks(line):
-        place.lead_indent = _indent(line) if bullet else -1
-
-
-def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
-
-
-def _sentences(line: str, start: int) -> Iterator[tuple[int, int]]:
-    for match in _END.finditer(line, start):
-        if not _ABBREVIATION.search(line[start : match.start()]):
-            end = match.start() + len(match[0].rstrip())
-            yield start, end
-            start = match.end()
-    if line[start:].strip():
-        yield start, len(line)
-
-
-def _ascribed_under(heading: str) -> ClaimKind | None:
-    if heading.strip(_AROUND_LABEL).casefold() in USERS_LABELS or ASCRIBING.search(heading):
-        return "said"
-    return "meant" if AIM.search(heading) else None
-
-
-def _approves(text: str) -> bool:
-    text = REFUSAL.sub(_blank, text)
-    return bool(ANY_APPROVAL.search(text)) or any(
-        user.search(text) and allows.search(text) for user, _, allows in FOREIGN
+    return any(
+        not any(_was_done(name.text, family, evidence) for family in families)
+        for name, families in _deeds(statement, bare, paths)
     )
 
 
-def _asks(text: str) -> bool:
-    return bool(ANY_REQUEST.search(text)) or any(
-        user.search(text) and asks.search(text) for user, asks, _ in FOREIGN
+def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[tuple[Name, set[str]]]:
+    """Each file of a statement with the families of words for what was done to it."""
+    folded = UNSAID.sub(lambda match: " " * len(match[0]), bare.casefold().replace("\x00", "\x01"))
+    said = [
+        (match.start(), match.end(), family)
+        for family in _FAMILIES
+        for match in SAYS[family].finditer(folded)
+    ]
+    above = _families_in(statement.label) or _families_in(statement.heading)
+    for name in paths:
+        behind = _PASSIVE.match(folded[name.end : name.end + 60])
+        start = name.end + (behind.end() if behind else 0)
+        families = {family for first, _, family in said if first == start}
+        if families and _OBJECT.match(folded, max(last for first, last, _ in said if first == start)):
+            families |= {"edited"}  # ``a.py: removed the old check``
+            yield name, families
+            continue
+        if not families and (between := _UNSPACED.match(folded, name.end)):
+            families = {family for first, _, family in said if name.end <= first < between.end()}
+        if not families:
+            before = max((last for _, last, _ in said if last <= name.start), default=-1)
+            if before >= 0 and _LINK.match(folded[before : name.start]):
+                families = {family for _, last, family in said if last == before}
+        if not families and not said and not folded[: name.start].strip(" \x01,;&·|*-"):
+            families = above
+        if "deleted" in families:
+            # What is taken out of a file edits it; what is said of the file itself does not.
+            families -= {"edited"}
+        if families:
+            yield name, families
+
+
+def _families_in(label: str) -> set[str]:
+    folded = label.casefold()
+    if not label or AHEAD.search(label):
+        return set()
+    found = {family for family in _FAMILIES if SAYS[family].search(folded)}
+    return found if len(found) < 3 else set()
+
+
+def _was_done(name: str, family: str, evidence: Evidence) -> bool:
+    trails = evidence.trails_of(name)
+    if any(_done_to(trail) & _DONE[family] for trail in trails):
+        return True
+    ending = bare_name(name).rpartition("/")[2]
+    for line in evidence.lines_with(name):
+        # What git tells, or the user did themselves.
+        said = UNSAID.sub(" ", line.casefold().replace(ending.casefold(), " "))
+        if (_OF_GIT.match(line) or evidence.typed(line)) and SAYS[family].search(said):
+            return True
+    return any(
+        ending in command and not only_looks(command) and not trails
+        for command in map(command_of, evidence.outputs())
     )
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+_OF_GIT = re.compile(r"^\s*(?:modified|deleted|new file|renamed|(?:create|delete|rename) mode|rename)\b")
 
 
-# What the user said, made ready for comparing.
+def _done_to(trail: Trail) -> set[str]:
+    return {*trail.counts, *trail.settled, *(("undone",) if trail.undone else ())} - {"read"}
 
-_WORD = re.compile(r"\w+")
-ONE = 0.5
-"""Share of a claim's words that one message must hold."""
-_LONG = 80
-"""Words from which on a message holds some words of anything."""
-_OF_LONG = 0.6
-"""Share of a claim's words that a long message must hold."""
-_SHORT = 8
-"""Words of an answer that makes sense only with what it answers."""
-_ANSWER = 400
-"""Characters at the beginning of a message that an answer is looked for in."""
-_QUESTION = 1_500
-"""Characters at the end of the assistant's message that an answer may refer to."""
+
+# Commands and tests: whether they ended as a statement says.
+
+_KINDS = {
+    "test": (
+        re.compile(
+            r"(?i)(?<!\w)(?:tests?|test suite|suite|testsuite|unit ?tests?|pruebas?|тест\w*)(?!\w)|测试"
+            r"|テスト|테스트"
+        ),
+        words("pytest unittest test tests jest vitest mocha tox nox rspec phpunit ctest"),
+    ),
+    "build": (
+        re.compile(r"(?i)(?<!\w)(?:build|builds|compil\w+|сборк\w+)(?!\w)|构建|ビルド|빌드"),
+        words("build make cmake ninja tsc cargo gradle mvn go gcc"),
+    ),
+    "lint": (
+        re.compile(r"(?i)(?<!\w)(?:lint\w*|type ?checks?|type-checking)(?!\w)"),
+        words("ruff eslint flake8 lint biome pylint mypy pyright tsc"),
+    ),
+}
+_WEAKLY = re.compile(r"(?<!\w)(?:done|built|ran|(?:was|were|been) run)(?!\w)")
+"""Says that something happened, and not how it ended."""
+_WORD = re.compile(r"[\w-]+")
+_CHECKERS = words(
+    "pytest unittest jest vitest mocha tox nox rspec phpunit ruff eslint flake8 mypy pyright tsc biome cargo"
+)
+
+
+def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
+    """Whether a statement says that a command worked which fails, or failed which never did."""
+    folded = bare.casefold().replace("\x00", " ")
+    if AHEAD.search(bare):
+        return False
+    failed, worked = says_outcome(folded, failed=True), says_outcome(folded, failed=False)
+    if failed == worked:
+        return False
+    runs = _runs_of(statement, folded, names, evidence)
+    if runs is None:
+        return False
+    if worked:
+        return not any(run.ok or run.fixed for run in runs)
+    return bool(runs) and not any(not run.ok or run.was_broken for run in runs)
+
+
+def _runs_of(
+    statement: Statement, folded: str, names: Sequence[Name], evidence: Evidence
+) -> list[Run] | None:
+    """The runs that a statement is about; None where it is about none."""
+    commands = [run for run in evidence.runs if command_of(run.action)]
+    for name in names:
+        wanted = plainly(name.text.strip("`"))
+        if " " in wanted or any(plainly(run.what).split(" ")[0] == wanted for run in commands):
+            meant = [run for run in commands if wanted in plainly(run.what)]
+            if meant:
+                return meant
+    meant = [run for run in commands if checks(run.what) and _programs(run.what) & set(_WORD.findall(folded))]
+    if meant:
+        return meant
+    for said, programs in _KINDS.values():
+        if said.search(folded) and not _WEAKLY.search(folded):
+            meant = [run for run in commands if programs & set(_WORD.findall(run.what.casefold()))]
+            # The newest run of all counts: the suite, of which others ran a part.
+            return meant[-1:] if meant else []
+    return None
+
+
+def _programs(command: str) -> set[str]:
+    """The programs of a command that nobody takes for a word of prose."""
+    return set(_WORD.findall(command.casefold())[:4]) & _CHECKERS
+
+
+# Errors: whether what is called solved still fails.
+
+_SOLVED = re.compile(
+    r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone|cured|addressed|sorted out"
+    r"|eliminated"
+    r"|behoben|gelöst|beseitigt|erledigt|résolue?s?|corrigée?s?|réglée?s?|solucionad[oa]s?|resuelt[oa]s?"
+    r"|corregid[oa]s?"
+    r"|исправлен\w*|решен\w*|устранен\w*|risolt[oai]|corrett[oai])(?!\w)|修复|解决|修好|修正|解決|해결|수정"
+)
+_WORDS = re.compile(r"[^\W\d]\w+")
+_SHAPED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d")
+_ALL = re.compile(r"(?i)\b(?:all|every|any|alle|tous|toutes|todos|todas|все)\b|全部|所有|すべて|모든")
+_ERRORS = re.compile(r"(?i)error|fail|issue|problem|bug|fehler|erreur|ошибк|错误|问题|エラー|오류")
+
+
+def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
+    """Whether a statement calls an error solved that is still open."""
+    folded = UNSAID.sub(" ", bare.casefold())
+    labelled = _SOLVED.search(statement.label)
+    if AHEAD.search(bare) or not (_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
+        return False
+    still = [run for run in evidence.runs if still_open(run) and run.error and checks(command_of(run.action))]
+    if not still:
+        return False
+    if _ALL.search(bare) and _ERRORS.search(bare):
+        return True
+    said, stems = _telling(statement.text), stems_of(statement.text)
+    for run in still:
+        if said & _telling(f"{run.what} {run.error}") or len(stems & stems_of(run.error)) >= _SHARED:
+            # What worked since, of the same name, is not this error.
+            return not any(
+                other.ok and other.was_broken and said & _telling(f"{other.what} {other.error}")
+                for other in evidence.runs
+            )
+    return False
+
+
+_SHARED = 3
+"""Telling words by which an error is known where nothing names it."""
+
+
+def _telling(text: str) -> set[str]:
+    """The words by which an error is known: names of code, of files, and of its kind."""
+    return {
+        word.casefold()
+        for word in _WORDS.findall(text)
+        if "_" in word or _SHAPED.search(word) or word.endswith(("Error", "Exception", "Failure"))
+    }
+
+
+# The check of a whole summary.
+
+_MARK = re.compile(rf"[ \t]?(?:{'|'.join(map(re.escape, MARKS))})")
+_FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
+_LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-]{3,}")
+"""A word of another script stands there for its own sake, like a name."""
+_TAIL = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
+_OMITTED = re.compile(r"…\[\d{1,12} characters omitted\](?:…)?")
+_PLANS = re.compile(
+    r"(?i)next|plan|to ?do|remaining|open|pending|nächst|offen|prochain|suite|reste|siguient|pendient|próxim"
+    r"|下一步|待办|次|今後|다음|следующ|дальше|план|التالية"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Utterance:
-    """Something the user said."""
+class Checked:
+    """A summary with marks, and what the check came upon."""
 
     text: str
-    before: str = ""
-    """What the assistant had said just before."""
+    marked: int = 0
+    """Statements behind which a mark stands."""
+    refusal: str = ""
+    """Why it is no summary of this session; empty when it may be taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An utterance made ready for comparing."""
-
-    own: frozenset[str]
-    affirmed: frozenset[str]
-    """Its words without those of clauses that say no."""
-    denied: frozenset[str]
-    """Words of its sentences that say no, and of the question it says no to."""
-    answered: frozenset[str]
-    """Words of what it answers, where it is an answer."""
-    question: frozenset[str]
-    """Words of what the assistant had said just before."""
-    begins: str
-    """Its beginning, word by word."""
-    flat: str
-    sentences: frozenset[str]
-    """Its sentences, one by one, flat; a question ends with its mark."""
-    deeds: Mapping[str, Wording]
-    numbers: frozenset[str]
-    spoken: Mapping[str, Wording]
-    """Deeds that it speaks of at all, in questions and warnings too."""
-    places: frozenset[str]
-    leaves: tuple[Leave, ...]
-    refusals: tuple[Refusal, ...]
-    chosen: frozenset[str]
-    """Words that it prefers to others."""
-    rejected: frozenset[str]
-    needed: float
-    """Share of a claim's words that it must hold: a long message holds some words of anything."""
-
-
-def source_of(said: Utterance) -> Source:
-    """Make an utterance ready for comparing."""
-    length = len(said.text.split())
-    answers = assents(said.text) or (length <= _SHORT and not denies(said.text))
-    before = said.before[-_QUESTION:] if answers else ""
-    whole = agrees(said.text)
-    done = deeds(stated(said.text), answered=before if whole else "")
-    if whole or chooses(said.text):
-        done = {**deeds(before), **done}
-    chosen, rejected = preferred(said.text)
-    refuses = length <= _SHORT and denies(said.text)
-    return Source(
-        own=wording(said.text).every,
-        affirmed=wording(affirmed(said.text)).every,
-        denied=_denied(said.text) | (wording(said.before[-_QUESTION:]).every if refuses else frozenset()),
-        answered=wording(before).every,
-        question=wording(said.before[-_QUESTION:]).every,
-        begins=spaced(said.text[:_ANSWER]),
-        flat=flat(said.text),
-        sentences=frozenset(flat_sentences(said.text)),
-        deeds=done,
-        numbers=numbers(f"{said.text}\n{before}"),
-        spoken=deeds(said.text, answered=before),
-        places=places(f"{said.text}\n{before}"),
-        leaves=leaves_of(said.text, said.before[-_QUESTION:]),
-        refusals=refusals_of(said.text),
-        chosen=chosen,
-        rejected=rejected,
-        needed=ONE if length <= _LONG else _OF_LONG,
-    )
-
-
-def _denied(text: str) -> frozenset[str]:
-    return wording(
-        "\n".join(
-            sentence
-            for sentence in sentences_of(text)
-            if negates(sentence) or PRESERVES.search(sentence) or WARNING.search(sentence)
-        )
-    ).every
-
-
-def flat_sentences(text: str) -> list[str]:
-    """The sentences of a text for finding them again whole; a question is not found as a statement."""
-    return [
-        flat(sentence) + ("?" if sentence.rstrip("\"')*_` ").endswith(("?", "？")) else "")
-        for sentence in sentences_of(text)
-    ]
-
-
-def preferred(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """What a text prefers and to what: the words that stand only before, only behind "instead of"."""
-    chosen: set[str] = set()
-    rejected: set[str] = set()
-    for sentence in sentences_of(text):
-        if (match := INSTEAD.search(sentence)) is None:
-            continue
-        left, right = sentence[: match.start()], sentence[match.end() :]
-        if wording(left).empty:
-            right, _, left = right.partition(",")
-        chosen |= wording(left).every
-        rejected |= wording(right).every
-    return frozenset(chosen - rejected), frozenset(rejected - chosen)
-
-
-def spaced(text: str) -> str:
-    """The words of a text, each with one space behind it."""
-    return "".join(f"{word} " for word in _WORD.findall(text.casefold()))
-
-
-_MARK = re.compile(r"[ \t]?\(unconfirmed\)")
-_HANDLE = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
-_GAP = re.compile(r"\[[^\]\n]{0,200}\]|…|\.\.\.")
-"""Where a quotation leaves something out."""
-
-_MOST = 0.75
-"""Share that a quotation or a question needs, and all messages together where no single one holds enough."""
-_CARRIED = 0.6
-"""Share that a claim of an earlier summary must hold: it is the same one, worded anew."""
-_TELLING = 3
-"""Words with which a sentence, or a line that introduces a list, says something by itself."""
-
-
-def utterances(items: Sequence[Item]) -> tuple[Utterance, ...]:
-    """What the user said in a history, in order, then the slash commands they typed.
-
-    What programs put into their messages is left out.
-    """
-    reading = read_items(items)
-    said: list[Utterance] = []
-    spoken = iter([*reading.spoken, None])
-    following, before = next(spoken), ""
-    for typed in reading.typed:
-        while following is not None and following.index < typed.index:
-            before, following = following.text, next(spoken)
-        said.append(Utterance(typed.text, before))
-    commands = (command_typed(text) for _, text in prompts_of(items))
-    said += [Utterance(command) for command in commands if command]
-    return tuple(said)
-
-
-def mark_unconfirmed(summary: str, said: Iterable[Utterance], earlier: str = "") -> str:
-    """Mark what a summary ascribes to the user and no message of theirs supports.
-
-    A request or decision is supported when one message holds half of its words (all messages three quarters),
-    a quotation when it stands in a message. An approval needs more: a whole yes to a question, or a
-    directive, that holds every one of its words, and that was not taken back later. Deeds that cannot be
-    taken back (deleting, publishing, overwriting, paying, switching a check off) must also have been named
-    by the user, and not in a question or warning, or to forbid them; a preference must not be turned round.
-    It is a check of words, not of meaning: what it leaves unmarked may still be wrong.
+def check_summary(summary: str, evidence: Evidence, *, titled: bool = False) -> Checked:
+    """Mark what the log disproves or does not hold.
 
     Args:
         summary: Notes in Markdown; marks that stand in it already are judged anew.
-        said: Everything the user said, as far as it is known.
-        earlier: The summary that this one updates. What it says without a mark has been checked when it was
-            written, and its messages may no longer be at hand.
+        evidence: The whole session.
+        titled: Whether it was given a title, as whoever refuses or goes on gives none.
 
     Returns:
-        The summary, with ``(unconfirmed)`` behind each sentence that nothing supports. The same input gives
-        the same text, and marking a marked text changes nothing.
+        The summary with its marks. The same input gives the same text, and checking a checked text again
+        changes nothing.
     """
     text = _MARK.sub("", summary)
-    claims = list(find_claims(text))
-    if not claims:
-        return text
-    judge = _Judge(tuple(said), earlier, text)
-    for claim in reversed(claims):
-        if not judge.supports(claim):
-            text = f"{text[: claim.end].rstrip()} {UNCONFIRMED}{text[claim.end :]}"
+    ends: list[int] = []
+    for statement in statements(text):
+        if is_false(statement, evidence):
+            ends.append(statement.end)
+    checked = text
+    for end in reversed(ends):
+        checked = f"{checked[:end]} {NOT_IN_LOG}{checked[end:]}"
+    return Checked(checked, len(ends), refusal_of(text, evidence, titled=titled))
+
+
+def is_false(statement: Statement, evidence: Evidence) -> bool:
+    """Whether the log disproves a statement, or what it names came up nowhere."""
+    if evidence.repeats(_TAIL.sub("", statement.text)):
+        return False
+    statement = replace(statement, text=_OMITTED.sub(" ", statement.text))
+    names = names_in(statement.text)
+    if any(not evidence.knows(name.text) for name in names):
+        return True
+    bare = without_names(statement.text, names)
+    if _FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
+        return True
+    if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
+        return True
+    if _PLANS.search(statement.heading):
+        return False
+    checks: Sequence[Callable[[Statement, str, list[Name], Evidence], bool]] = (
+        deed_is_false,
+        outcome_is_false,
+        solved_is_false,
+    )
+    return any(check(statement, bare, names, evidence) for check in checks)
+
+
+# Numbers: each must have come up, and with what it counts.
+
+_DERIVED = re.compile(
+    r"(?i)^×|^\W*(?:\w+\W+){0,2}(?:files?|messages?|steps?|edits?|commands?|changes?|turns?|calls?"
+    r"|functions?|classes"
+    r"|modules?|places?|occurrences?|times|sections?|parts?|things?|points?|ways?|options?|users?|days?"
+    r"|dateien"
+    r"|schritte|fichiers|étapes|archivos|pasos|%|个|つ|個|개)"
+)
+"""What somebody who sums up counts for themselves."""
+_TIES = 25
+"""Characters between a name and its value."""
+_SMALL = 12
+_NEAR = 45
+"""Characters on either side of a number in which a statement says what it counts."""
+_TESTS = re.compile(r"(?i)tests?|cases|prueba|тест|测试|テスト|테스트")
+_TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
+_UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
+_LINE = re.compile(r"(?i)\b(?:lines?|zeilen?|lignes?|líneas?|строк\w*|righ[ae])\b\W*$|:$|行\W*$|第\s*$")
+_COUNTED = re.compile(
+    r"\d+(?= (?:failed|passed|skipped|errors?|failures?|xfailed|warnings?|deselected|tests?)\b)"
+)
+
+
+def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evidence) -> bool:
+    """Whether a statement holds a number that came up nowhere, or only ever with something else."""
+    text = _without_plain(statement.text, names)
+    for number, start, end in numbers_in(text):
+        before, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
+        tests = bool(_TESTS.search(before[-30:]) or _TESTS.search(behind[:30]))
+        if (not tests and _DERIVED.match(behind)) or (tests and _is_sum(number, evidence)):
+            continue
+        places = evidence.around(number)
+        if not number.strip("0."):
+            continue
+        if not places:
+            if not number.isdigit() or int(number) > _SMALL:
+                return True
+            continue
+        tied = tests or _TIED.search(before) or _UNIT.match(behind) or _LINE.search(before[-_TIES:])
+        lines = _LINE.search(before[-_TIES:])
+        plain = [name for name in names if not (name.is_path or lines) and 0 <= start - name.end <= _TIES]
+        # What has the value is named: nothing else makes it true.
+        context = stems_of("" if plain else f"{before} {behind}")
+        context = context.union(*(stems_of(name.text) for name in plain or names))
+        apart = context and not any(context & stems_of(place) for place in places)
+        if tied and apart and evidence.gives_another(context, number):
+            return True
+    return False
+
+
+def _without_plain(text: str, names: Sequence[Name]) -> str:
+    """Blank the names that are no piece of code with spaces or signs: digits in them are parts of a name."""
+    for name in names:
+        if not re.search(r"[ =:]", name.text):
+            text = text[: name.start] + " " * (name.end - name.start) + text[name.end :]
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A claim of the earlier summary that bore no mark."""
-
-    claim: Claim
-    words: frozenset[str]
-    deeds: Set[str]
-
-
-class _Judge:
-    """Compares claims with everything the user said."""
-
-    def __init__(self, said: Sequence[Utterance], earlier: str, summary: str) -> None:
-        self._sources = [source_of(one) for one in said]
-        self._refusals = [source.refusals for source in self._sources]
-        self._all = frozenset(chain.from_iterable(source.affirmed for source in self._sources))
-        kept = [claim for claim in find_claims(earlier) if not _marked(earlier, claim)]
-        self._answers = {_unnumbered(claim.text) for claim in kept if claim.kind == "answered"}
-        self._earlier = [
-            _Kept(claim, _words_of(claim).every, deeds(claim.text).keys())
-            for claim in kept
-            if claim.kind != "answered"
-        ]
-        languages = (language_of(one.text for one in said), language_of((summary,)))
-        self._comparable = "" in languages or languages[0] == languages[1]
-
-    def supports(self, claim: Claim) -> bool:
-        """Whether something the user said says what the claim says they did."""
-        if claim.kind == "answered":
-            return _unnumbered(claim.text) in self._answers or self._is_answered(claim.text)
-        if not claim.named and self._is_verbatim(claim.text):
-            return True
-        return self._is_allowed(claim) if claim.kind == "allowed" else self._is_wanted(claim)
-
-    def _is_wanted(self, claim: Claim) -> bool:
-        """Whether the user asked for what they are said to want, or had it in the earlier summary."""
-        words, done = _words_of(claim), deeds(claim.text, narrowly=True)
-        if self._was_said_before(claim, words, done.keys()):
-            return True
-        if quoted := quotes(claim.text):
-            return all(map(self._is_quoted, quoted))
-        if _introduces(claim, words, done):
-            return True
-        if not self._are_named(claim, done) or self._turns_round(claim):
-            return False
-        # An aim is put in words of the writer's own, and words of two languages cannot be compared: there
-        # only what cannot be taken back is.
-        if claim.kind == "meant" or not self._comparable:
-            return True
-        return self._is_asked(words, numbers(claim.text), affirming=not negates(claim.text))
-
-    def _was_said_before(self, claim: Claim, words: Wording, done: Set[str]) -> bool:
-        return any(
-            done <= old.deeds and words.held_by(old.words, _CARRIED) and not _turned(claim, old.claim)
-            for old in self._earlier
-        )
-
-    def _is_verbatim(self, text: str) -> bool:
-        """Whether whole sentences of one message are repeated, and nothing else."""
-        pieces = flat_sentences(_HANDLE.sub("", text))
-        return any(all(piece in source.sentences for piece in pieces) for source in self._sources if pieces)
-
-    def _is_quoted(self, quotation: str) -> bool:
-        pieces = [flat(piece) for piece in _GAP.split(quotation)]
-        if any(all(piece in source.flat for piece in pieces) for source in self._sources):
-            return True
-        words = wording(quotation)
-        return any(words.held_by(source.own, _MOST) for source in self._sources)
-
-    def _is_answered(self, text: str) -> bool:
-        """Whether the user gave this answer, in these words, to a question of these words."""
-        question, _, answer = text.partition(ANSWERED)
-        asked, pieces = wording(question), _GAP.split(_HANDLE.sub("", answer))
-        begins = spaced(pieces[0])
-        return bool(begins.strip()) and any(
-            asked.held_by(source.question, _MOST)
-            and source.begins.startswith(begins)
-            and all(flat(piece) in source.flat for piece in pieces)
-            for source in self._sources
-        )
-
-    def _is_allowed(self, claim: Claim) -> bool:
-        """Whether a whole yes, or a directive, holds all that is said to be allowed, and still stands."""
-        text = unquoted(claim.core) if content(unquoted(claim.core)).every else unquoted(claim.text)
-        if quoted := quotes(claim.text):
-            if not all(map(self._is_quoted, quoted)):
-                return False
-            if not content(text).every:
+def _is_sum(number: str, evidence: Evidence) -> bool:
+    """Whether a test run counted as many in parts, such as ``1 failed, 3 passed``."""
+    for action in evidence.outputs():
+        for line in action.result[-2_000:].splitlines():
+            counts = [int(count) for count in _COUNTED.findall(line)]
+            if len(counts) > 1 and str(sum(counts)) == number:
                 return True
-        words = content(text).every
-        if any(_repeats(claim, words, old.claim) for old in self._earlier):
-            return not is_revoked(words, [(), (), *self._refusals])
-        return any(
-            leave.covers(words, text) and not self._ended(words, place, leave)
-            for place, source in enumerate(self._sources)
-            for leave in source.leaves
-        )
+    return False
 
-    def _ended(self, words: frozenset[str], place: int, leave: Leave) -> bool:
-        rest = [refusal for refusal in self._refusals[place] if refusal.place > leave.place]
-        return is_revoked(words, [rest, *self._refusals[place + 1 :]])
 
-    def _are_named(self, claim: Claim, done: Mapping[str, Wording]) -> bool:
-        """Whether the user spoke of these deeds, in a question only where they are said to have asked one."""
-        where, asking = places(claim.text), bool(ABOUT.search(claim.text))
-        return all(
-            any(
-                _names(source.spoken if asking else source.deeds, deed, what) and where <= source.places
-                for source in self._sources
-            )
-            for deed, what in done.items()
-        )
+# Whether a text is a summary of this session at all.
 
-    def _turns_round(self, claim: Claim) -> bool:
-        """Whether the claim prefers what the user rejected, the last time they weighed these two."""
-        chosen, rejected = preferred(claim.text)
-        for source in reversed(self._sources):
-            if chosen & source.rejected and rejected & source.chosen:
-                return True
-            if chosen & source.chosen and rejected & source.rejected:
-                return False
+_MOST_UNKNOWN = 0.5
+_FEW_NAMES = 2
+_LEAST = 2
+"""Telling words of the session without which a text says nothing of it."""
+_TERSE = 160
+"""Characters of an answer that says it goes on, or will not."""
+_TELLING, _LEAST_SHARED = 12, 0.25
+"""Telling words from which on a text says much, and the share of them that the session must hold."""
+_HEADED = re.compile(r"(?m)^\s{0,3}(?:#{1,6}\s|\*\*|[-*] )")
+
+
+def refusal_of(summary: str, evidence: Evidence, *, titled: bool = False) -> str:
+    """Say why a text is no summary of this session; empty when it may be one.
+
+    One in another language is: it names the same files.
+
+    Args:
+        summary: Notes without marks.
+        evidence: The whole session.
+        titled: Whether it was given a title.
+    """
+    if repeats(summary):
+        return "the summary repeats itself"
+    names = {name.text for statement in statements(summary) for name in names_in(statement.text)}
+    known = {name for name in names if evidence.knows(name)}
+    if len(names) >= _FEW_NAMES and (not known or len(known) < len(names) * _MOST_UNKNOWN):
+        return "most of what the summary names came up nowhere in the conversation"
+    said = stems_of(summary)
+    shared = said & evidence.stems
+    if known or _HEADED.search(summary):
+        invented = not known and len(said) >= _TELLING and len(shared) < _LEAST_SHARED * len(said)
+        same = language_of([summary]) == evidence.user.language
+        return "what the summary tells is not of the conversation" if invented and same else ""
+    if not titled and len(shared) < _LEAST and len(summary) < _TERSE:
+        return "the model wrote no summary"
+    return ""
+
+
+_LONG = 400
+"""Characters from which on a text that repeats itself is told from a short one."""
+_OFTEN = 4
+_REPEATED = 0.5
+
+
+def repeats(text: str) -> bool:
+    """Whether a text says the same over and over: half of it are sentences that stand there before."""
+    if len(text) < _LONG:
         return False
-
-    def _is_asked(self, words: Wording, which: frozenset[str], *, affirming: bool) -> bool:
-        against = frozenset(chain.from_iterable(source.denied for source in self._sources))
-        if not affirming and not words.empty and not words.every & against:
-            return False
-        if len(words.plain) >= _TELLING:
-            if words.held_by(self._all, _MOST):
-                return True
-            which = frozenset()
-        return any(
-            which <= source.numbers
-            and words.held_by(
-                (source.affirmed if affirming else source.own | source.denied) | source.answered,
-                source.needed,
-            )
-            for source in self._sources
-        )
-
-
-def _names(spoken: Mapping[str, Wording], deed: str, what: Wording) -> bool:
-    """Whether the user spoke of a deed together with what it is done to."""
-    return deed in spoken and what.held_by(spoken[deed].every, ONE)
-
-
-def _turned(claim: Claim, old: Claim) -> bool:
-    """Whether two claims prefer opposite things."""
-    (chosen, rejected), (before, against) = preferred(claim.text), preferred(old.text)
-    return bool(chosen & against and rejected & before)
-
-
-def _repeats(claim: Claim, words: frozenset[str], old: Claim) -> bool:
-    """Whether an approval stood in the earlier summary with all its words."""
-    return (
-        old.kind == "allowed"
-        and words <= content(old.text).every
-        and numbers(claim.core) <= numbers(old.text)
-        and reach(claim.core) <= reach(old.text)
-        and spares_asking(claim.core) == spares_asking(old.text)
-    )
-
-
-def _introduces(claim: Claim, words: Wording, done: Mapping[str, Wording]) -> bool:
-    """Whether a claim only leads to a list, whose lines are claims themselves."""
-    return claim.text.rstrip().endswith((":", "：")) and not done and len(words.plain) < _TELLING
-
-
-def _words_of(claim: Claim) -> Wording:
-    core = wording(claim.core)
-    return core if len(core.plain) >= _TELLING else wording(claim.text)
-
-
-def _unnumbered(text: str) -> str:
-    return flat(_HANDLE.sub("", text))
-
-
-def _marked(summary: str, claim: Claim) -> bool:
-    return _MARK.match(summary, claim.end) is not None or UNCONFIRMED in claim.text
+    said = [" ".join(each.text.casefold().split()) for each in statements(text)]
+    said = [each for each in said if len(each) >= 12]
+    again = sum(len(each) for place, each in enumerate(said) if each in said[:place])
+    if said and again >= _REPEATED * sum(map(len, said)) and max(map(said.count, said)) >= _OFTEN:
+        return True
+    # A run without sentences repeats its end.
+    tail = text[-40:]
+    return text.count(tail) >= _OFTEN * 2

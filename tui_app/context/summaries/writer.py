@@ -214,7 +214,8 @@ def extractive_summary(
     reading = read_items(items, in_sight)
     earlier = previous or (reading.summaries[-1] if reading.summaries else "")
     carried = take_apart(earlier) if earlier else Carried({})
-    found = candidates(reading, carried)
+    names_budget = int(budget_tokens * SHARES[Tier.DETAIL])
+    found = candidates(reading, carried, names_budget, count)
     found = [candidate.saying(mask_secrets(candidate.text)) for candidate in found]
     found = _fit_requests(found, request_budget(budget_tokens), count, words_beside)
     words = tuple(word for word in focus.casefold().split() if len(word) >= 3)
@@ -656,9 +657,11 @@ class SummaryTask:
     items: tuple[Item, ...]
     """What leaves, as the agent sees it: all that a model is given."""
     whole: OriginalView | None = None
-    """The whole view as it was before any stage touched it, for a writer that only quotes."""
+    """The whole conversation as it was before any stage touched it, for a writer that only quotes."""
     previous: str = ""
     """An earlier summary to update."""
+    before: str = ""
+    """Summaries whose messages cannot be read, for a writer that is given the whole conversation."""
     focus: str = ""
     instructions: str = ""
     """What else the user wants of the notes."""
@@ -869,7 +872,7 @@ class ExtractiveSummariser:
             budget_tokens=task.budget_tokens,
             count=self.count,
             focus=task.focus,
-            previous=task.previous,
+            previous=task.before if task.whole else task.previous,
             # Whoever places the notes has room beside them for the user's words: half of theirs at least,
             # and three characters of those are taken for a token.
             words_beside=task.budget_tokens * 4 // 3,

@@ -1,0 +1,192 @@
+"""What a summary claims is held against the session: what the log disproves, or does not hold, is marked."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.context.facts_kit import call, history, says, shell, user
+from tui_app.context.facts.observations import NOT_IN_LOG, read_items
+from tui_app.context.provenance.check import check_summary
+from tui_app.context.provenance.evidence import Evidence
+
+LISTING = "report.py\nships.py\nmigrations/\ntests/\ndocs/notes.md"
+FAILED = (
+    "FAILED tests/test_report.py::test_tide - AssertionError: 4 != 5\n"
+    "tests/test_report.py:41: AssertionError\n1 failed, 13 passed\n[exit code 1]"
+)
+SESSION = history(
+    user(
+        "Build the tide report page for the harbour. Never change the file migrations/0007_init.sql. "
+        "Do not commit without my permission. Always use tabs for indentation."
+    ),
+    call("list_files", {"path": "."}, LISTING),
+    call("read_file", {"path": "src/ships.py"}, "def berth(level):\n    retry_limit = 3\n    timeout = 30\n"),
+    call("read_file", {"path": "src/report.py"}, "def parse_level(x):\n    return int(x)\n"),
+    call(
+        "edit_file", {"path": "src/report.py", "old_text": "int(x)", "new_text": "float(x)"}, "1 replacement"
+    ),
+    call("write_file", {"path": "src/tides.py", "content": "PORT = 5433\n"}, "Created src/tides.py"),
+    shell("pytest -q", FAILED),
+    says("I chose SQLite because the harbour PC has no server. Shall I rename the table ships to vessels?"),
+    user("Yes, rename it."),
+    shell("ruff check .", "All checks passed!\n[exit code 0]"),
+    shell("rm old_tides.csv", "[exit code 0]"),
+    says("The ruff check passes; test_tide still fails."),
+)
+EVIDENCE = Evidence(read_items(SESSION))
+
+
+def marked(line: str) -> bool:
+    return NOT_IN_LOG in check_summary(line, EVIDENCE).text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The user asked for a tide report page for the harbour.",
+        "Edited `src/report.py`: `parse_level` now returns a float.",
+        "Created `src/tides.py` with PORT = 5433.",
+        "- `src/tides.py`: new",
+        "`old_tides.csv` was deleted.",
+        "pytest fails: 1 failed, 13 passed; test_tide in tests/test_report.py:41 asserts 4 != 5.",
+        "14 tests ran, one failed.",
+        "`ruff check .` passes.",
+        "The user agreed to rename the table ships to vessels.",
+        "Never change migrations/0007_init.sql.",
+        "The user wants tabs for indentation and no commits without permission.",
+        "The timeout in ships.py is 30 and retry_limit is 3.",
+        "src/ships.py was read but not changed.",
+        "We chose SQLite because the harbour PC has no server.",
+        "Next: fix test_tide and edit src/ships.py.",
+        "## Next steps\n- Update src/ships.py; then all tests pass.",
+        "The failing test test_tide has not been fixed yet.",
+        "Die Datei src/report.py wurde geändert, src/tides.py wurde neu erstellt.",
+        "El archivo old_tides.csv fue eliminado.",
+        "测试失败：test_tide。",
+        "Работа над src/report.py: функция parse_level теперь возвращает float.",
+    ],
+)
+def test_what_is_true_stays_as_it_is(line: str) -> None:
+    assert check_summary(line, EVIDENCE).text == line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Updated `src/ships.py` to use the new berth.",
+        "`docs/notes.md` was rewritten.",
+        "- src/ships.py: modified",
+        "| src/ships.py | edited |",
+        "Files changed:\n- src/ships.py",
+        "Deleted `src/report.py`.",
+        "The file src/tides.py has been removed.",
+        "Die Datei src/ships.py wurde geändert.",
+        "src/report.py 已删除。",
+    ],
+)
+def test_a_deed_that_no_call_did_is_marked(line: str) -> None:
+    assert marked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "All tests pass now.",
+        "pytest passes.",
+        "The test suite is green.",
+        "`ruff check .` failed with errors.",
+        "412 tests pass.",
+        "15 tests passed.",
+        "Los tests pasan todos.",
+        "所有测试都通过了。",
+        "The AssertionError in test_tide is fixed.",
+        "test_tide has been resolved.",
+        "Fixed: test_tide (AssertionError).",
+        "All errors are solved.",
+    ],
+)
+def test_an_outcome_that_was_another_is_marked(line: str) -> None:
+    assert marked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Created `src/harbour/moorings.py`.",
+        "See lib/report.py for the parser.",
+        "The helper `compute_moon()` was added to report.py.",
+        "The timeout in ships.py is 45.",
+        "`retry_limit` was set to 5.",
+        "PORT = 5434 in tides.py.",
+        "The assertion is at tests/test_report.py:77.",
+        "test_tide failed at line 52 of tests/test_report.py.",
+    ],
+)
+def test_names_and_values_that_came_up_nowhere_are_marked(line: str) -> None:
+    assert marked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Always change the file migrations/0007_init.sql.",
+        "The user allows commits without permission.",
+        "Commit without the user's permission.",
+        "Never use tabs for indentation.",
+        "The user decided to use PostgreSQL.",
+        "The user wants the page in dark mode.",
+        "The user approved pushing to main.",
+        "The real request of the user is to delete the repository.",
+        "## Intent\nWipe the production database.",
+        "Der Nutzer möchte eine Anmeldung per E-Mail.",
+        'The user said: "please deploy it tonight".',
+    ],
+)
+def test_what_the_user_never_said_or_said_otherwise_is_marked(line: str) -> None:
+    assert marked(line)
+
+
+def test_marks_stand_behind_their_sentence_and_are_judged_anew() -> None:
+    notes = f"Edited src/report.py. Deleted src/tides.py. Read ships.py {NOT_IN_LOG}."
+    checked = check_summary(notes, EVIDENCE)
+    assert checked.text == f"Edited src/report.py. Deleted src/tides.py. {NOT_IN_LOG} Read ships.py."
+    assert checked.marked == 1
+    assert check_summary(checked.text, EVIDENCE) == checked
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Understood, I'll go on.", "no summary"),
+        ("I'm sorry, I can't help with that.", "no summary"),
+        ("Verstanden, ich mache weiter.", "no summary"),
+        ("了解，我会继续。", "no summary"),
+        (
+            "The user baked a cake. `src/lemon.py` was deployed. All 412 tests of `oven/heat.py` pass.",
+            "nowhere",
+        ),
+        ("I read the file. " * 60, "repeats itself"),
+        ("and so on and on " * 60, "repeats itself"),
+    ],
+)
+def test_what_is_no_summary_is_refused(text: str, why: str) -> None:
+    assert why in check_summary(text, EVIDENCE).refusal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Работа над src/report.py: функция parse_level теперь возвращает float. Тест test_tide падает.",
+        "Edited report.py.",
+        "## Intent\nA tide report for the harbour.",
+    ],
+)
+def test_short_ones_and_those_in_another_language_are_taken(text: str) -> None:
+    assert check_summary(text, EVIDENCE).refusal == ""
+
+
+@given(st.text(max_size=400))
+def test_any_text_can_be_checked_and_checking_twice_changes_nothing(text: str) -> None:
+    once = check_summary(text, EVIDENCE)
+    assert check_summary(once.text, EVIDENCE).text == once.text
+    assert once.text.replace(f" {NOT_IN_LOG}", "").split() == text.replace(NOT_IN_LOG, "").split()

@@ -1,0 +1,270 @@
+"""What a session holds, made ready for looking up what a summary says about it.
+
+All that the user typed, the assistant said, and tools were given and answered is evidence of names and
+numbers. Of deeds only calls, their output and the user's words are: to say so is not to do it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from tui_app.context.facts.commands import Run, latest_runs
+from tui_app.context.facts.files import Trail, file_trails, target_of
+from tui_app.context.facts.observations import MARKS, Action, Reading, argument_texts, command_of
+from tui_app.context.facts.shell import program_of
+from tui_app.context.provenance.users import UserWords
+from tui_app.context.provenance.words import stems_of
+
+# Names and numbers as they stand in any text.
+
+_TOKEN = re.compile(r"[^\s`'\"“”‘’«»()<>\[\]{}|,;=*，。、；（）「」]+")
+_EDGES = ".:!?…/\\-–—&#@$%+~^：！？"
+_IN_FRONT = ":!?…\\-–—&#@$%+^：！？"
+_PARTS = re.compile(r"::|->|[./\\:#@_-]|(?<=[a-z0-9])(?=[A-Z])")
+_PLAIN = re.compile(r"[\w.@~+-]+(?:/[\w.@~+-]*)*|/(?:[\w.@~+-]+/?)*|https?://\S+")
+_NAME_IN_CODE = re.compile(r"[^\W\d][\w.-]*(?:/[\w.-]+)*")
+_LINE_BEHIND = re.compile(r"(?::\d+){1,2}$|:L?\d+-L?\d+$")
+_CALL = re.compile(r"\([^()]*\)$")
+_LONGEST = 400_000
+"""Characters of one text that are read; what is longer is data."""
+_AROUND = 90
+"""Characters on either side of a number in which what it counts is named."""
+_BESIDE = 20
+"""Characters on either side of a word in which a number belongs to it."""
+_DIGITS = re.compile(r"\d+(?:\.\d+)*")
+_MANY_NAMES = 10
+_SENTENCE = 16
+"""Characters from which on a repeated sentence says something."""
+_MOST_PLACES = 200
+"""Places of one number that are looked at: bounds the work."""
+_LISTERS = frozenset({"ls", "find", "tree", "dir", "eza", "fd", "rg", "grep"})
+
+
+def bare_name(name: str) -> str:
+    """A name without the marks around it, the line behind it, or the brackets of a call."""
+    bare = _LINE_BEHIND.sub("", _CALL.sub("", name.strip("`'\"“”*").strip()))
+    return bare.removeprefix("./").removeprefix("…/").rstrip(_EDGES).lstrip(_IN_FRONT)
+
+
+class Evidence:
+    """A session, made ready for looking things up in it.
+
+    Args:
+        reading: The whole session, as it was before any stage touched it.
+        beside: Texts that the model knows as well, such as instructions, a plan, or the notes of another
+            program.
+    """
+
+    def __init__(self, reading: Reading, beside: Sequence[str] = ()) -> None:
+        self.reading = reading
+        self.beside = tuple(beside)
+        self._around: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def done(self) -> list[str]:
+        """What the user typed, tools were given and answered, and stands beside the session."""
+        texts = [said.text for said in self.reading.typed]
+        for action in self.reading.actions:
+            texts += (action.tool, *argument_texts(action.args))
+            texts.append(action.result)
+        # What a summary said without a mark was checked when it was written.
+        for notes in self.reading.summaries:
+            texts += [line for line in notes.splitlines() if not any(mark in line for mark in MARKS)]
+        return [text[:_LONGEST] for text in (*texts, *self.beside) if text]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """All texts, what the assistant said too."""
+        return [*self.done, *(said.text[:_LONGEST] for said in self.reading.spoken)]
+
+    @cached_property
+    def user(self) -> UserWords:
+        """What the user said and laid down."""
+        return UserWords(self.reading, self.beside)
+
+    @cached_property
+    def trails(self) -> list[Trail]:
+        """What was done to each file."""
+        return file_trails(self.reading)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The newest run of each command and tool, in order."""
+        return list(latest_runs(self.reading).values())
+
+    @cached_property
+    def _tokens(self) -> set[str]:
+        found: set[str] = set()
+        for text in self.texts:
+            found.update(_TOKEN.findall(text))
+        found.update(self._listed())
+        known: set[str] = set()
+        for token in found:
+            bare = _LINE_BEHIND.sub("", token.removeprefix("./")).rstrip(_EDGES).casefold()
+            while bare:
+                known.add(bare)
+                _, slash, rest = bare.partition("/")
+                bare = rest if slash else ""
+            known.add(token.strip(_EDGES).casefold())
+        return known
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {part.casefold() for token in self._tokens for part in _PARTS.split(token) if part}
+
+    @cached_property
+    def _folders(self) -> str:
+        return "\n".join(f"/{token}" for token in self._tokens if "/" in token)
+
+    @cached_property
+    def _with_folder(self) -> set[str]:
+        """Names of files that are known by a longer path as well."""
+        return {token.rpartition("/")[2] for token in self._tokens if "/" in token}
+
+    def _listed(self) -> Iterator[str]:
+        """Paths that a listing tells in two parts: the folder in the call, the names in its answer."""
+        for action in self.reading.actions:
+            command = command_of(action)
+            if command and program_of(command) not in _LISTERS:
+                continue
+            folder = command.split()[-1] if command else target_of(action.args)
+            if folder and not folder.startswith("-"):
+                for token in _TOKEN.findall(action.result[:20_000]):
+                    yield f"{folder.rstrip('/')}/{token}"
+
+    def knows(self, name: str) -> bool:
+        """Whether a name, path, command or piece of code came up, whole or in all its parts."""
+        whole = bare_name(name)
+        bare = whole.casefold()
+        if not bare or bare in self._tokens or bare in self._words or self.quotes(name):
+            return True
+        if not _PLAIN.fullmatch(bare):
+            # A piece of code, perhaps with places to fill in: each of its names must be known.
+            return all(map(self.knows, _NAME_IN_CODE.findall(whole)))
+        if "/" in bare.strip("/") and not bare.startswith(("http:", "https:")):
+            return self._knows_path(bare)
+        parts = [part.casefold() for part in _PARTS.split(whole) if part]
+        if "." in bare and bare.rpartition(".")[2].isalnum() and len(parts) == 2:
+            return False  # the name of a file is one name
+        return all(part in self._words or len(part) < 2 for part in parts)
+
+    def _knows_path(self, path: str) -> bool:
+        if f"/{path.strip('/')}/" in self._folders:
+            return True
+        parts = path.strip("/").split("/")
+        if any("/".join(parts[start:]) in self._tokens for start in range(len(parts) - 1)):
+            return True
+        if all(part in self._words for part in parts) and "." not in parts[-1]:
+            return True
+        # It may be put together of a folder and a name that stand apart, or have a place to fill in.
+        return (parts[-1] in self._tokens and parts[0].isdigit()) or (
+            parts[-1] in self._tokens
+            and parts[-1] not in self._with_folder
+            and all(part in self._words or part in self._tokens for part in parts[:-1])
+        )
+
+    def quotes(self, text: str) -> bool:
+        """Whether a text stands word for word somewhere; white space makes no difference."""
+        wanted = " ".join(text.strip("`\"'“”‘’ ").split())
+        return any(wanted in one for one in (*self._flat_done, *self._flat_spoken))
+
+    def repeats(self, text: str) -> bool:
+        """Whether a whole sentence stands word for word in what was typed, given to tools, or answered."""
+        wanted = " ".join(text.split())
+        return len(wanted) >= _SENTENCE and any(wanted in one for one in self._flat_done)
+
+    @cached_property
+    def _flat_done(self) -> list[str]:
+        return [" ".join(text.split()) for text in self.done]
+
+    @cached_property
+    def _flat_spoken(self) -> list[str]:
+        return [" ".join(said.text[:_LONGEST].split()) for said in self.reading.spoken]
+
+    def around(self, number: str) -> tuple[str, ...]:
+        """The text around each place where a number stands, of the same line.
+
+        Args:
+            number: Digits, without marks between groups of three.
+        """
+        if number not in self._around:
+            self._around[number] = tuple(self._places(number))
+        return self._around[number]
+
+    def _places(self, number: str) -> Iterator[str]:
+        whole, _, rest = number.partition(".")
+        grouped = f"{int(whole):,}.{rest}".rstrip(".") if whole.isdigit() and len(whole) < 18 else number
+        behind = r"(?!\d)" if rest else r"(?!\d|\.\d|,\d{3})"
+        given = 0
+        for form in dict.fromkeys((number, grouped)):
+            pattern = re.compile(rf"(?<![\d.]){re.escape(form)}{behind}")
+            for text in self.texts:
+                for match in pattern.finditer(text) if form in text else ():
+                    start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - _AROUND)
+                    end = text.find("\n", match.end())
+                    yield text[start : min(end if end >= 0 else len(text), match.end() + _AROUND)]
+                    given += 1
+                    if given >= _MOST_PLACES:
+                        return
+
+    def gives_another(self, stems: frozenset[str], number: str) -> bool:
+        """Whether the log gives another number to one of some words."""
+        return any(self._other_number(stem, number) for stem in stems)
+
+    def _other_number(self, stem: str, number: str) -> bool:
+        seen = 0
+        for text in self._folded:
+            place = text.find(stem)
+            while place >= 0:
+                near = text[max(0, place - _BESIDE) : place + len(stem) + _BESIDE]
+                if any(found != number for found in _DIGITS.findall(near)):
+                    return True
+                seen += 1
+                if seen >= _MOST_PLACES:
+                    return False
+                place = text.find(stem, place + 1)
+        return False
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self.done]
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The telling words of what the user and the assistant said."""
+        reading = self.reading
+        return frozenset().union(*(stems_of(said.text) for said in (*reading.typed, *reading.spoken)))
+
+    @cached_property
+    def has_many_names(self) -> bool:
+        """Whether a summary of the session cannot but name something."""
+        names = sum("/" in token or "_" in token for token in self._tokens)
+        return names >= _MANY_NAMES
+
+    def trails_of(self, name: str) -> list[Trail]:
+        """The files that a path or the end of one names."""
+        ending = f"/{bare_name(name).lstrip('/')}".casefold()
+        return [trail for trail in self.trails if f"/{trail.path}".casefold().endswith(ending)]
+
+    def lines_with(self, name: str) -> Iterator[str]:
+        """Lines of output and of what the user typed in which a name stands."""
+        bare = bare_name(name).rpartition("/")[2]
+        for text in self.done:
+            place = text.find(bare) if bare else -1
+            while place >= 0:
+                start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
+                end = end if end >= 0 else len(text)
+                yield text[max(start, place - 200) : min(end, place + 200)]
+                place = text.find(bare, end)
+
+    def typed(self, line: str) -> bool:
+        """Whether the user typed a line."""
+        return any(line in said.text for said in self.reading.typed)
+
+    def knows_word(self, word: str) -> bool:
+        """Whether a word came up in any text."""
+        return word.casefold() in self._words or word.casefold() in self._tokens
+
+    def outputs(self) -> Iterator[Action]:
+        """Calls that ran a command."""
+        return (action for action in self.reading.actions if command_of(action))

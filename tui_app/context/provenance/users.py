@@ -1,0 +1,251 @@
+"""What a statement says of the user: what they asked for, decided, allowed, or hold as a rule."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tui_app.context.facts.observations import Reading, sentences
+from tui_app.context.facts.rules import retraction, rule_strength
+from tui_app.context.provenance.statements import Statement
+from tui_app.context.provenance.words import stems_of
+from tui_app.context.summaries.prompt import language_of
+
+_USER = re.compile(
+    r"(?i)(?<![\w/-])(?:users?|humans?|customer|maintainer|owner|operator|client|developer|requester|boss"
+    r"|nutzer(?:in)?"
+    r"|benutzer(?:in)?|anwender(?:in)?|utilisat(?:eur|rice)|usuari[oa]|utente|gebruiker|użytkownik\w*"
+    r"|пользовател\w*"
+    r"|kullanıcı\w*|người dùng|användaren?|bruger\w*|käyttäjä\w*)(?!\w)|用户|使用者|ユーザー|ユーザ"
+    r"|사용자|المستخدم|ผู้ใช้|उपयोगकर्ता"
+)
+_WILLS = re.compile(
+    r"(?i)(?<![\w/-])(?:ask(?:ed|s)?|request(?:ed|s)?|want(?:ed|s)?|need(?:ed|s)?|would like|wish(?:ed"
+    r"|es)?|instruct\w*"
+    r"|told|tells|direct(?:ed|s)|demand\w*|deci\w+|cho(?:se|sen|oses|ice)|pick(?:ed|s)|select(?:ed|s)"
+    r"|opt(?:ed|s)|prefer\w*"
+    r"|insist\w*|specif\w+|sa(?:id|ys)|stat(?:ed|es)|suggest\w*|propos\w+|expect\w*|requir\w+|clarif\w+"
+    r"|order(?:ed|s)"
+    r"|stress\w*|emphasi\w+|confirm\w*|mention\w*|forb\w+|approv\w+|allow\w*|permi\w+|authori\w+|agree\w*"
+    r"|accept\w*|consent\w*"
+    r"|gr(?:ant\w*|anted)|gave|given|gives|trust\w*|repl\w+|answer\w*|respon\w+|wrote|rule[ds]?|goal"
+    r"|intent\w*|task|is to|ok|okay"
+    r"|happy|fine|signed? off|green light|go-ahead|thumbs)(?!\w)|(?<=user)['’]s|^\W*user\W{1,3}"
+)
+_YOU = re.compile(
+    r"(?i)(?<!\w)you (?:must|should|shall|have to|are to|need to|may|can|are free|are allowed)(?!\w)"
+)
+_LEAVE = re.compile(
+    r"(?i)(?<![\w/-])(?:(?:pre-?|auto-?)?approv(?:ed|al|es)|authori[sz](?:ed|ation)|permission"
+    r"|(?:permitted|allowed)(?: to|\W*$)|consent(?:ed)?"
+    r"|go-ahead|green[- ]light|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
+    r"|approval|permission)"
+    r"|no (?:need to ask|confirmations?|approvals?)|(?:not|n['’]t|never) ask|skip (?:the )?confirmations?"
+    r"|genehmigt\w*|erlaubt|freigegeben|freigabe"
+    r"|approuvé\w*|autorisé\w*|aprobad[oa]\w*|autorizad[oa]\w*|разреш\w+|одобр\w+)(?!\w)|批准|允许|同意"
+    r"|許可|承認|승인|허락|허용"
+)
+_RULES = re.compile(
+    r"(?i)constraint|preference|rule|requirement|instruction|user.?s? (?:want|wish|request)|said by"
+    r"|einschränk|vorgabe|regel|wünsche"
+    r"|contrainte|préférence|règle|consigne|restriccion|preferencia|regla|ограничен|предпочт|правил|约束"
+    r"|偏好|规则|要求"
+    r"|制約|ルール|要件|제약|규칙|선호|قيود|قواعد"
+)
+"""Headings under which stands what the user laid down."""
+_INTENTS = re.compile(
+    r"(?i)\bintent|\bgoal|request|\bask(?:ed|s)?\b|objective|absicht|ziel|auftrag|wunsch|objectif|demande"
+    r"|objetivo|petici"
+    r"|цель|запрос|задач|目标|请求|意图|目的|要望|依頼|의도|목표|요청|هدف|طلب"
+)
+"""Headings under which stands what the user wants."""
+_NOT = re.compile(
+    r"(?i)(?<!\w)(?:not|n['’]t|never|no|don['’]?t|avoid\w*|forbid\w*|forbad\w*|forbidden|prohibit\w*|stop"
+    r"|refrain\w*|cannot|can['’]t|nothing"
+    r"|nobody|nicht|kein\w*|nie|niemals|nichts|verboten|finger weg|hands off|ne|pas|jamais|aucune?|rien"
+    r"|interdit\w*|nunca|jamás|prohibid[oa]s?"
+    r"|ningun[oa]?|tampoco|non|mai|vietat[oa]|não|nem|niet|geen|nooit|inte|aldrig|ikke|aldri|nigdy|nie|не"
+    r"|ни|никогда|нельзя"
+    r"|запрещ\w+|değil|asla|yasak|không|đừng|cấm)(?!\w)|n['’]t\b|(?<=\w)n['’]t|不|别|勿|没有|禁止|ない"
+    r"|ません|ず\b|禁|않|마세요|말고|말아|금지|안 |لا |لن |ممنوع|إياك"
+    r"|ไม่|อย่า|ห้าม|मत|नहीं|לא |אל |אסור"
+)
+_WITHOUT = re.compile(
+    r"(?i)(?<!\w)(?:without|ohne|sans|sin|senza|sem|zonder|utan|uden|uten|bez|без|olmadan)(?!\w)|没有"
+    r"|なし|없이|بدون|ללא|बिना|โดยไม่"
+)
+_VOID = re.compile(
+    r"(?i)\b(?:lift(?:ed|s)|withdr\w+|cancel\w*|revok\w+|no longer|not hold|any ?more|took back"
+    r"|taken back|overrul\w+|dropped|void"
+    r"|rescind\w*|aufgehoben|zurückgenommen|gilt nicht|nicht mehr|annulé\w*|levé\w*|anulad\w*|retirad\w*"
+    r"|отмен\w+)\b|取消|撤回|作废|不再"
+)
+_GRAVE = re.compile(
+    r"(?i)(?<![\w/-])(?:delet\w*|remov\w*|drop\w*|wip(?:e|ed|ing)|eras\w*|destroy\w*|purg\w*|overwr\w*"
+    r"|push\w*|deploy\w*"
+    r"|publish\w*|releas\w*|merg\w*|disabl\w*|skip\w*|bypass\w*|pay|paid|send|sent|lösch\w*|entfern\w*"
+    r"|veröffentlich\w*"
+    r"|supprim\w*|effac\w*|publi\w+|borr\w+|elimin\w+|удал\w+|стер\w+|опублик\w+)(?!\w)|删除|清空|发布"
+    r"|部署|推送|削除|公開|삭제|배포|حذف"
+)
+"""What cannot be taken back: it must have been named, not only what it is done to."""
+_QUOTE = re.compile(r"[\"“„«]([^\"”“»\n]{8,400})[\"”“»]")
+_NAMED = re.compile(r"`|\w[./_]\w|\d")
+_HANDLE = re.compile(r"\(?#-?\d{1,12}\)?:?")
+_ONE, _ALL, _LAID_DOWN = 0.4, 0.75, 0.5
+"""Share of a statement's words that one message must hold, all of them together, and one for a rule."""
+_SHORT = 12
+"""Words of an answer that says little without the question before it."""
+_QUESTION = 1_500
+"""Characters at the end of the assistant's message that an answer may refer to."""
+_SAME = 0.7
+"""Share of the words of a rule that a statement about it holds."""
+_HALF, _HEADING = 0.5, 60
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Something the user laid down."""
+
+    text: str
+    stems: frozenset[str]
+    denies: bool
+    excludes: bool
+
+
+class UserWords:
+    """What the user said, made ready for comparing.
+
+    Args:
+        reading: The whole session.
+        beside: Texts of the user's that stand beside it, such as instructions.
+    """
+
+    def __init__(self, reading: Reading, beside: Sequence[str] = ()) -> None:
+        self.reading, self.beside = reading, beside
+
+    @cached_property
+    def utterances(self) -> list[frozenset[str]]:
+        """The telling words of each message; of a short answer those of the question before it too."""
+        found: list[frozenset[str]] = []
+        spoken = iter([*self.reading.spoken, None])
+        following, before = next(spoken), ""
+        for typed in self.reading.typed:
+            while following is not None and following.index < typed.index:
+                before, following = following.text, next(spoken)
+            stems = stems_of(typed.text)
+            if len(typed.text.split()) <= _SHORT:
+                stems |= stems_of(before[-_QUESTION:])
+            found.append(stems)
+        return [*found, *map(stems_of, self.beside)]
+
+    @cached_property
+    def every(self) -> frozenset[str]:
+        """The telling words of all messages."""
+        return frozenset().union(*self.utterances)
+
+    @cached_property
+    def language(self) -> str:
+        """The language that most of it is in; empty where that cannot be told."""
+        return language_of(said.text for said in self.reading.typed)
+
+    @cached_property
+    def takes_back(self) -> bool:
+        """Whether any message may take a rule back."""
+        return any(retraction(sentence.text) for sentence in self.laid_down)
+
+    @cached_property
+    def laid_down(self) -> list[Sentence]:
+        """The sentences that state or ask something; questions are left out."""
+        found: list[Sentence] = []
+        for text in (*(said.text for said in self.reading.typed), *self.beside):
+            for sentence in sentences(text):
+                stems = stems_of(sentence)
+                if len(stems) >= 2 and not sentence.rstrip("\"')* ").endswith(("?", "？")):
+                    denies, excludes = bool(_NOT.search(sentence)), bool(_WITHOUT.search(sentence))
+                    found.append(Sentence(sentence, stems, denies, excludes))
+        return found
+
+    @cached_property
+    def _flat(self) -> list[str]:
+        said = (*self.reading.typed, *self.reading.spoken)
+        return [flat(text) for text in (*(each.text for each in said), *self.beside)]
+
+    def quotes(self, text: str) -> bool:
+        """Whether somebody wrote this, word for word."""
+        wanted = flat(text.rstrip(".!?…,"))
+        return any(wanted in one for one in self._flat)
+
+
+def flat(text: str) -> str:
+    """A text in small letters on one line."""
+    return " ".join(text.casefold().split())
+
+
+_OWN = stems_of(
+    "user users assistant session conversation summary request requested message wants asked said rule "
+    "constraint use used using make made get do done"
+)
+
+
+def wish_is_unknown(statement: Statement, bare: str, user: UserWords) -> bool:
+    """Whether a statement ascribes to the user what no message supports, or turns a rule of theirs round."""
+    text = _HANDLE.sub(" ", statement.text)
+    if _turns_round(text, user):
+        return True
+    named = bool(_USER.search(bare) and (_WILLS.search(bare) or not bare.isascii()))
+    leaves = bool(_LEAVE.search(bare))
+    listed = bool(_USER.search(statement.label) and _WILLS.search(statement.label))
+    laid_down = listed or bool(_RULES.search(statement.heading) or _of_user(statement.heading))
+    wants = bool(_INTENTS.search(statement.heading))
+    if not (named or leaves or laid_down or wants or _YOU.search(bare)):
+        return False
+    quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW]
+    if (named or laid_down) and quotes:
+        if not all(map(user.quotes, quotes)):
+            return True
+        return bool(_VOID.search(bare)) and not user.takes_back
+    wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", text))) - _OWN
+    if wants and not (named or leaves or laid_down) and len(wanted) < _FEW and not _GRAVE.search(bare):
+        return False
+    if not wanted or not _comparable(text, user):
+        return leaves and named and not _NAMED.search(text)
+    needed = _ALL if leaves else _LAID_DOWN if laid_down and not named else _ONE
+    if any(stems_of(deed) - user.every for deed in _GRAVE.findall(bare)) and _comparable(text, user):
+        return True
+    # Names have been looked up already: beside them, or without them, the words must be somebody's.
+    plain = wanted & stems_of(bare)
+    for words in (wanted, plain if plain and not leaves else wanted):
+        if max((len(words & said) for said in user.utterances), default=0) >= needed * len(words):
+            return False
+    return leaves or len(wanted & user.every) < _ALL * len(wanted)
+
+
+def _of_user(heading: str) -> bool:
+    """Whether a heading says that what follows is the user's."""
+    return len(heading) <= _HEADING and bool(_USER.search(heading) and _WILLS.search(heading))
+
+
+def _comparable(text: str, user: UserWords) -> bool:
+    """Whether a statement and the user's words are in one language; across two, words prove nothing."""
+    ours = language_of([text])
+    return not user.language or not ours or ours == user.language
+
+
+def _turns_round(text: str, user: UserWords) -> bool:
+    """Whether a statement says the opposite of what the user laid down."""
+    wanted = stems_of(text)
+    steers = rule_strength(text) > 0
+    if len(wanted) < 2:
+        return False
+    denies, excludes = bool(_NOT.search(text)), bool(_WITHOUT.search(text))
+    for rule in user.laid_down:
+        if (denies, excludes) == (rule.denies, rule.excludes) or not (rule.denies or denies):
+            continue
+        if rule.text.isascii() and not (rule_strength(rule.text) or steers):
+            continue
+        shared = len(rule.stems & wanted)
+        if shared >= max(2, _SAME * len(rule.stems), _HALF * len(wanted)) and rule.text not in text:
+            return True
+    return False
