@@ -407,3 +407,13 @@ def test_rules_leave_room_for_the_files_and_pasted_lines_come_last() -> None:
     places = [place for place, line in enumerate(shown) if "**Part" in line or " - Part" in line]
     assert places, "with room for everything they are there"
     assert min(places) > max(place for place, line in enumerate(shown) if "Never let part" in line)
+
+
+def test_a_task_list_stands_beside_what_the_user_wrote_since() -> None:
+    listed = call("todo", {"items": [{"text": "Reef the sail", "state": "pending"}]}, "- [ ] Reef the sail")
+    ended = user("We leave the sail alone and stay in harbour.")
+    text = section(summarise(history(user("Plan the trip."), listed, ended, says("Good."))), "Next steps")
+    assert text.splitlines() == [
+        "- Reef the sail · open (#3)",
+        "- The user has written since that list: We leave the sail alone and stay in harbour. (#4)",
+    ]

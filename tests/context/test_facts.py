@@ -300,6 +300,24 @@ def test_a_call_without_an_answer_waits() -> None:
     assert texts(facts, "file") == []
 
 
+@pytest.mark.parametrize(
+    ("entry", "state"),
+    [
+        ({"text": "reef", "state": "doing"}, "in progress"),
+        ({"text": "reef", "state": "pending"}, "open"),
+        ({"text": "reef", "state": "done"}, ""),
+        ({"content": "reef", "status": "IN_PROGRESS"}, "in progress"),
+        ({"content": "reef", "status": "Completed"}, ""),
+        ({"title": "reef", "completed": True}, ""),
+        ({"title": "reef", "checked": False}, "open"),
+        ({"title": "reef", "status": "skipped"}, ""),
+    ],
+)
+def test_each_tool_names_the_state_of_a_task_in_its_own_words(entry: dict[str, object], state: str) -> None:
+    facts = extract_facts(history(call("todo", {"items": [entry]})))
+    assert texts(facts, "todo") == ([f"reef · {state}"] if state else [])
+
+
 def test_only_unfinished_tasks_of_the_newest_list_are_told() -> None:
     old = call("TodoWrite", {"todos": [{"content": "old one", "status": "pending"}]})
     new = call(

@@ -1,6 +1,7 @@
 """What stands in the place of what left: wording, additions, pins, other words for it."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextPart,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -33,14 +35,13 @@ from tui_app.context.compaction.plan import (
 from tui_app.context.compaction.replacement import (
     WAY_BACK,
     PreviousSummary,
-    UserWords,
-    choose_prompts,
     earlier_summary,
     key_ranges,
     parts_of,
     reworded,
     summary_message,
 )
+from tui_app.context.compaction.user_words import Prompt, UserWords, choose_prompts, typed_prompts
 from tui_app.context.facts.candidates import take_apart
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import (
@@ -64,6 +65,10 @@ from tui_app.usage import Breakdown, ContextWindow
 
 def prompts(*texts: str) -> list[Item]:
     return as_items([ModelRequest(parts=[UserPromptPart(text)]) for text in texts])
+
+
+def typed(*texts: str) -> list[Prompt]:
+    return typed_prompts(prompts(*texts))
 
 
 def text_of(request: ModelRequest) -> str:
@@ -118,7 +123,7 @@ def test_the_tag_cannot_be_closed_and_is_not_escaped_twice() -> None:
 
 def test_the_first_and_the_newest_prompts_are_kept() -> None:
     said = prompts("first " * 9 + "first", *(f"prompt {number} " * 10 for number in range(8)))
-    words = choose_prompts(PreviousSummary(), said, 150, characters)
+    words = choose_prompts(typed_prompts(said), 150, characters)
     assert [key for key, _ in words.prompts] == [1, 6, 7, 8, 9]
     assert words.omitted == 4
     assert words.prompts[0][1] == "first " * 9 + "first"
@@ -127,19 +132,24 @@ def test_the_first_and_the_newest_prompts_are_kept() -> None:
 def test_prompts_carried_before_come_first_even_when_numbers_repeat() -> None:
     """Another process numbers its messages from one again."""
     earlier = PreviousSummary(prompts=((1, "the very first"), (2, "then this")), omitted=3)
-    words = choose_prompts(earlier, prompts("new one", "new two"), 1_000, characters)
+    words = choose_prompts(
+        typed_prompts(prompts("new one", "new two"), earlier.prompts),
+        1_000,
+        characters,
+        omitted=earlier.omitted,
+    )
     assert [text for _, text in words.prompts] == ["the very first", "then this", "new one", "new two"]
     assert words.omitted == 3
-    again = choose_prompts(PreviousSummary(prompts=words.prompts), [], 1_000, characters)
+    again = choose_prompts(words.prompts, 1_000, characters)
     assert again.prompts == words.prompts
 
 
 def test_a_long_prompt_is_clipped_and_the_first_is_always_there() -> None:
-    words = choose_prompts(PreviousSummary(), prompts("a" * 5_000), 10, characters)
+    words = choose_prompts(typed("a" * 5_000), 10, characters)
     assert len(words.prompts) == 1
     assert "characters left out" in words.prompts[0][1]
     assert len(words.prompts[0][1]) < 260
-    assert choose_prompts(PreviousSummary(), prompts(" ", "\n"), 100, characters) == UserWords()
+    assert choose_prompts(typed(" ", "\n"), 100, characters) == UserWords()
 
 
 def test_only_what_a_person_typed_is_carried() -> None:
@@ -153,25 +163,61 @@ def test_only_what_a_person_typed_is_carried() -> None:
             ]
         ),
     ]
-    words = choose_prompts(PreviousSummary(), said, 1_000, characters)
+    words = choose_prompts(typed_prompts(said), 1_000, characters)
     assert [text for _, text in words.prompts] == ["Do it.", "use b.py"]
     assert words.omitted == 0
 
 
 def test_the_first_request_is_the_first_that_asks_for_something() -> None:
-    said = prompts("/mode", "Build a shop. " * 4, *("padding " * 10 for _ in range(9)))
-    words = choose_prompts(PreviousSummary(), said, 60, characters)
-    assert (2, ("Build a shop. " * 4).strip()) in words.prompts
+    request = "Build a shop. It sells tea. It has a cart. Orders go by mail."
+    said = prompts("/mode", request, *("padding " * 10 for _ in range(9)))
+    words = choose_prompts(typed_prompts(said), 60, characters)
+    assert (2, request) in words.prompts
     assert words.omitted == 8
 
 
 def test_a_first_request_may_take_the_whole_budget_and_others_half() -> None:
     first, other = "first " * 150, "other " * 150
-    words = choose_prompts(PreviousSummary(), prompts(first, "x"), 240, characters)
+    words = choose_prompts(typed(first, "x"), 240, characters)
     assert words.prompts[0][1] == first.strip()
-    clipped = dict(choose_prompts(PreviousSummary(), prompts("x", other), 240, characters).prompts)[2]
+    clipped = dict(choose_prompts(typed("x", other), 200, characters).prompts)[2]
     assert "characters left out" in clipped
     assert characters(clipped) < 150
+
+
+def test_sentences_go_before_pasted_blocks_and_nothing_is_said_twice() -> None:
+    calm = "Liman bugün çok sakin ve yine rüzgârsız, bütün gemiler yerinde duruyor."
+    log = "\n".join(f"ERROR: {number} at pier.c:{number}" for number in range(60))
+    said = typed(
+        "Build the ferry page.",
+        f"Köprü dosyasına asla dokunma.\n```\n{log}\n```\nBu çıktıya bak.",
+        *(f"{calm} Tablo {number}." for number in range(4)),
+    )
+    words = choose_prompts(said, 120, characters)
+    shown = dict(words.prompts)
+    assert shown[1] == "Build the ferry page."
+    assert shown[2].startswith("Köprü dosyasına asla dokunma. … Bu çıktıya bak. …[")
+    assert "characters omitted" in shown[2]
+    assert "ERROR" not in shown[2]
+    assert str(shown).count("Liman bugün") == 1
+    assert all(f"Tablo {number}." in str(shown) for number in range(4))
+
+
+@given(
+    st.lists(st.text("ab. \n`>不。", min_size=1, max_size=60), min_size=1, max_size=12), st.integers(1, 400)
+)
+def test_what_is_chosen_is_word_for_word(texts: list[str], budget: int) -> None:
+    said = typed(*texts)
+    words = choose_prompts(said, budget, characters)
+    whole = dict(said)
+    for key, text in words.prompts:
+        pieces = re.split(r" … | ?…\[\d+ characters omitted\]…|\n\[… \d+ characters left out …\]\n", text)
+        place = 0
+        for piece in pieces:
+            found = whole[key].find(piece.strip(), place)
+            assert found >= 0
+            place = found + len(piece.strip())
+    assert len(words.prompts) + words.omitted == len(said)
 
 
 def test_what_stands_in_the_notes_is_not_said_twice() -> None:
@@ -197,7 +243,7 @@ def test_ranges_go_by_number_and_not_by_place() -> None:
 
 def test_a_bare_command_is_nothing_anybody_needs_word_for_word() -> None:
     items = prompts("/mode", "Mend the pier.", "/tide now")
-    words = choose_prompts(PreviousSummary(prompts=((-1, "/old"),)), items, 500, characters)
+    words = choose_prompts(typed_prompts(items, ((-1, "/old"),)), 500, characters)
     assert words.prompts == ((2, "Mend the pier."), (3, "/tide now"))
     assert words.omitted == 0
 
@@ -215,8 +261,8 @@ def test_secrets_that_the_user_typed_are_masked_in_their_words_too() -> None:
     old = prompts(
         "Log in with password: hunter22 and go on.", "word " * 2_000 + "token = 9f8e7d6c5b4a3f2e1d0c"
     )
-    carried = PreviousSummary(prompts=((0, "Use sk-proj-abcDEF0123456789ghij."),))
-    words = choose_prompts(carried, old, 600, characters)
+    carried = ((0, "Use sk-proj-abcDEF0123456789ghij."),)
+    words = choose_prompts(typed_prompts(old, carried), 600, characters)
     said = [text for _, text in words.prompts]
     assert said[:2] == ["Use [secret removed].", "Log in with password: [secret removed] and go on."]
     assert said[2].endswith("word token = [secret removed]")
@@ -226,7 +272,7 @@ def test_secrets_that_the_user_typed_are_masked_in_their_words_too() -> None:
 def test_a_mark_never_takes_more_room_than_what_it_stands_for() -> None:
     for length in range(150, 420):
         text = "word " * (length // 5)
-        [(_, said)] = choose_prompts(PreviousSummary(), prompts(text), 55, characters).prompts
+        [(_, said)] = choose_prompts(typed(text), 55, characters).prompts
         assert said == text.strip() or len(said) < len(text.strip())
 
 
@@ -260,8 +306,8 @@ def test_markers_know_the_count_alone(marker: str) -> None:
 # Plan and todo list in the replacement: only where a policy has them, within their room, and never twice.
 
 
-PLAN = Addition("Current plan", "1. Sound the depth.\n2. Cast off.\n")
-TODO = Addition("Todo list", "- [ ] buy rope\n- [x] mend the net\n")
+PLAN = Addition("Plan", "1. Sound the depth.\n2. Cast off.\n", "plan")
+TODO = Addition("Todo list", "- [ ] buy rope\n- [x] mend the net\n", "todo")
 
 
 @dataclass
@@ -309,7 +355,7 @@ def filled(turns: int = 20, limit: int = 32_000) -> ListHistory:
 async def test_policies_that_carry_them(policy: Policy, carried: bool) -> None:
     text = await compacted(filled(), policy, (PLAN, TODO))
     plan, todo = "1. Sound the depth.\n2. Cast off.", "- [ ] buy rope\n- [x] mend the net"
-    both = f"## Current plan\n{plan}\n\n## Todo list\n{todo}"
+    both = f"## Plan\n{plan}\n\n## Todo list\n{todo}"
     assert (both in text) == carried
     assert ("rope" in text) == carried
 
@@ -318,9 +364,38 @@ async def test_they_stand_behind_the_users_words_and_in_front_of_the_way_back() 
     text = await compacted(filled(), PLIMSOLL, (PLAN, TODO))
     places = [
         text.index(words)
-        for words in ("## Intent", "## Said by the user", "## Current plan", "## Todo list", "search_history")
+        for words in ("## Intent", "## Said by the user", "## Plan", "## Todo list", "search_history")
     ]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "Forget that plan, we will not cast off at all.",
+        "I did all of it myself, the depth is sounded; it is finished.",
+        "Den Plan lassen wir, wir legen nicht ab.",
+        "不用那个计划了，我们留在港口。",
+    ],
+)
+async def test_a_plan_is_dated_and_stands_beside_what_the_user_wrote_since(ending: str) -> None:
+    view = ListHistory(plain_counter())
+    call = ToolCallPart("plan", {"text": PLAN.text}, tool_call_id="p1")
+    planned = [
+        ModelRequest(parts=[UserPromptPart("Make a plan for the trip.")]),
+        ModelResponse(parts=[call]),
+        ModelRequest(parts=[ToolReturnPart("plan", "The plan is kept.", tool_call_id="p1")]),
+        ModelResponse(parts=[TextPart("It is made.")]),
+        ModelRequest(parts=[UserPromptPart(ending)]),
+        ModelResponse(parts=[TextPart("Good.")]),
+    ]
+    view.sync([*planned, *long_conversation(20, size=400)])
+    view.fix(ContextWindow(limit=32_000, source="setting"), Breakdown(), "m")
+    text = await compacted(view, PLIMSOLL, (PLAN, TODO))
+    plan = text.partition("## Plan, as written in #2\n")[2].partition("\n\n##")[0]
+    assert "1. Sound the depth." in plan
+    assert f"The user has written since, and may have ended or changed it:\n- #5: {ending}" in plan
+    assert "## Todo list\n- [ ] buy rope" in text, "nobody wrote that list in this conversation"
 
 
 async def test_a_second_compaction_holds_them_once_and_as_they_are_then() -> None:
@@ -329,7 +404,7 @@ async def test_a_second_compaction_holds_them_once_and_as_they_are_then() -> Non
     view.sync([*(item.message for item in view.items()), *long_conversation(20, size=400)])
     later = replace(PLAN, text="3. Home again.")
     text = await compacted(view, BACKGROUND, (later, replace(TODO, text=" \n")))
-    assert text.count("## Current plan") == 1
+    assert text.count("## Plan") == 1
     assert "3. Home again." in text
     assert "Cast off" not in text
     assert "Todo list" not in text
@@ -343,7 +418,7 @@ async def test_a_long_plan_leaves_room_for_the_rest() -> None:
     assert "last step" in text
     assert "characters left out" in text
     assert "mend the net" in text
-    assert len(text.partition("## Current plan")[2].partition("## Todo")[0]) <= 16_000 * 0.05 * 3
+    assert len(text.partition("## Plan")[2].partition("## Todo")[0]) <= 16_000 * 0.05 * 3
 
 
 @given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=3_000)), max_size=4), st.integers(0, 4_000))

@@ -37,13 +37,13 @@ async def test_they_are_read_anew_for_each_compaction(
         opened.folder.todo_file.write_text("- [ ] reef the sail")
         fake_openai.add(Text(NOTES))
         await done(opened.conversation, Compact())
-        assert "## Current plan\nRound the cape.\n\n## Todo list\n- [ ] reef the sail" in summary(opened)
+        assert "## Plan\nRound the cape.\n\n## Todo list\n- [ ] reef the sail" in summary(opened)
         await talk(opened, fake_openai, 5)
         opened.folder.plan_file.unlink()
         opened.folder.todo_file.write_text("- [x] reef the sail")
         fake_openai.add(Text(NOTES))
         await done(opened.conversation, Compact())
-        assert "Current plan" not in summary(opened)
+        assert "## Plan" not in summary(opened)
         assert summary(opened).count("reef the sail") == 1
         asked = [each.text() for each in fake_openai.exchanges if "<transcript>" in each.text()]
         assert not any("reef the sail" in text for text in asked), "code carries them, not the summary"

@@ -41,7 +41,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.files import Refused
-from tui_app.tool_specs import USE_SKILL
+from tui_app.tool_specs import PLAN, TODO, USE_SKILL
 from tui_app.usage import Breakdown
 
 
@@ -188,8 +188,8 @@ class Extras:
         """What compactions keep as it is now: plan, todo list, skills in use."""
         folder = self.history.archive.folder
         return (
-            Addition("Current plan", folder.read_note(folder.plan_file)),
-            Addition("Todo list", folder.read_note(folder.todo_file)),
+            Addition("Plan", folder.read_note(folder.plan_file), PLAN.name),
+            Addition("Todo list", folder.read_note(folder.todo_file), TODO.name),
             *self.in_use.additions(),
         )
 

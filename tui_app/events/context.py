@@ -122,7 +122,9 @@ class CompactionProposed(Payload):
 class Fact:
     """Something the dropped history held, and what became of it."""
 
-    kind: Literal["rule", "request", "file", "command", "error", "decision", "todo", "question", "detail"]
+    kind: Literal[
+        "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
+    ]
     text: str
     """What a person reads, for example ``import.py · edited 3×``."""
     source: str = ""

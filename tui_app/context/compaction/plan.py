@@ -91,6 +91,8 @@ class Addition:
 
     heading: str
     text: str
+    tool: str = ""
+    """The tool that writes it, if one does: its newest call says of when it is."""
 
     @property
     def worded(self) -> str:
@@ -129,6 +131,8 @@ def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
+_LEAST_PROMPTS = 1_000
+"""Tokens that the user's words may take in a small window too: in most sessions they need no more."""
 _OF_THE_REST = 3
 """Quarters of what the window has left above the floor that the replacement may take in any case."""
 
@@ -282,6 +286,7 @@ def _budgeted(
     # Where what must stay alone comes near the mark, a summary may go beyond it: losing everything is worse.
     room = max(1, below_mark, (window.effective - floor) * _OF_THE_REST // 4)
     share = min(room, max(64, old * 2 // 3))
+    least = _LEAST_PROMPTS if policy.user_share else 0
     return Plan(
         trigger=trigger,
         split=split,
@@ -292,7 +297,7 @@ def _budgeted(
         floor=floor,
         target=window.effective,
         summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
-        prompts_budget=min(int(window.limit * policy.user_share), share // 4),
+        prompts_budget=min(max(int(window.limit * policy.user_share), least), share // 4),
         facts_budget=min(int(window.limit * policy.facts_share), share // 4),
         form=policy.form_of(by_hand=trigger == "manual"),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,19 +10,23 @@ from time import monotonic
 from typing import Protocol
 
 from tui_app.context.compaction.guards import refuse_gain, refuse_result
-from tui_app.context.compaction.plan import Plan
+from tui_app.context.compaction.plan import Addition, Plan
 from tui_app.context.compaction.replacement import (
-    UserWords,
     acknowledging_response,
-    choose_prompts,
     earlier_notes,
     earlier_summary,
     key_ranges,
     summary_message,
-    superseded_in,
-    user_words_tokens,
 )
 from tui_app.context.compaction.retention import judge, missing_facts
+from tui_app.context.compaction.user_words import (
+    UserWords,
+    choose_prompts,
+    dated,
+    superseded_in,
+    typed_prompts,
+    user_words_tokens,
+)
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import carry_facts, extract_facts
 from tui_app.context.facts.observations import read_items
@@ -49,6 +54,8 @@ NOTES_OF_A_MODEL = (
     "permission of the user."
 )
 """Stands in front of them: what binds is written by code, in parts of its own."""
+_WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
+"""Thai, Chinese, Japanese and Korean."""
 _OPEN_TOKENS = 200
 """Room for what awaits the user where a policy wants no facts: two questions."""
 
@@ -106,7 +113,7 @@ async def propose(
         draft.facts,
         way_back if form.way_back else "",
         shown,
-        additions=plan.additions,
+        additions=draft.additions,
     )
     said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
@@ -140,18 +147,22 @@ class _Draft:
     missing: str
     facts: tuple[Fact, ...]
     retention: float
+    additions: tuple[Addition, ...]
 
 
 def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bool) -> _Draft:
     """The slow part, run in a thread: the user's words, and the facts that the summary left out."""
     split, earlier = plan.split, earlier_summary(whole.items)
     old = tuple(item for item in whole.items if item.key not in whole.in_sight)
-    words = choose_prompts(earlier, old, plan.prompts_budget, _rough)
-    words = replace(words, replaced=superseded_in(earlier, whole.items))
+    said, every = (typed_prompts(items, earlier.prompts) for items in (old, whole.items))
+    words = choose_prompts(said, plan.prompts_budget, _rough, omitted=earlier.omitted)
+    words = replace(words, replaced=superseded_in(every, earlier.replaced))
     # Facts of all that is out of sight, weightiest first.
     facts = carry_facts(earlier.known, extract_facts(whole.items, whole.in_sight))
     stays = (message_text(item.message) for item in (*split.head, *split.recent))
-    standing = "\n".join([summary.text, *(text for _, text in words.prompts), *stays])
+    additions = dated(plan.additions, whole.items, every)
+    beside = (each.worded for each in additions)
+    standing = "\n".join([summary.text, *(text for _, text in words.prompts), *beside, *stays])
     if plan.facts_budget:
         # What the user's words do not need of their room is the facts'.
         spare = plan.prompts_budget - user_words_tokens(words, summary.text, _rough)
@@ -161,12 +172,13 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
         wanted, budget = tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
     missing = missing_facts(wanted, standing, budget, _rough)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
-    return _Draft(words=words, missing=missing, facts=judged, retention=retention)
+    return _Draft(words=words, missing=missing, facts=judged, retention=retention, additions=additions)
 
 
 def _rough(text: str) -> int:
-    """Tokens of a text for budgets: characters through three, which rather over- than undercounts."""
-    return -(-len(text) // 3)
+    """Tokens of a text for budgets, rather over- than undercounted; a wide character is one."""
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    return wide + -(-(len(text) - wide) // 3)
 
 
 def _typed(items: Sequence[Item]) -> list[str]:

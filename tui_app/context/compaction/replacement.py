@@ -1,10 +1,10 @@
 """Build the message that replaces compacted history: summary, the user's words, facts, and the way back."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -13,16 +13,12 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     TextPart,
-    ToolReturnPart,
 )
 
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.facts.observations import Said, one_line, sentences, with_facts
-from tui_app.context.facts.rules import is_bare_command, marked, superseded
+from tui_app.context.compaction.user_words import Prompt, UserWords, user_words_section
+from tui_app.context.facts.observations import with_facts
 from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.prompt import clip, prompts_of
-from tui_app.context.user_text import said_in_refusal, typed_text
 from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact
 from tui_app.tool_specs import SEARCH_HISTORY
@@ -36,15 +32,7 @@ WAY_BACK = (
     f"Everything before this point is kept. {SEARCH_HISTORY.name} brings a message back, by its number, for "
     "example `#12`, or by words."
 )
-_LEFT_OUT = re.compile(r"\n\[… \d{1,12} characters left out …\]\n")
 FACTS_HEADING = "## Also worth keeping"
-OMITTED = "- ({count} more of the user's messages are left out here)"
-_FRAMING = 4
-"""Tokens of the bullet and the handle around a prompt."""
-_SHORTEST = 200
-"""Characters below which a clipped prompt says nothing."""
-Prompt = tuple[int, str]
-"""Handle and text of something the user said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,18 +55,6 @@ class PreviousSummary:
 
     replaced: tuple[Prompt, ...] = ()
     """Sentences that had been corrected by then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserWords:
-    """The user's own words, as far as there is room for them."""
-
-    prompts: tuple[Prompt, ...] = ()
-    """Oldest first."""
-    omitted: int = 0
-    """How many more there were."""
-    replaced: tuple[Prompt, ...] = ()
-    """Sentences that do not hold any more, because the user corrected them."""
 
 
 def earlier_summary(items: Sequence[Item]) -> PreviousSummary:
@@ -114,55 +90,6 @@ def _notes(part: CompactionPart) -> str:
 def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     own = (metadata or {}).get(OWN)
     return own if isinstance(own, Mapping) else {}
-
-
-def choose_prompts(
-    earlier: PreviousSummary, old: Sequence[Item], budget: int, count: Callable[[str], int]
-) -> UserWords:
-    """Pick what the user typed, word for word: the first request, then the newest, within a budget.
-
-    Args:
-        earlier: What a previous summary carried.
-        old: Messages that leave now; what programs put around a prompt is left out, and so are bare slash
-            commands, which only steer the program. Secrets are masked; they stand in the log.
-        budget: Tokens all of them may take.
-        count: Tokens of a text.
-
-    Returns:
-        What has room. The first request is clipped in the middle only where it alone is over the budget, any
-        other prompt where it would take more than half of it.
-    """
-    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(old)))
-    said = [(key, text) for key, text in every if not is_bare_command(text)]
-    if budget <= 0:
-        return UserWords(omitted=earlier.omitted + len(said))
-    chosen: dict[int, Prompt] = {}
-    left = budget
-    for place in [0, *range(len(said) - 1, 0, -1)] if said else ():
-        key, text = said[place]
-        share, cost = budget // 2 if place else budget, count(text) + _FRAMING
-        shown = text if cost <= share else clip(text, max(_SHORTEST, len(text) * share // cost))
-        # The mark itself takes room: where little is missing it would take more than that.
-        clipped = shown if len(shown) < len(text) else text
-        cost = count(clipped) + _FRAMING
-        if cost > left and chosen:
-            continue
-        chosen[place] = (key, clipped)
-        left -= cost
-    return UserWords(
-        prompts=tuple(chosen[place] for place in sorted(chosen)),
-        omitted=earlier.omitted + len(said) - len(chosen),
-    )
-
-
-def _typed(items: Sequence[Item]) -> Iterator[Prompt]:
-    """What the user typed, also when they declined a tool call."""
-    for item in items:
-        texts = [typed_text(text) for _, text in prompts_of((item,))]
-        for part in item.message.parts:
-            if isinstance(part, ToolReturnPart) and part.outcome == "denied":
-                texts.append(said_in_refusal(part.model_response_str()))
-        yield from ((item.key, text) for text in texts if text)
 
 
 def summary_message(
@@ -234,49 +161,10 @@ def _prompts(own: Mapping[str, Any], name: str) -> tuple[Prompt, ...]:
     return tuple((int(key), str(text)) for key, text in own.get(name, ()))
 
 
-def user_words_section(words: UserWords, summary: str) -> str:
-    """The section with the user's words that the notes do not hold; empty where there are none."""
-    said = _not_said(words, summary)
-    lines = [f"- #{key}: {marked(key, text, words.replaced)}" for key, text in said]
-    if said and words.omitted:
-        lines.append(OMITTED.format(count=words.omitted))
-    return "\n".join(["## Said by the user, word for word", *lines]) if said else ""
-
-
 def acknowledging_response(text: str) -> ModelResponse:
     """The assistant's acknowledgement of a summary; its metadata tells it from a real response."""
     metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
     return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
-
-
-def user_words_tokens(words: UserWords, summary: str, count: Callable[[str], int]) -> int:
-    """Tokens of the user's words beside a summary, those that the summary holds left out."""
-    return sum(count(text) + _FRAMING for _, text in _not_said(words, summary))
-
-
-def _not_said(words: UserWords, summary: str) -> list[Prompt]:
-    """The prompts that do not stand in the notes already, sentence for sentence, and those to be marked."""
-    flat, corrected = one_line(summary), {key for key, _ in words.replaced}
-    return [(key, text) for key, text in words.prompts if key in corrected or not _stands_in(text, flat)]
-
-
-def superseded_in(earlier: PreviousSummary, items: Sequence[Item]) -> tuple[Prompt, ...]:
-    """Find the sentences that the user has corrected since."""
-    every = dict.fromkeys((key, mask_secrets(text)) for key, text in (*earlier.prompts, *_typed(items)))
-    typed = [Said(key, place, text) for place, (key, text) in enumerate(sorted(every, key=itemgetter(0)))]
-    return tuple(dict.fromkeys((*earlier.replaced, *superseded(typed))))
-
-
-def _stands_in(text: str, flat: str) -> bool:
-    if one_line(text) in flat:
-        return True
-    if _LEFT_OUT.search(text):
-        return all(one_line(piece) in flat for piece in _LEFT_OUT.split(text))
-    pieces = list(sentences(text))
-    rest = one_line(text)
-    for piece in pieces:
-        rest = rest.replace(piece, "", 1)
-    return bool(pieces) and not any(map(str.isalnum, rest)) and all(piece in flat for piece in pieces)
 
 
 # Which messages leave, as ranges of their log numbers.

@@ -10,7 +10,7 @@ from tui_app.context.facts.details import detail_facts
 from tui_app.context.facts.dialogue import decision_facts, question_facts, todo_facts
 from tui_app.context.facts.files import Trail, file_facts
 from tui_app.context.facts.observations import Reading, read_items
-from tui_app.context.facts.rules import request_facts, rule_facts
+from tui_app.context.facts.rules import request_facts, rule_facts, said_facts
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.view import Item
 from tui_app.events import Fact
@@ -23,6 +23,7 @@ from tui_app.events import Fact
 _EXTRACTORS = (
     request_facts,
     rule_facts,
+    said_facts,
     error_facts,
     question_facts,
     todo_facts,

@@ -22,6 +22,7 @@ from tui_app.context.facts.details import chosen_lines, detail_facts, folders_of
 from tui_app.context.facts.dialogue import (
     AWAITS_ANSWER,
     AWAITS_RESULT,
+    SINCE_THE_LIST,
     current_todos,
     decision_facts,
     last_words,
@@ -30,6 +31,7 @@ from tui_app.context.facts.dialogue import (
     question_facts,
     todo_facts,
     turns,
+    written_since,
 )
 from tui_app.context.facts.files import (
     LAST_CHANGE,
@@ -79,7 +81,8 @@ SHOWN = (INTENT, CONSTRAINTS, BEFORE, *SECTIONS[2:], SEEN)
 """Headings in the order in which a summary without a model shows them."""
 
 _LABEL_SECTIONS = {
-    "Rules": CONSTRAINTS, "Requests": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
+    "Rules": CONSTRAINTS, "Requests": INTENT,
+    "Said by the user": INTENT, "Open errors": ERRORS, "Open questions": NEXT, "Tasks": NEXT,
     "Files": FILES, "Answers and decisions": DECISIONS, AGREED: DECISIONS, "Commands": FILES,
     "Details": DETAILS,
 }  # fmt: skip
@@ -583,11 +586,18 @@ def _open(reading: Reading, carried: Carried) -> Iterator[Candidate]:
     listed = bool(current_todos(reading))
     moved_on = bool(reading.typed or reading.spoken or reading.actions)
     for entry in carried.entries(NEXT):
+        if entry.text.startswith(SINCE_THE_LIST) and listed:
+            continue
         waits = entry.text.endswith((AWAITS_ANSWER, AWAITS_RESULT))
         task = entry.text.endswith((" · open", " · in progress"))
         if not (waits and moved_on) and not (task and listed):
             yield Candidate(NEXT, Tier.OPEN if task else Tier.NEXT, entry.text, entry.key, 0.8)
     for fact in (*todos, *question_facts(reading)):
         yield from_fact(fact, NEXT, Tier.OPEN)
+    if todos:
+        typed = ((said.key, said.text) for said in reading.typed)
+        listed_at = max(todo.key for todo in current_todos(reading))
+        for key, sentence in written_since(typed, listed_at, " ".join(fact.text for fact in todos)):
+            yield Candidate(NEXT, Tier.OPEN, f"{SINCE_THE_LIST}{sentence}", key, 1.0)
     for plan in plans(reading):
         yield Candidate(NEXT, Tier.NEXT, plan.text, plan.key, 1.0)

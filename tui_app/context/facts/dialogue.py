@@ -1,7 +1,7 @@
 """What was decided and replied, and what is still open between user and assistant."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from tui_app.context.facts.observations import (
     unmarked,
     worked,
 )
-from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, sounds_decided
+from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, prose, sounds_decided
+from tui_app.context.stems import stems_of
 from tui_app.context.tool_words import TASK_LIST_ARGUMENTS, TASK_WORDS
 from tui_app.events import Fact
 
@@ -121,13 +122,17 @@ def _decides(sentence: str) -> bool:
 
 TODO_LIMIT = 240
 
+_STATE_NAMES = ("state", "status", "progress")
+_DONE_NAMES = ("done", "completed", "complete", "checked", "finished")
 _TEXTS = ("content", "step", "title", "text", "subject", "description", "task", "name")
 _CHECKBOX = re.compile(r"(?m)^[ \t]{0,12}[-*+] \[([ xX~-])\] (.{1,400})$")
 _TASK_ID = re.compile(r"(?i)task\s{0,2}#?(\d{1,6})")
 _STATES = {
-    "completed": "done", "complete": "done", "done": "done", "finished": "done", "cancelled": "dropped",
-    "canceled": "dropped", "deleted": "dropped",
-    "in_progress": "in progress", "in-progress": "in progress", "active": "in progress",
+    "completed": "done", "complete": "done", "done": "done", "finished": "done", "closed": "done",
+    "resolved": "done", "cancelled": "dropped", "canceled": "dropped", "deleted": "dropped",
+    "skipped": "dropped", "abandoned": "dropped", "obsolete": "dropped",
+    "in progress": "in progress", "active": "in progress", "doing": "in progress", "started": "in progress",
+    "running": "in progress", "working": "in progress",
 }  # fmt: skip
 _BOXES = {"x": "done", "X": "done", "~": "in progress", "-": "dropped"}
 
@@ -168,8 +173,7 @@ def current_todos(reading: Reading) -> list[Todo]:
                 tasks[number] = _todo(text, "open", action.key, action.index)
         elif name.endswith("taskupdate") or name.endswith("updatetask"):
             number = str(action.args.get("taskId", action.args.get("task_id", "")))
-            if number in tasks and isinstance(action.args.get("status"), str):
-                state = _STATES.get(str(action.args["status"]), "open")
+            if number in tasks and (state := _state(action.args)):
                 tasks[number] = _todo(tasks[number].text, state, action.key, action.index)
     if not whole and not tasks:
         whole = _checklist(reading)
@@ -183,6 +187,40 @@ def todo_facts(reading: Reading) -> list[Fact]:
         for todo in current_todos(reading)
         if todo.state in {"open", "in progress"}
     ]
+
+
+SINCE_THE_LIST = "The user has written since that list: "
+_SINCE = 2
+"""Sentences of the user that are told beside a plan or task list that is older than they are."""
+_ENDS = stems_of(
+    "forget drop cancel cancelled scrap shelve abandon instead stop done finished finish completed "
+    "vergiss verwirf stattdessen fertig erledigt abgebrochen oublie annule abandonne plutôt terminé "
+    "olvida cancela hecho terminado забудь отмени отменяем вместо готово закончен 取消 完成 放弃 不要 "
+    "やめ 中止 終わり 완료 취소 그만 الغاء انس بدلا iptal vazgeç bitti esqueça cancele concluído"
+)
+"""They only rank: what the user wrote since stands there in any language."""
+
+
+def written_since(said: Iterable[tuple[int, str]], key: int, about: str) -> list[tuple[int, str]]:
+    """What the user has written since a plan or task list, and may have ended it with.
+
+    Args:
+        said: Number and text of what they typed.
+        key: Number of the message with the plan.
+        about: The plan: sentences that speak of it go first.
+
+    Returns:
+        Numbers and sentences, in their order.
+    """
+    stems = stems_of(f"plan list {about}")
+
+    def nearness(entry: tuple[int, str]) -> int:
+        spoken = stems_of(entry[1])
+        return len(spoken & stems) + 2 * len(spoken & _ENDS)
+
+    since = [(at, sentence) for at, text in said if at > key for sentence in prose(text)]
+    nearest = sorted(since, key=nearness, reverse=True)[:_SINCE]
+    return [entry for entry in since if entry in nearest]
 
 
 def _listed(action: Action) -> Iterator[Todo]:
@@ -204,8 +242,15 @@ def _listed(action: Action) -> Iterator[Todo]:
 
 def _entry(action: Action, entry: Mapping[str, Any]) -> Todo | None:
     text = first_text(entry, _TEXTS)
-    state = str(entry.get("status", "done" if entry.get("done") is True else "open"))
-    return _todo(text, _STATES.get(state, "open"), action.key, action.index) if text else None
+    return _todo(text, _state(entry) or "open", action.key, action.index) if text else None
+
+
+def _state(entry: Mapping[str, Any]) -> str:
+    """The state that an entry names, in words or by a flag; empty where it names none."""
+    if any(entry.get(name) is True for name in _DONE_NAMES):
+        return "done"
+    word = first_text(entry, _STATE_NAMES).casefold().replace("_", " ").replace("-", " ").strip()
+    return _STATES.get(word, "open") if word else ""
 
 
 def _checklist(reading: Reading) -> list[Todo]:

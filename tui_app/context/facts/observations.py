@@ -33,6 +33,7 @@ from tui_app.events import Fact
 KIND_LABELS: dict[str, str] = {
     "rule": "Rules",
     "request": "Requests",
+    "said": "Said by the user",
     "error": "Open errors",
     "question": "Open questions",
     "todo": "Tasks",
@@ -44,7 +45,9 @@ KIND_LABELS: dict[str, str] = {
 """Labels of the groups, by kind."""
 AGREED = "Agreed"
 """What answers and decisions were called before; it says too much of a question that was passed by."""
-USERS_LABELS = frozenset((*(KIND_LABELS[kind].casefold() for kind in ("rule", "request")), AGREED.casefold()))
+USERS_LABELS = frozenset(
+    (*(KIND_LABELS[kind].casefold() for kind in ("rule", "request", "said")), AGREED.casefold())
+)
 """Those whose lines are the user's. Decisions may be the assistant's own; an answer says whose it is."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
@@ -303,11 +306,14 @@ def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
 
 # How much a fact counts: who said it, how new it is, how often it came up.
 
-FactKind = Literal["rule", "request", "file", "command", "error", "decision", "todo", "question", "detail"]
+FactKind = Literal[
+    "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
+]
 
 BASE: dict[str, float] = {
     "rule": 4.0,
     "request": 4.0,
+    "said": 1.6,
     "error": 3.0,
     "question": 2.5,
     "file": 2.0,

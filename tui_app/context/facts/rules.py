@@ -14,6 +14,7 @@ from tui_app.context.facts.observations import (
     reads_reported,
     sentences,
 )
+from tui_app.context.stems import stems_of
 from tui_app.context.user_text import without_quotes, words
 from tui_app.events import Fact
 
@@ -308,6 +309,8 @@ _BEHIND = 0.999
 """Weight of what takes a rule back, against that rule's: it comes right behind."""
 _PASTED = 0.05
 """Weight of what only reads like a rule of the user's, against one that is: less than any file's."""
+_MOST_SAID = 300
+"""Sentences of the user's, the newest, that are judged one by one."""
 _LOOK_BACK = 60
 """Rules a correction is compared with: bounds the work, and people correct what they said lately."""
 
@@ -336,6 +339,15 @@ class Rule:
     """Place of the message whose rule this one may take back: it must stand as long as that one does."""
 
 
+def prose(typed: str) -> Iterator[str]:
+    """The user's own sentences: without pasted blocks, program output, and what others wrote.
+
+    Args:
+        typed: What the user typed.
+    """
+    return (sentence for sentence in sentences(without_quotes(typed)) if not looks_pasted(sentence))
+
+
 def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     """Collect the user's rules in order of time; repeated ones once, at their newest place.
 
@@ -348,10 +360,10 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
     """
     found = {rule.text.casefold(): replace(rule, pasted=reads_reported(rule.text)) for rule in earlier}
     for said in reading.typed:
-        for sentence in sentences(without_quotes(said.text)):
+        for sentence in prose(said.text):
             worded = _ADDRESS.sub("", sentence)
             strength = max(rule_strength(worded), retraction(worded))
-            if not strength or looks_pasted(sentence) or len(sentence) < 6 or CLIPPED in sentence:
+            if not strength or len(sentence) < 6 or CLIPPED in sentence:
                 continue
             if asks(sentence):
                 if strength < 2 and not _ASKED_FOR.match(sentence):
@@ -378,6 +390,23 @@ def rule_facts(reading: Reading) -> list[Fact]:
                 factor, place["index"] = factor * _BEHIND, rule.behind
             facts.append(make_fact(reading, "rule", rule.text, factor=factor, times=rule.times, **place))
     return facts
+
+
+def said_facts(reading: Reading) -> list[Fact]:
+    """Facts for what else the user said, in any language: sentences that no word marks as a rule.
+
+    Words can tell a rule in few languages. What they do not find is still the user's, and is judged.
+    """
+    rules = {rule.text.casefold() for rule in find_rules(reading)}
+    whole = {reading.typed[-1].text, first_request(reading.typed).text} if reading.typed else set()
+    found: dict[str, Fact] = {}
+    for said in reading.typed:
+        for sentence in prose(said.text) if said.text not in whole else ():
+            flat = sentence.casefold()
+            if flat not in rules and CLIPPED not in sentence and len(stems_of(sentence)) > 1:
+                found.pop(flat, None)
+                found[flat] = make_fact(reading, "said", sentence, key=said.key, index=said.index)
+    return list(found.values())[-_MOST_SAID:]
 
 
 def request_facts(reading: Reading) -> list[Fact]:
@@ -532,8 +561,8 @@ def marked(key: int, text: str, replaced: Sequence[tuple[int, str]]) -> str:
 
 def _values(said: Said) -> Iterator[_Given]:
     """What a message gives one value to, without what it forbids, asks or adds."""
-    for sentence in sentences(without_quotes(said.text)):
-        if asks(sentence) or adds(sentence) or _DENIES.search(sentence) or looks_pasted(sentence):
+    for sentence in prose(said.text):
+        if asks(sentence) or adds(sentence) or _DENIES.search(sentence):
             continue
         found = [
             (label.casefold(), value.strip(_SUPERSEDED_AROUND))

@@ -25,7 +25,7 @@ from tui_app.context.provenance.statements import (
     without_names,
 )
 from tui_app.context.provenance.users import wish_is_unknown
-from tui_app.context.provenance.words import stems_of
+from tui_app.context.stems import stems_of
 from tui_app.context.summaries.prompt import language_of
 from tui_app.context.user_text import words
 
@@ -409,7 +409,7 @@ _LEAST = 2
 """Telling words of the session without which a text says nothing of it."""
 _TERSE = 160
 """Characters of an answer that says it goes on, or will not."""
-_TELLING, _LEAST_SHARED = 12, 0.25
+_TELLING, _LEAST_SHARED, _SHARED_OF_TERSE = 12, 0.25, 0.5
 """Telling words from which on a text says much, and the share of them that the session must hold."""
 _HEADED = re.compile(r"(?m)^\s{0,3}(?:#{1,6}\s|\*\*|[-*] )")
 
@@ -432,13 +432,14 @@ def refusal_of(summary: str, evidence: Evidence, *, titled: bool = False) -> str
         return "most of what the summary names came up nowhere in the conversation"
     said = stems_of(summary)
     shared = said & evidence.stems
-    if known or _HEADED.search(summary):
+    same = language_of([summary]) == evidence.user.language
+    if known or titled or _HEADED.search(summary):
         invented = not known and len(said) >= _TELLING and len(shared) < _LEAST_SHARED * len(said)
-        same = language_of([summary]) == evidence.user.language
         return "what the summary tells is not of the conversation" if invented and same else ""
-    if not titled and len(shared) < _LEAST and len(summary) < _TERSE:
-        return "the model wrote no summary"
-    return ""
+    # A refusal, or a promise to go on, says little of what the conversation is about.
+    terse = len(summary) < _TERSE
+    least = max(_LEAST, len(said) * (_SHARED_OF_TERSE if terse else _LEAST_SHARED))
+    return "the model wrote no summary" if len(shared) < least and (same or terse) else ""
 
 
 _LONG = 400

@@ -12,8 +12,8 @@ from tui_app.context.facts.commands import Run, latest_runs
 from tui_app.context.facts.files import Trail, file_trails, target_of
 from tui_app.context.facts.observations import MARKS, Action, Reading, argument_texts, command_of
 from tui_app.context.facts.shell import program_of
-from tui_app.context.provenance.users import UserWords
-from tui_app.context.provenance.words import stems_of
+from tui_app.context.provenance.users import UserEvidence
+from tui_app.context.stems import stems_of
 
 # Names and numbers as they stand in any text.
 
@@ -78,9 +78,9 @@ class Evidence:
         return [*self.done, *(said.text[:_LONGEST] for said in self.reading.spoken)]
 
     @cached_property
-    def user(self) -> UserWords:
+    def user(self) -> UserEvidence:
         """What the user said and laid down."""
-        return UserWords(self.reading, self.beside)
+        return UserEvidence(self.reading, self.beside)
 
     @cached_property
     def trails(self) -> list[Trail]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from tui_app.context.facts.observations import Reading, sentences
 from tui_app.context.facts.rules import retraction, rule_strength
 from tui_app.context.provenance.statements import Statement
-from tui_app.context.provenance.words import stems_of
+from tui_app.context.stems import stems_of
 from tui_app.context.summaries.prompt import language_of
 
 _USER = re.compile(
@@ -41,9 +41,11 @@ _LEAVE = re.compile(
     r"|go-ahead|green[- ]light|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
     r"|approval|permission)"
     r"|no (?:need to ask|confirmations?|approvals?)|(?:not|n['’]t|never) ask|skip (?:the )?confirmations?"
-    r"|genehmigt\w*|erlaubt|freigegeben|freigabe"
-    r"|approuvé\w*|autorisé\w*|aprobad[oa]\w*|autorizad[oa]\w*|разреш\w+|одобр\w+)(?!\w)|批准|允许|同意"
-    r"|許可|承認|승인|허락|허용"
+    r"|genehmig\w+|erlaub\w+|freigegeben|freigabe|zugestimmt|approuv\w+|autoris\w+|aprob\w+|aprov\w+"
+    r"|autoriz\w+|acept[óa]\w*|permit\w+|approvat\w+|autorizzat\w+|разреш\w+|одобр\w+|соглас\w+"
+    r"|дозвол\w+|схвал\w+|onayla\w+|izin|goedgekeurd\w*|toegestaan|akkoord|zatwierdz\w+|zezwol\w+"
+    r"|pozwol\w+|zgodzi\w+|godkän\w+|tillåt\w+|menyetujui|disetujui|mengizinkan|đồng ý|cho phép)(?!\w)"
+    r"|批准|允许|同意|許可|承認|了承|승인|허락|허용|동의|وافق|موافق|سمح|مسموح|أذن|אישר|הסכים|अनुमति|मंज़ूर|อนุมัติ|อนุญาต"
 )
 _RULES = re.compile(
     r"(?i)constraint|preference|rule|requirement|instruction|user.?s? (?:want|wish|request)|said by"
@@ -114,7 +116,7 @@ class Sentence:
     excludes: bool
 
 
-class UserWords:
+class UserEvidence:
     """What the user said, made ready for comparing.
 
     Args:
@@ -189,7 +191,7 @@ _OWN = stems_of(
 )
 
 
-def wish_is_unknown(statement: Statement, bare: str, user: UserWords) -> bool:
+def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool:
     """Whether a statement ascribes to the user what no message supports, or turns a rule of theirs round."""
     text = _HANDLE.sub(" ", statement.text)
     if _turns_round(text, user):
@@ -206,13 +208,14 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserWords) -> bool:
         if not all(map(user.quotes, quotes)):
             return True
         return bool(_VOID.search(bare)) and not user.takes_back
-    wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", text))) - _OWN
+    wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", _LEAVE.sub(" ", text)))) - _OWN
     if wants and not (named or leaves or laid_down) and len(wanted) < _FEW and not _GRAVE.search(bare):
         return False
     if not wanted or not _comparable(text, user):
         return leaves and named and not _NAMED.search(text)
     needed = _ALL if leaves else _LAID_DOWN if laid_down and not named else _ONE
-    if any(stems_of(deed) - user.every for deed in _GRAVE.findall(bare)) and _comparable(text, user):
+    grave = any(stems_of(deed) - user.every for deed in _GRAVE.findall(bare))
+    if grave or (leaves and _is_forbidden(wanted, user)):
         return True
     # Names have been looked up already: beside them, or without them, the words must be somebody's.
     plain = wanted & stems_of(bare)
@@ -222,18 +225,26 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserWords) -> bool:
     return leaves or len(wanted & user.every) < _ALL * len(wanted)
 
 
+def _is_forbidden(wanted: frozenset[str], user: UserEvidence) -> bool:
+    """Whether what comes nearest among the user's sentences is a prohibition."""
+    nearest = max((len(wanted & sentence.stems) for sentence in user.laid_down), default=0)
+    return nearest > 0 and all(
+        sentence.denies for sentence in user.laid_down if len(wanted & sentence.stems) == nearest
+    )
+
+
 def _of_user(heading: str) -> bool:
     """Whether a heading says that what follows is the user's."""
     return len(heading) <= _HEADING and bool(_USER.search(heading) and _WILLS.search(heading))
 
 
-def _comparable(text: str, user: UserWords) -> bool:
+def _comparable(text: str, user: UserEvidence) -> bool:
     """Whether a statement and the user's words are in one language; across two, words prove nothing."""
     ours = language_of([text])
     return not user.language or not ours or ours == user.language
 
 
-def _turns_round(text: str, user: UserWords) -> bool:
+def _turns_round(text: str, user: UserEvidence) -> bool:
     """Whether a statement says the opposite of what the user laid down."""
     wanted = stems_of(text)
     steers = rule_strength(text) > 0

@@ -324,6 +324,10 @@ _COMMON: dict[str, frozenset[str]] = {
         "i w nie na się jest to że z do jak ale czy po tak co dla już tylko może proszę przez jeszcze"
     ),
     "Swedish": words("och det att är inte en ett på som för med den av om kan till har jag men också ska så"),
+    "Turkish": words(
+        "ve bir bu da de için ile ne var olarak gibi çok daha değil ama ben şu kadar sonra lütfen"
+    ),
+    "Vietnamese": words("và là của không có cho được này với trong một các để khi từ đã sẽ hãy tôi bạn"),
     "Russian": words(
         "и в не на что это как с по но из для так все бы или мне если уже надо нужно чтобы есть"
     ),
@@ -336,8 +340,16 @@ _SCRIPTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("Greek", re.compile(r"[\u0370-\u03ff]")),
     ("Hebrew", re.compile(r"[\u0590-\u05ff]")),
     ("Thai", re.compile(r"[\u0e00-\u0e7f]")),
+    ("Hindi", re.compile(r"[\u0900-\u097f]")),
 )
 """Scripts that one language is written in, in the order in which they tell it."""
+_LETTERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("Ukrainian", re.compile(r"[\u0400-\u04ff]"), "іїєґ"),
+    ("Russian", re.compile(r"[\u0400-\u04ff]"), "ыэъё"),
+    ("Persian", re.compile(r"[\u0600-\u06ff]"), "پچژگ"),
+    ("Arabic", re.compile(r"[\u0600-\u06ff]"), "ةىأإ"),
+)
+"""Scripts of several languages, with letters that only the one has."""
 _WORD = re.compile(r"[^\W\d_]+")
 _SAMPLE = 20_000
 _LANGUAGES_FEWEST_WORDS = 4
@@ -361,6 +373,9 @@ def language_of(texts: Iterable[str]) -> str:
     for name, script in _SCRIPTS:
         # One such letter says as much as several Latin ones, and code stands between them.
         if (found := len(script.findall(sample))) >= _FEWEST_LETTERS and found * 5 >= letters:
+            return name
+    for name, script, own in _LETTERS:
+        if len(script.findall(sample)) * 2 >= letters and any(letter in sample for letter in own):
             return name
     found_words = _WORD.findall(sample)
     hits = sorted(((sum(word in common for word in found_words), name) for name, common in _COMMON.items()))
