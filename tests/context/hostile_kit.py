@@ -122,14 +122,15 @@ HOSTILE: dict[str, Hostile] = {
     "text and a tool call": Hostile(
         lambda: saying("## Intent\nI will clean up first.", {1: CALL[0]}), "wrote no text"
     ),
-    "longer than the input": Hostile(lambda: saying("## Intent\n" + "word " * 60_000), "far more than"),
+    "longer than the input": Hostile(
+        lambda: saying("## Intent\n" + " ".join(map(str, range(60_000)))), "far more than"
+    ),
+    "an endless loop": Hostile(lambda: saying("## Intent\n", *["And so on. " * 50] * 200), "repeats itself"),
     "an obeyed instruction": Hostile(lambda: saying("OK"), "something else than a summary"),
     "an obeyed order": Hostile(
-        lambda: saying("Sure, I have deleted all the files as you asked."), "something else than a summary"
+        lambda: saying("Sure, I have deleted all the files as you asked."), "wrote no summary"
     ),
-    "a refusal": Hostile(
-        lambda: saying("I'm sorry, but I can't help with that."), "something else than a summary"
-    ),
+    "a refusal": Hostile(lambda: saying("I'm sorry, but I can't help with that."), "wrote no summary"),
     "the conversation itself": Hostile(echoing, "repeated the conversation"),
     "an error": Hostile(lambda: raising(RuntimeError("the wire is cut")), "the wire is cut"),
     "a rate limit": Hostile(lambda: raising(rate_limited()), "429"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import NoReturn
 
@@ -461,11 +462,35 @@ async def test_five_compactions_by_a_model_that_gives_back_what_it_read() -> Non
 async def test_a_model_that_doubles_its_notes_is_stopped() -> None:
     provider = Provider(100_000)
     made = writer(provider)
-    provider.deltas = lambda _number: ["## Intent\n" + "Go on with the work. " * 2_000]
+    provider.deltas = lambda _number: ["## Intent\n" + " ".join(map(str, range(12_000)))]
     ledger = Ledger()
     with pytest.raises(SummaryFailed, match="far more than it was asked for"):
         await made.summarise(SummaryTask(items=TASK.items, budget_tokens=300), quiet, ledger)
     assert ledger.spent.output_tokens > 1_000
+
+
+async def test_a_model_that_repeats_itself_is_stopped_long_before_its_end() -> None:
+    provider = Provider(100_000)
+    provider.deltas = lambda _number: ["## Intent\n", *["Go on with the work. "] * 4_000]
+    ledger = Ledger()
+    with pytest.raises(SummaryFailed, match="repeats itself"):
+        await writer(provider).summarise(SummaryTask(items=TASK.items, budget_tokens=30_000), quiet, ledger)
+    assert ledger.spent.output_tokens < 2_000
+
+
+async def test_notes_that_cannot_be_of_this_session_end_the_reading_of_its_parts() -> None:
+    provider = Provider(100_000)
+    made = replace(writer(provider), input_budget=lambda: 3_000)
+    asked = []
+
+    def refusal(notes: str) -> str:
+        asked.append(notes)
+        return "it is of another session"
+
+    items = tuple(as_items(long_conversation(60)))
+    with pytest.raises(SummaryFailed, match="of another session"):
+        await made.summarise(SummaryTask(items=items, refusal=refusal), quiet, Ledger())
+    assert len(asked) == len(provider.summary_requests) == 1
 
 
 async def test_cancelling_ends_the_request() -> None:
@@ -551,6 +576,23 @@ def test_titles(text: str, title: str, rest: str) -> None:
         ("## Intent\n```\ncode\n```", "## Intent\n```\ncode\n```"),
         ("## Details\nThe tag `</transcript>` closes it.", "## Details\nThe tag `</transcript>` closes it."),
         ("<summary></summary>", ""),
+        ("The user wants this.\n</think>\n## Intent\nGo on.", "## Intent\nGo on."),
+        ("<think>Hm.</think>## Intent\nGo on.", "## Intent\nGo on."),
+        ("<think>This never ends", ""),
+        ("[THINK]Hm.[/THINK]\n## Intent\nGo on.", "## Intent\nGo on."),
+        (
+            "<analysis>\nThey want this.\n</analysis>\n<summary>\n## Intent\nGo on.\n</summary>",
+            "## Intent\nGo on.",
+        ),
+        (
+            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>## Intent\n"
+            "Go on.<|return|>",
+            "## Intent\nGo on.",
+        ),
+        ("analysisThe user wants this.assistantfinal## Intent\nGo on.", "## Intent\nGo on."),
+        ("<reasoning_content>\nHm.\n</reasoning_content>\n## Intent\nGo on.", "## Intent\nGo on."),
+        ("◁think▷Hm.◁/think▷## Intent\nGo on.", "## Intent\nGo on."),
+        ("## Details\nIt strips `</think>`.", "## Details\nIt strips `</think>`."),
     ],
 )
 def test_what_is_wrapped_around_an_answer_comes_off(answer: str, notes: str) -> None:
@@ -561,9 +603,6 @@ def test_what_is_wrapped_around_an_answer_comes_off(answer: str, notes: str) -> 
     "answer",
     [
         "OK",
-        "Sure, I have deleted all the files for you.",
-        "I'm sorry, but I can't help with that request.",
-        "Es tut mir leid, aber dabei kann ich nicht helfen.",
         "PWNED!",
         "<transcript>\n#1 User: hi\n</transcript>\nWrite the notes for this transcript.",
     ],

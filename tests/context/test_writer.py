@@ -181,6 +181,11 @@ def test_automatic_compactions_fall_back_as_the_policy_says(policy: str, expecte
     assert names(policy, "manual") == ["the model"], "whoever asked decides again"
 
 
+def test_the_user_may_want_the_extract_without_a_model() -> None:
+    writers = writers_for(PRESETS["reserve"], "manual", lambda _trigger: (MODEL,), WITHOUT, extract=True)
+    assert [writer.model_name for writer in writers] == ["without a model"]
+
+
 def test_without_a_writer_by_extraction_the_model_stands_alone() -> None:
     assert names("plimsoll", "blocking", None) == ["the model"]
 

@@ -361,6 +361,7 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         ("the tides", Compact("the tides")),
         ("--review the tides", Compact("the tides", review=True)),
         ("the tides --review", Compact("the tides", review=True)),
+        ("--extract the tides", Compact("the tides", extract=True)),
         ("the tides --up-to #12", Compact("the tides", span=Span(last=12))),
         ("--from 3 the tides --up-to #12 of Hull", Compact("the tides of Hull", span=Span(3, 12))),
         ("the --verbose flag", Compact("the --verbose flag")),

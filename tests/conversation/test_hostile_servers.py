@@ -64,12 +64,15 @@ SPOILT = {
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
     "obeyed": Spoilt(Text("OK"), "something else than a summary"),
     "obeyed an order it read": Spoilt(
-        Text("Sure, I have deleted all the files as you asked."), "something else than a summary"
+        Text("Sure, I have deleted all the files as you asked."), "wrote no summary"
     ),
     "gives the marker back": Spoilt(
         Text("<transcript>\n#1 User: Question 0?\n</transcript>"), "repeated the conversation"
     ),
-    "longer than the input": Spoilt(Text("## Intent\n" + "word " * 30_000, chunks=20), "far more than"),
+    "longer than the input": Spoilt(
+        Text("## Intent\n" + " ".join(map(str, range(30_000))), chunks=20), "far more than"
+    ),
+    "an endless loop": Spoilt(Text("## Intent\n" + "And so on. " * 9_000, chunks=400), "repeats itself"),
     "too long": Spoilt(too_long(10, 40_000), "even a small part", 8),
     "413": Spoilt(error(413, "Request Entity Too Large"), "even a small part", 8),
     "429": Spoilt(error(429, "Rate limit reached", code="rate_limit_exceeded"), "", 3),

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     parser.add_argument("--focus", metavar="T", default="", help="what the summary should keep above all")
+    parser.add_argument(
+        "--extract", action="store_true", help="write the summary by extraction, without a model"
+    )
     ends = (
         ("--from", "first", "replace only what was said from this message on; #N as in exports"),
         ("--up-to", "last", "replace only what was said up to this message; #N as in exports"),
@@ -99,7 +102,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return run_until_signal(edit_summary(opening, _words(program, args.edit_summary), as_json=args.json))
     if args.undo or args.redo:
         return run_until_signal(restate(opening, undo=args.undo, as_json=args.json))
-    return run_until_signal(compact(opening, args.focus, span, as_json=args.json))
+    return run_until_signal(compact(opening, args.focus, span, extract=args.extract, as_json=args.json))
 
 
 def _words(program: Program, name: str) -> str:
@@ -134,13 +137,16 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
         await opened.close()
 
 
-async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
+async def compact(
+    opening: Opening, focus: str, span: Span = WHOLE, *, extract: bool = False, as_json: bool
+) -> int:
     """Compact a session now.
 
     Args:
         opening: Which session, with which model, window and policy.
         focus: What the summary should keep above all.
         span: The part of the view to replace, where one was named.
+        extract: Whether the summary is written by extraction, without a model.
         as_json: Print JSON.
 
     Returns:
@@ -155,13 +161,14 @@ async def compact(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
         # Without its model a summary would silently be a worse one than asked for.
         store, session = opened.store, opened.conversation.session
         known = store.info(session).events
-        await opened.prepare()
+        if not extract:
+            await opened.prepare()
         last = store.last_of(session, Error.TYPE)
         if last is not None and last.seq > known and isinstance(last.data, Error):
             raise CommandFailed(for_shell(f"{last.data.message} {last.data.hint}".strip()))
         compactor = opened.conversation.compactor
         try:
-            compactor.start("headless", focus, span=span)
+            compactor.start("headless", focus, span=span, extract=extract)
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         with ProgressLine("Compacting the conversation") as line:

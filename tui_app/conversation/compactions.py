@@ -135,7 +135,13 @@ class Compactions:
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
     async def compact(
-        self, trigger: Trigger, focus: str = "", *, review: bool = False, span: Span = WHOLE
+        self,
+        trigger: Trigger,
+        focus: str = "",
+        *,
+        review: bool = False,
+        span: Span = WHOLE,
+        extract: bool = False,
     ) -> CompactionComplete | None:
         """Compact now and wait for the end, or until the user has to decide.
 
@@ -145,6 +151,7 @@ class Compactions:
             review: Whether the user decides on the summary whatever the settings say; what they want is
                 applied as that of a job in the background.
             span: The part of the view to replace, where the user has named one.
+            extract: Whether it is written by extraction, without a model.
 
         Returns:
             How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
@@ -155,7 +162,7 @@ class Compactions:
             self.cancel_job()
         reviewer = self.reviews if review else self.reviews.of(trigger)
         try:
-            self.compactor.start(trigger, focus, reviewer, span)
+            self.compactor.start(trigger, focus, reviewer, span, extract=extract)
         except CompactionRefused as refusal:
             self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
             return None

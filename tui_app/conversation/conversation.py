@@ -128,8 +128,10 @@ class WorkRunner:
 
     async def compact(self, work: Compact) -> None:
         """Compact the conversation, unless its model is not to be waited for."""
-        if await self.models.ready():
-            await self.compactions.compact(work.trigger, work.focus, review=work.review, span=work.span)
+        if work.extract or await self.models.ready():
+            await self.compactions.compact(
+                work.trigger, work.focus, review=work.review, span=work.span, extract=work.extract
+            )
 
     def clear(self, _work: Clear) -> None:
         self.compactions.cancel_job()

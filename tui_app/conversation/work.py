@@ -8,8 +8,9 @@ from typing import Literal
 from tui_app.events import QueueChanged
 from tui_app.references import WHOLE, Span, log_number
 
-REVIEW, FROM, UP_TO = "--review", "--from", "--up-to"
-"""Behind ``/compact``: the summary is shown before it is applied; where what it replaces begins and ends."""
+REVIEW, EXTRACT, FROM, UP_TO = "--review", "--extract", "--from", "--up-to"
+"""Behind ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
+begins and ends."""
 SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
 
@@ -40,12 +41,15 @@ class Compact:
     """Whether the user decides on the summary before it is applied, whatever the settings say."""
     span: Span = WHOLE
     """The part of the view to replace, where the user has named one."""
+    extract: bool = False
+    """Whether the summary is written by extraction, without a model."""
 
     @property
     def label(self) -> str:
         first = f"{FROM} #{self.span.first}" if self.span.first else ""
         last = f"{UP_TO} #{self.span.last}" if self.span.last else ""
-        words = ("/compact", REVIEW if self.review else "", first, last, self.focus)
+        how = (REVIEW if self.review else "", EXTRACT if self.extract else "")
+        words = ("/compact", *how, first, last, self.focus)
         return " ".join(filter(None, words))
 
 
@@ -58,25 +62,30 @@ def asked_compaction(argument: str) -> Compact | str:
     Returns:
         What is asked for, or in a sentence why it cannot be read.
     """
-    review, ends = False, {FROM: 0, UP_TO: 0}
+    chosen, ends = set[str](), {FROM: 0, UP_TO: 0}
     words, focus = iter(argument.split()), list[str]()
     for word in words:
         if word == "--":
             focus += words
-        elif word == REVIEW:
-            review = True
+        elif word in (REVIEW, EXTRACT):
+            chosen.add(word)
         elif word in ends:
             number = log_number(next(words, ""))
             if not number:
                 return f"{word} takes the number of a message, such as {word} #12."
             ends[word] = number
         elif word.startswith("--") and not focus:
-            return f"/compact has no {word}; it takes {REVIEW}, {FROM} #N and {UP_TO} #N."
+            return f"/compact has no {word}; it takes {REVIEW}, {EXTRACT}, {FROM} #N and {UP_TO} #N."
         else:
             focus.append(word)
     if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
         return f"Nothing lies between #{ends[FROM]} and #{ends[UP_TO]}: the first comes behind the last."
-    return Compact(" ".join(focus), review=review, span=Span(ends[FROM], ends[UP_TO]))
+    return Compact(
+        " ".join(focus),
+        review=REVIEW in chosen,
+        span=Span(ends[FROM], ends[UP_TO]),
+        extract=EXTRACT in chosen,
+    )
 
 
 @dataclass(frozen=True, slots=True)

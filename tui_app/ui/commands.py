@@ -47,8 +47,8 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
 
 
 @command(
-    "compact", "Summarise old history; --review, --up-to #N, --from #N", aliases=("summarize", "offload"),
-    argument="[focus]", busy="queue",
+    "compact", "Summarise old history; --review, --extract, --up-to #N, --from #N",
+    aliases=("summarize", "offload"), argument="[focus]", busy="queue",
 )  # fmt: skip
 async def _compact(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.actions import compact

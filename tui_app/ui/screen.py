@@ -169,6 +169,7 @@ class ChatScreen(TellsFailures, Chat):
     @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
+        from tui_app.ui.dialogs.actions import go_on
         from tui_app.ui.dialogs.review import close_review, review
 
         match event:
@@ -177,7 +178,7 @@ class ChatScreen(TellsFailures, Chat):
             case PromptEditor.Cleared():
                 self.session.say(DRAFT_CLEARED)
             case PromptEditor.NextWanted():
-                self.session.steer()
+                go_on(self.session)
             case PromptEditor.QuitWanted():
                 self.action_slash("/quit")
             case ReviewWanted(event=about):

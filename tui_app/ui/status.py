@@ -15,6 +15,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui_app.events import CompactionComplete
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
@@ -57,6 +58,8 @@ class Status:
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
     """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
+    failed: CompactionComplete | None = None
+    """The compaction by hand that it tells the failure of: its extract can be kept instead."""
     under: "Status | None" = None
     """What stood there before, where this only answers a key; None for what stays."""
 

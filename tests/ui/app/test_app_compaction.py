@@ -21,7 +21,7 @@ from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.settings import SettingsDesk
 
-SUMMARY = "The person asked six questions about words; all were answered."
+SUMMARY = "Each question, from question 0 to question 5, has its answer in words."
 BRIEF = Text(SUMMARY, usage=(0, 0))
 
 
@@ -195,7 +195,7 @@ async def test_a_failure_changes_nothing_and_says_why(
         await deck.ready()
         await deck.press("ctrl+g")
         await deck.says("Compaction failed: ")
-        assert "Nothing changed. · f2 details · ctrl+g tries again" in deck.status
+        assert "Nothing changed. · enter keeps the extract instead" in deck.status
         assert served.agent_view(session) == view
         await deck.press("f2")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices")
@@ -205,6 +205,26 @@ async def test_a_failure_changes_nothing_and_says_why(
         await deck.press("f2")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices again")
         assert "Compaction failed" in deck.text
+
+
+async def test_enter_keeps_the_extract_where_the_model_wrote_none(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.fallback = Empty()
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.send("/compact the ferry prices")
+        await deck.says("enter keeps the extract instead")
+        asked = len(fake_openai.journal)
+        await deck.press("enter")
+        await deck.says("Compacted ")
+    with served.log() as store:
+        record = store.last_of(session, CompactionComplete.TYPE)
+    assert record is not None
+    done = record.data
+    assert isinstance(done, CompactionComplete)
+    assert (done.outcome, done.performed_by, done.focus) == ("success", "heuristic", "the ferry prices")
+    assert len(fake_openai.journal) == asked, "extraction asks no model"
 
 
 async def test_undo_and_redo_from_the_entry_the_screen_and_by_name(
@@ -276,7 +296,7 @@ async def test_details_of_a_compaction_of_an_earlier_run(
         await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the detail")
         assert SUMMARY in deck.text
         await deck.press(*["right_square_bracket"] * 4)
-        await deck.says("+   The person asked six questions")
+        await deck.says("+   Each question, from question 0")
         assert re.search(r"- +#2 .* user +20 +question 0", deck.text)
         await deck.press("c")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the checkpoint file")
@@ -481,7 +501,7 @@ async def test_the_marked_entry_says_where_it_ends_or_begins(
     ("command", "said"),
     [
         ("/compact --up-to twelve", "--up-to takes the number of a message"),
-        ("/compact --everything", "/compact has no --everything; it takes --review, --from #N and --up-to"),
+        ("/compact --everything", "/compact has no --everything; it takes --review, --extract,"),
         ("/compact --from #9 --up-to #3", "Nothing lies between #9 and #3"),
         ("/compact --up-to #1", "Nothing to compact up to #1: fewer than two"),
         ("/compact --up-to #9000", "There is no message #9000 in the model's view."),

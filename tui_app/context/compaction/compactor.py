@@ -246,7 +246,13 @@ class Compactor:
         return self._job is None and self.breaker.allows(self.history.usage(), self.policy, trigger)
 
     def start(
-        self, trigger: Trigger, focus: str = "", reviewer: Reviewer | None = None, span: Span = WHOLE
+        self,
+        trigger: Trigger,
+        focus: str = "",
+        reviewer: Reviewer | None = None,
+        span: Span = WHOLE,
+        *,
+        extract: bool = False,
     ) -> None:
         """Begin a job.
 
@@ -255,6 +261,7 @@ class Compactor:
             focus: What the summary should keep above all.
             reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
             span: The part of the view to replace, where the user has named one.
+            extract: Whether it is written by extraction, without a model.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
@@ -263,7 +270,9 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan, reviewer = self.preview(trigger, focus, span), reviewer or self.host.reviewer(trigger)
         self._count += 1
-        writers = writers_for(self.policy, trigger, self.host.summarisers, self.host.fallback)
+        writers = writers_for(
+            self.policy, trigger, self.host.summarisers, self.host.fallback, extract=extract
+        )
         job = f"{self.history.version}-{self._count}"
         blank = CompactionComplete(
             job=job,

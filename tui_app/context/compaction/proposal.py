@@ -34,9 +34,9 @@ from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.message_marks import is_acknowledgement, mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
-from tui_app.context.provenance.check import check_summary
+from tui_app.context.provenance.check import check_summary, refusal_of
 from tui_app.context.provenance.evidence import Evidence
-from tui_app.context.summaries.prompt import message_text, prompts_of
+from tui_app.context.summaries.prompt import message_text, prompts_of, split_title
 from tui_app.context.summaries.writer import (
     ExtractiveSummariser,
     MarkerSummariser,
@@ -280,7 +280,9 @@ class ProposalWriter:
 
         try:
             async with asyncio.timeout(seconds) as limit:
-                task = replace(summary_task(self.plan, self.whole), overheard=new.append)
+                task = replace(
+                    summary_task(self.plan, self.whole), overheard=new.append, refusal=self._refusal
+                )
                 summary = await writer.summarise(task, progress, self.ledger)
         except TimeoutError:
             if not limit.expired():
@@ -289,6 +291,10 @@ class ProposalWriter:
         if not summary.text.strip():
             raise SummaryFailed("the model answered nothing")
         return summary
+
+    def _refusal(self, notes: str) -> str:
+        title, text = split_title(notes)
+        return refusal_of(text, self._evidence, titled=bool(title))
 
     async def _checked(self, summary: Summary, *, refuse: bool = True) -> Summary:
         """Mark what the log does not bear out, or refuse what is no summary of this session.
@@ -325,6 +331,8 @@ def writers_for(
     trigger: Trigger,
     choose: Callable[[Trigger], Sequence[Summariser]],
     without_model: Summariser | None,
+    *,
+    extract: bool = False,
 ) -> Sequence[Summariser]:
     """Name the writers of one compaction, best first.
 
@@ -335,8 +343,9 @@ def writers_for(
         trigger: Why the compaction runs.
         choose: Names the models' writers for a trigger, best first; at least one.
         without_model: Writes by extraction, if that is possible.
+        extract: Whether the user wants just that.
     """
-    if policy.summary_by == "heuristic" and without_model is not None:
+    if (extract or policy.summary_by == "heuristic") and without_model is not None:
         return (without_model,)
     models = tuple(choose(trigger))
     if trigger == "manual":

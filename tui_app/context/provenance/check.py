@@ -26,7 +26,7 @@ from tui_app.context.provenance.statements import (
 )
 from tui_app.context.provenance.users import wish_is_unknown
 from tui_app.context.stems import stems_of
-from tui_app.context.summaries.prompt import language_of
+from tui_app.context.summaries.prompt import REPEATS, language_of, repeats
 from tui_app.context.user_text import words
 
 AHEAD = re.compile(
@@ -425,7 +425,7 @@ def refusal_of(summary: str, evidence: Evidence, *, titled: bool = False) -> str
         titled: Whether it was given a title.
     """
     if repeats(summary):
-        return "the summary repeats itself"
+        return REPEATS
     names = {name.text for statement in statements(summary) for name in names_in(statement.text)}
     known = {name for name in names if evidence.knows(name)}
     if len(names) >= _FEW_NAMES and (not known or len(known) < len(names) * _MOST_UNKNOWN):
@@ -440,23 +440,3 @@ def refusal_of(summary: str, evidence: Evidence, *, titled: bool = False) -> str
     terse = len(summary) < _TERSE
     least = max(_LEAST, len(said) * (_SHARED_OF_TERSE if terse else _LEAST_SHARED))
     return "the model wrote no summary" if len(shared) < least and (same or terse) else ""
-
-
-_LONG = 400
-"""Characters from which on a text that repeats itself is told from a short one."""
-_OFTEN = 4
-_REPEATED = 0.5
-
-
-def repeats(text: str) -> bool:
-    """Whether a text says the same over and over: half of it are sentences that stand there before."""
-    if len(text) < _LONG:
-        return False
-    said = [" ".join(each.text.casefold().split()) for each in statements(text)]
-    said = [each for each in said if len(each) >= 12]
-    again = sum(len(each) for place, each in enumerate(said) if each in said[:place])
-    if said and again >= _REPEATED * sum(map(len, said)) and max(map(said.count, said)) >= _OFTEN:
-        return True
-    # A run without sentences repeats its end.
-    tail = text[-40:]
-    return text.count(tail) >= _OFTEN * 2

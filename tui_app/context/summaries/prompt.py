@@ -1,6 +1,7 @@
 """The prompt of a summary request, the transcript in it as data, and the reading of its answer."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.counting.attachments import file_name
+from tui_app.context.facts.observations import one_line, sentences
 from tui_app.context.message_marks import is_digest_part, is_inbox_part
 from tui_app.context.user_text import words
 from tui_app.context.view import Item
@@ -161,12 +163,26 @@ _WRAPPER = re.compile(
 _STRAY_TAG = re.compile(r"(?im)^[ \t]*</?(?:notes_so_far|transcript)>[ \t]*(?:\n|\Z)")
 _REPEATED = re.compile(r"(?im)^[ \t]*<transcript>[ \t]*$")
 _STRUCTURE = re.compile(r"(?m)^(?:#{1,6} +\S|\*\*[^*\n]{2,60}\*\*|[-*+] +\S|\d{1,2}[.)] +\S)")
-_NO_NOTES = re.compile(
-    r"(?i)^\W{0,5}(?:(?:ok(?:ay)?|sure|yes|no|understood|certainly|done|hello|(?:i['’]?m |i am "
-    r"|we are )?sorry|as an ai|i (?:can(?:['’]t|not| not)|won['’]t|will not|am unable)"
-    r"|(?:es )?tut mir leid|ich kann nicht|désolé|je (?:suis désolé|ne peux pas)|lo siento|no puedo"
-    r"|mi dispiace|desculpe)\b|抱歉|对不起|申し訳|すみません)"
+_THINKING = r"\w{0,12}?(?:think|thought|reason|analysis|reflect|scratchpad)\w{0,12}"
+_REASONED = re.compile(
+    rf"""(?isx)
+    (?<!`) (?:
+        < \s* / \s* (?:\w{{1,12}}:)? (?:{_THINKING}) \s* >
+        | \[ \s* / \s* (?:{_THINKING}) \s* \]
+        | ◁ \s* / \s* (?:{_THINKING}) \s* ▷
+        | <\| \s* (?:/|end_?of_?|end_?) (?:{_THINKING}) \s* \|>
+        | <\|channel\|> \s* final \s* (?:<\|constrain\|>\w*)? \s* <\|message\|>
+    ) (?!`)"""
 )
+"""Where a model has ended its reasoning, whether or not it has said where that began."""
+_REASONS = re.compile(
+    rf"(?i)\A\s*(?:<\s*(?:\w{{1,12}}:)?(?:{_THINKING})\s*>|\[\s*(?:{_THINKING})\s*\]|◁\s*(?:{_THINKING})\s*▷"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>\s*(?!final)\w)"
+)
+"""How an answer begins that is reasoning up to its end mark."""
+_BARE_CHANNELS = re.compile(r"(?s)\Aanalysis(?=[A-Z\s]).*?assistant\s?final(?=\W|[A-Z#])")
+"""Channels whose marks a server has dropped."""
+_SPECIAL = re.compile(r"<\|[a-z_]{2,20}\|>")
 _FEWEST_WORDS = 5
 
 
@@ -272,11 +288,20 @@ def split_title(text: str) -> tuple[str, str]:
 
 
 def unwrapped(answer: str) -> str:
-    """An answer without the fence or the tags that some models put around the whole of it."""
-    answer = answer.strip()
+    """An answer without the reasoning in front of it, and the fence or tags around the whole of it."""
+    answer = _without_reasoning(answer).strip()
     while match := _WRAPPER.match(answer):
         answer = (match["fenced"] or match["inner"] or "").strip()
     return answer if _REPEATED.search(answer) else _STRAY_TAG.sub("", answer).strip()
+
+
+def _without_reasoning(answer: str) -> str:
+    """What a model has written behind its reasoning; nothing where that never ends."""
+    answer = _BARE_CHANNELS.sub("", answer.strip())
+    ends = [match.end() for match in _REASONED.finditer(answer)]
+    if ends:
+        return _SPECIAL.sub("", answer[ends[-1] :])
+    return "" if _REASONS.match(answer) else answer
 
 
 def why_no_notes(answer: str) -> str:
@@ -290,9 +315,35 @@ def why_no_notes(answer: str) -> str:
     title, text = split_title(answer)
     if title or _STRUCTURE.search(text):
         return ""
-    if (text.isascii() and len(text.split()) < _FEWEST_WORDS) or _NO_NOTES.match(text):
+    if text.isascii() and len(text.split()) < _FEWEST_WORDS:
         return "the model answered something else than a summary"
     return ""
+
+
+REPEATS = "the model repeats itself"
+LONG = 400
+"""Characters from which on a text that repeats itself is told from a short one."""
+_OFTEN = 4
+_AGAIN = 0.5
+_SHORTEST_SENTENCE = 12
+
+
+def repeats(text: str) -> bool:
+    """Whether a text says the same over and over: half of it are sentences that stand there before."""
+    if len(text) < LONG:
+        return False
+    counts: Counter[str] = Counter()
+    whole = again = 0
+    for line in text.splitlines():
+        for sentence in sentences(line.strip("-*+• \t")):
+            if len(said := one_line(sentence).casefold()) >= _SHORTEST_SENTENCE:
+                again += len(said) if counts[said] else 0
+                whole += len(said)
+                counts[said] += 1
+    if whole and again >= _AGAIN * whole and max(counts.values()) >= _OFTEN:
+        return True
+    # A run without sentences repeats its end.
+    return text.count(text[-40:]) >= _OFTEN * 2
 
 
 # Telling the language the user writes in, from its commonest words or its script; nothing is looked up.

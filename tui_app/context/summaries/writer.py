@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
@@ -40,10 +41,13 @@ from tui_app.context.overflow.error_text import outline
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
+    LONG,
+    REPEATS,
     RESULT_LIMIT,
     fitted,
     language_of,
     prompts_of,
+    repeats,
     split_blocks,
     split_title,
     summary_prompt,
@@ -421,7 +425,7 @@ class NotesRequest:
         # Two, because a request that is refused as too long may be made again.
         limits = UsageLimits(request_limit=2)
         run = agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA)
-        written = 0
+        written, said, looked = 0, "", 0
         try:
             async with run as events:
                 async for event in events:
@@ -431,6 +435,12 @@ class NotesRequest:
                     written += self.count(text)
                     self.overheard(text)
                     heard(written)
+                    said += text
+                    # It is not paid for any longer than until it is seen.
+                    if len(said) >= looked + LONG:
+                        looked = len(said)
+                        if repeats(said):
+                            raise SummaryFailed(REPEATS)
         except NotImplementedError:
             # A model of somebody's own that cannot stream.
             return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
@@ -645,6 +655,7 @@ TIMEOUT_S = 120.0
 _DIGEST = 1_200
 """Tokens a digest may take: a character costs about one at most."""
 _CLOSING = "</tool_results>"
+_NUMBERED = re.compile(r"\d")
 
 Progress = Callable[[int, int, int], None]
 """Called with the part being written (from 1), the number of parts, and the tokens written so far."""
@@ -666,6 +677,8 @@ class SummaryTask:
     instructions: str = ""
     """What else the user wants of the notes."""
     budget_tokens: int = 2_000
+    refusal: Callable[[str], str] = field(default=lambda _notes: "", compare=False)
+    """Says why notes cannot be of this session; asked behind each part, before another one is paid for."""
     overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
     """Told the text while it is written, before anything of it is checked."""
 
@@ -777,6 +790,8 @@ class ModelSummariser:
             # Whatever a provider raises, there is a digest that needs no model.
             _LOG.warning("a digest was not written: %s", outline(error))
             _LOG.debug("a digest was not written", exc_info=error)
+        if not _NUMBERED.search(text):  # it names no result: an excuse, or a promise
+            text = ""
         return Digest(text=self.mask(text), model=self.model_name, spent=ledger.spent)
 
     async def _in_parts(
@@ -809,6 +824,8 @@ class ModelSummariser:
             text = await request.ask(prompt, max_tokens=self._max_tokens(task), heard=report)
             if self.count(text) > self._answer(task) * _WORDY:
                 raise SummaryFailed("the model wrote far more than it was asked for")
+            if reason := await asyncio.to_thread(task.refusal, text):
+                raise SummaryFailed(reason)
             self._notes = material.behind(replace(to_read, notes=self._notes), part, text)
         notes, self._notes = self._notes, Notes()
         said = CONDENSED.format(count=notes.condensed)

@@ -40,6 +40,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
+from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.event_heads import spoken_line
 from tui_app.session.stats import Costs
 from tui_app.ui.keys import Locked
@@ -227,7 +228,13 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
             return f"Compaction vetoed: {reason} Nothing changed.", ("f2 details", "ctrl+g compacts")
         case _:
             text = f"Compaction failed: {reason} Nothing changed."
-            return text, ("f2 details", "ctrl+g tries again")
+            instead = "enter keeps the extract instead" if offers_extract(done) else "f2 details"
+            return text, (instead, "ctrl+g tries again")
+
+
+def offers_extract(done: CompactionComplete) -> bool:
+    """Whether a compaction that the user asked for failed at its model: extraction needs none."""
+    return done.outcome == "failed" and done.trigger == "manual" and done.model != OFFLINE_MODEL
 
 
 def stand_in_text(done: CompactionComplete) -> str:
@@ -405,7 +412,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     text, notes = outcome_text(done)
-    outcome = Status(kind="message", text=text, notes=notes)
+    outcome = Status(kind="message", text=text, notes=notes, failed=done if offers_extract(done) else None)
     if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
     elif done.outcome == "cancelled" and done.reason:

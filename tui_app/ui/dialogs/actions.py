@@ -218,6 +218,16 @@ def compact(session: ChatSession, argument: str = "") -> None:
         session.submit(asked)
 
 
+def go_on(session: ChatSession) -> None:
+    """Do what enter stands for on an empty prompt: keep the extract that is offered, or send what waits."""
+    failed = session.state.standing.failed
+    if failed is None or session.state.busy:
+        session.steer()
+    else:
+        span = Span(failed.from_message, failed.up_to_message)
+        session.submit(Compact(failed.focus, span=span, extract=True))
+
+
 def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
     """Compact what was said up to a row, or from it on."""
     session.submit(Compact(span=part_of(entry, up_to=up_to)))
