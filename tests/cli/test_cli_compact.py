@@ -63,6 +63,9 @@ def test_compaction_by_its_names(plimsoll: Plimsoll, imported: str, paths: Paths
     assert done["tokens_removed"] == done["tokens_before"] - done["tokens_after"] > 0
     assert done["messages_removed"] == done["messages_before"] - done["messages_after"] > 0
     assert 0 <= done["retention"] <= 1
+    assert set(done["facts"]) == {"kept", "put_back", "at_risk", "lost"}
+    assert sum(done["facts"].values()) > 0
+    assert done["claims_marked"] is None, "no model wrote it"
     assert done["cost_usd"] == 0.0, "nobody was asked"
     checkpoint = Path(done["checkpoint_path"])
     assert checkpoint.is_relative_to(paths.sessions_dir / imported / "checkpoints")

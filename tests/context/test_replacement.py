@@ -57,7 +57,8 @@ from tui_app.context.policy import (
 )
 from tui_app.context.policy import FORMS_MARKER as MARKER
 from tui_app.context.view import Item, cost_of, with_room
-from tui_app.events import Fact
+from tui_app.events import Fact, Origin
+from tui_app.session.request_ledger import passages
 from tui_app.usage import Breakdown, ContextWindow
 
 # What stands in the place of what left.
@@ -514,14 +515,38 @@ REWORDING_PLAN = Addition("Plan", "1. holidays")
 TEXT = st.text(st.sampled_from("ab .#\n<>/*-"), max_size=30).map(lambda text: f"Notes {text}".strip())
 
 
-def summary(notes: str, facts: str = "- import.py · edited (#5)", shown: str | None = None) -> ModelRequest:
-    return summary_message(notes, WORDS, facts, RULES, WAY_BACK, shown, additions=(REWORDING_PLAN,))
+def summary(
+    notes: str,
+    facts: str = "- import.py · edited (#5)",
+    shown: str | None = None,
+    *,
+    writer: Origin = "model",
+) -> ModelRequest:
+    plan = (REWORDING_PLAN,)
+    return summary_message(notes, WORDS, facts, RULES, WAY_BACK, shown, additions=plan, writer=writer)
 
 
 @given(TEXT, TEXT, st.sampled_from(["", "- a fact (#7)"]), st.sampled_from(["", "- b (#8)"]))
 def test_it_is_the_replacement_that_would_have_been_built(old: str, new: str, facts: str, later: str) -> None:
-    assert reworded(summary(old, facts), new, later).message == summary(new, later)
+    by: Origin = "model" if new == old else "user"
+    assert reworded(summary(old, facts), new, later).message == summary(new, later, writer=by)
     assert reworded(summary(old, facts), old, facts).message == summary(old, facts)
+
+
+def test_each_passage_says_who_it_is_from() -> None:
+    framed_notes = summary("Sail home.", shown="Notes of a model.\n\nSail home.")
+    told = passages(ModelMessagesTypeAdapter.dump_json([framed_notes]).decode()[1:-1])
+    assert [origin for origin, _ in told] == ["code", "model", "user", "code"]
+    assert [text.partition("\n")[0] for _, text in told] == [
+        "Notes of a model.",
+        "Sail home.",
+        "## Said by the user, word for word",
+        "## Also worth keeping",
+    ]
+    edited = reworded(framed_notes, "Row home.", "").message
+    told = passages(ModelMessagesTypeAdapter.dump_json([edited]).decode()[1:-1])
+    assert told[1][0] == "user"
+    assert told[1][1].startswith("Row home."), "the notes are the user's own by now"
 
 
 def test_a_frame_stays_around_the_notes() -> None:

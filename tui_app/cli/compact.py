@@ -38,6 +38,7 @@ from tui_app.events import (
     HookRan,
     Notice,
     Record,
+    fact_counts,
 )
 from tui_app.references import WHOLE, Span, log_number
 from tui_app.ui import text as numbers
@@ -211,6 +212,8 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
         "messages_after": complete.messages_after,
         "messages_removed": complete.messages_removed,
         "retention": complete.retention,
+        "facts": fact_counts(complete.facts),
+        "claims_marked": complete.claims_marked,
         "checkpoint_path": complete.checkpoint_path,
         "history_path": complete.history_path,
         "duration_s": complete.duration_s,
@@ -227,6 +230,12 @@ def _show(complete: CompactionComplete) -> None:
     cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"
     writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
     say(f"Summary by {writer} in {took}{cost}{kept}")
+    if complete.facts:
+        counts = fact_counts(complete.facts).items()
+        told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
+        say(f"Facts: {' · '.join(told)}")
+    if complete.claims_marked is not None:
+        say(f"{numbers.count(complete.claims_marked, 'claim')} of the summary not in the log, marked there")
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 
@@ -288,6 +297,8 @@ def plan_json(plan: "Plan") -> dict[str, object]:
         "messages_after": plan.messages_before - left + plan.added,
         "messages_removed": left - plan.added,
         "retention": None,
+        "facts": None,
+        "claims_marked": None,
         "checkpoint_path": None,
         "duration_s": None,
         "cost_usd": None,

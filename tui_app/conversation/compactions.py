@@ -78,6 +78,7 @@ class Reviews:
                 cost_usd=done.cost_usd,
                 retention=done.retention,
                 facts_lost=sum(fact.state == "lost" for fact in done.facts),
+                claims_marked=done.claims_marked,
                 facts=done.facts,
             )
         )

@@ -19,6 +19,7 @@ from tui_app.session.exports.export import (
     user_view_messages,
 )
 from tui_app.session.exports.html import export_html
+from tui_app.session.request_ledger import BY, passages
 from tui_app.session.store import SessionStore
 
 Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
@@ -115,7 +116,9 @@ class _Forms:
         """What the model is shown of a message and its calls, where that is not what the log says of them."""
         if not head.form[0] and head.type != CompactionComplete.TYPE:
             return {}
-        parts = json.loads(self.text(head) or '{"parts": []}')["parts"]
+        if told := passages(text := self.text(head)):
+            return {head.seq: "\n\n".join(f"[{BY[origin]}]\n{passage}" for origin, passage in told)}
+        parts = json.loads(text or '{"parts": []}')["parts"]
         calls = {part["tool_call_id"]: _words(part["args"]) for part in parts if part.get("args")}
         shown = {
             record.seq: calls[record.data.tool_call_id]

@@ -12,6 +12,8 @@ Outcome = Literal["success", "failed", "cancelled", "discarded", "vetoed"]
 ErrorKind = Literal[
     "context_overflow", "rate_limit", "auth", "network", "provider", "tool", "input", "internal"
 ]
+Origin = Literal["model", "user", "code"]
+"""Who a passage of a replacement is by."""
 FactState = Literal["kept", "recoverable", "lost"]
 
 

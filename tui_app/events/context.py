@@ -1,5 +1,6 @@
 """Events of the context window: its size, cuts for one request, and compactions."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -114,6 +115,8 @@ class CompactionProposed(Payload):
     retention: float | None = None
     facts_lost: int = 0
     """Facts that would be neither kept nor recoverable."""
+    claims_marked: int | None = None
+    """Claims that the log does not hold, each marked behind it; null where code wrote the summary."""
     facts: tuple["Fact", ...] = ()
     """What would become of each."""
 
@@ -131,6 +134,17 @@ class Fact:
     """Handle of the message it comes from, for example ``#142``."""
     state: FactState = "kept"
     weight: float = 1.0
+    put_back: bool = False
+    """Whether it is kept only because code has put it beside a summary that lacked it."""
+
+
+def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
+    """How many facts are ``kept`` by the summary, ``put_back`` by code, ``at_risk`` and ``lost``."""
+    counts = dict.fromkeys(("kept", "put_back", "at_risk", "lost"), 0)
+    for fact in facts:
+        name = "at_risk" if fact.state == "recoverable" else fact.state
+        counts["put_back" if fact.put_back and fact.state == "kept" else name] += 1
+    return counts
 
 
 @event("session.compaction_complete")
@@ -171,6 +185,8 @@ class CompactionComplete(Payload):
     messages_removed: int = 0
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
+    claims_marked: int | None = None
+    """Claims of the summary that the log does not hold, each marked behind it; null where code wrote it."""
     checkpoint_path: str = ""
     history_path: str = ""
     duration_s: float = 0.0
@@ -187,6 +203,10 @@ class CompactionComplete(Payload):
         last = f" up to #{self.up_to_message}" if self.up_to_message else ""
         part = f" ·{first}{last}" if first or last else ""
         kept = "" if self.retention is None else f" · facts kept {self.retention:.0%}"
+        counts = fact_counts(self.facts)
+        told = (f"{counts[name]} {name.replace('_', ' ')}" for name in ("put_back", "lost") if counts[name])
+        claims = [f"{count(self.claims_marked, 'claim')} not in the log"] if self.claims_marked else []
+        kept += "".join(f" · {each}" for each in (*told, *claims))
         messages = f"{count(self.messages_before, 'message')} → {self.messages_after:,}"
         return f"{sizes} · {messages}{part}{kept}{self._writer()}"
 

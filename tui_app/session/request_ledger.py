@@ -1,5 +1,6 @@
 """The items of the next request with cost, age and form; what a compaction changed among them."""
 
+import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from typing import Literal
 from tui_app.events import (
     AssistantMessage,
     CompactionAcknowledged,
+    Origin,
     ToolArchived,
     ToolCall,
     ToolNormalised,
@@ -234,3 +236,35 @@ def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
 def _keys(heads: Iterable[Head]) -> list[tuple[int, tuple[int, int]]]:
     """What tells one form of a message from every other."""
     return [(head.seq, head.form) for head in heads]
+
+
+# Who the passages of a replacement are by.
+
+BY: dict[Origin, str] = {"model": "written by the model", "user": "your words", "code": "added by Plimsoll"}
+
+
+def passages(message: str | None) -> list[tuple[Origin, str]]:
+    """The replacement of a compaction as the model gets it, in passages by who they are from.
+
+    Args:
+        message: The message as JSON text; None where the log holds none.
+
+    Returns:
+        Origin and text of each; empty where the message does not say, as in logs of earlier versions.
+    """
+    parts = json.loads(message)["parts"] if message else []
+    if len(parts) != 1:
+        return []
+    text, start = str(parts[0].get("content") or ""), 0
+    found: list[tuple[Origin, str]] = []
+    origins = ((parts[0].get("metadata") or {}).get("plimsoll") or {}).get("origins") or ()
+    for origin, length in origins:
+        passage = text[start : start + length].strip("\n")
+        start += length
+        if not passage.strip() or origin not in BY:
+            continue
+        if found and found[-1][0] == origin:
+            found[-1] = origin, f"{found[-1][1]}\n\n{passage}"
+        else:
+            found.append((origin, passage))
+    return found if start == len(text) else []

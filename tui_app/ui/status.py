@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from textual import events
@@ -15,10 +15,12 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui_app.events import CompactionComplete
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
+
+if TYPE_CHECKING:
+    from tui_app.events import CompactionComplete
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
 BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
@@ -58,7 +60,7 @@ class Status:
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
     """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
-    failed: CompactionComplete | None = None
+    failed: "CompactionComplete | None" = None
     """The compaction by hand that it tells the failure of: its extract can be kept instead."""
     under: "Status | None" = None
     """What stood there before, where this only answers a key; None for what stays."""

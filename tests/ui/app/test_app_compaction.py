@@ -558,7 +558,7 @@ async def test_the_summary_is_read_while_it_is_written(served: Desk, fake_openai
         await deck.send("/compact --review")
         await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the dialog")
         await (await fake_openai.request(1)).paused.wait()
-        await deck.until(lambda: "The person" in deck.app.screen.query_one(TextArea).text, "some text")
+        await deck.until(lambda: "Each question" in deck.app.screen.query_one(TextArea).text, "some text")
         assert not reviewing(deck)
         release.set()
         await deck.until(lambda: reviewing(deck), "something to decide")

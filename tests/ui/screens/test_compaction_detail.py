@@ -23,6 +23,7 @@ from tui_app.ui.dialogs.compaction import (
     fact_lines,
     message_lines,
     number_lines,
+    sent_text,
     sizes,
     where,
 )
@@ -269,6 +270,21 @@ def test_facts_say_where_they_are_now() -> None:
     )
     assert where(replace(recoverable, source="")) == ""
     assert where(lost) == "was at #87"
+    assert where(replace(kept, put_back=True)) == "put back by Plimsoll (you, 12:04)"
+
+
+def test_what_is_sent_says_line_for_line_who_it_is_from() -> None:
+    passages = (("code", "Notes of a model."), ("model", "## Intent\nSail."), ("user", "- #3: Reef first."))
+    view = replace(VIEW, passages=passages)
+    assert sent_text(view, UNICODE).splitlines() == [
+        "m written by the model · y your words · p added by Plimsoll",
+        "",
+        "p Notes of a model.",
+        "m ## Intent",
+        "m Sail.",
+        "y - #3: Reef first.",
+    ]
+    assert sent_text(VIEW, UNICODE) == DONE.summary, "a log of an earlier version does not say"
 
 
 async def test_checkpoint_file_opens_over_it() -> None:
@@ -285,14 +301,18 @@ async def test_checkpoint_file_opens_over_it() -> None:
 
 def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
     lines = [line.plain for line in fact_lines(FACTS, UNICODE)]
-    assert [line.split()[:2] for line in lines] == [["✗", "lost"], ["↺", "recoverable"], ["✓", "kept"]]
+    assert [line.split()[:2] for line in lines] == [["✗", "lost"], ["↺", "at"], ["✓", "kept"]]
     assert '"never touch [/x] the importer"' in lines[2]
     assert all(line.isascii() for line in (line.plain for line in fact_lines(FACTS, PLAIN)))
 
 
 def test_sizes_name_numbers_or_the_reason() -> None:
     assert sizes(DONE, UNICODE, False) == (
-        "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 1 recoverable · 1 lost"
+        "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 0 put back · 1 at risk · 1 lost"
+    )
+    checked = replace(DONE, claims_marked=2, facts=(replace(FACTS[0], put_back=True), *FACTS[1:]))
+    assert sizes(checked, UNICODE, False).endswith(
+        "facts: 0 kept · 1 put back · 1 at risk · 1 lost   2 claims not in the log"
     )
     alone = replace(DONE, messages_before=1_212, messages_after=1)
     assert "1,212 → 1 message   facts" in sizes(alone, UNICODE, False)

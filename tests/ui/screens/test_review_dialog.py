@@ -62,7 +62,7 @@ def test_numbers() -> None:
     line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
     assert numbers_line(PROPOSED, UNICODE) == line
     assert numbers_line(PROPOSED, PLAIN).isascii()
-    facts = "Facts: 98 % kept by weight · 1 recoverable · 1 lost · enter keeps one"
+    facts = "Facts: 98 % kept by weight · 1 at risk · 1 lost · enter keeps one"
     assert facts_line(PROPOSED, UNICODE) == facts
     assert len(facts) < 72, "it fits 80 columns"
 
@@ -177,7 +177,7 @@ async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
         await pilot.press("tab", "tab")
         facts = app.dialog.query_one("#review-facts", OptionList)
         assert facts.has_focus
-        assert [str(option.prompt).split()[1] for option in facts.options] == ["lost", "recoverable"]
+        assert [str(option.prompt).split()[1] for option in facts.options] == ["lost", "at"]
         await pilot.press("home", "enter", "enter", "end", "enter")
         kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
         assert app.text.text == kept, "once each"

@@ -18,7 +18,7 @@ from tui_app.context.compaction.replacement import (
     key_ranges,
     summary_message,
 )
-from tui_app.context.compaction.retention import judge, missing_facts
+from tui_app.context.compaction.retention import facts_block, judge, lacking_facts
 from tui_app.context.compaction.user_words import (
     UserWords,
     choose_prompts,
@@ -29,6 +29,7 @@ from tui_app.context.compaction.user_words import (
 )
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import carry_facts, extract_facts
+from tui_app.context.facts.files import root_in
 from tui_app.context.facts.observations import read_items
 from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.message_marks import is_acknowledgement, mark_of
@@ -114,6 +115,7 @@ async def propose(
         way_back if form.way_back else "",
         shown,
         additions=draft.additions,
+        writer="model" if summary.performed_by == "model" else "code",
     )
     said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
@@ -130,6 +132,7 @@ async def propose(
         tokens=tokens.nonzero(),
         retention=round(draft.retention, 4),
         facts=draft.facts,
+        claims_marked=summary.marked,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
         tokens_after=after,
@@ -170,8 +173,16 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
     else:
         # Without what awaits the user, their next words, perhaps a bare yes, would answer nothing.
         wanted, budget = tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
-    missing = missing_facts(wanted, standing, budget, _rough)
+    lacking = lacking_facts(wanted, standing)
+    missing = facts_block(lacking, budget, _rough, root_in(standing))
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
+    lacked = {(fact.kind, fact.text, fact.source) for fact in lacking}
+    judged = tuple(
+        replace(fact, put_back=True)
+        if fact.state == "kept" and (fact.kind, fact.text, fact.source) in lacked
+        else fact
+        for fact in judged
+    )
     return _Draft(words=words, missing=missing, facts=judged, retention=retention, additions=additions)
 
 
@@ -307,7 +318,7 @@ class ProposalWriter:
         checked = await asyncio.to_thread(check_summary, summary.text, self._evidence, titled=titled)
         if checked.refusal and refuse:
             raise SummaryFailed(checked.refusal)
-        return replace(summary, text=checked.text)
+        return replace(summary, text=checked.text, marked=checked.marked)
 
     @cached_property
     def _evidence(self) -> Evidence:

@@ -20,7 +20,7 @@ from tui_app.context.compaction.user_words import Prompt, UserWords, user_words_
 from tui_app.context.facts.observations import with_facts
 from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
 from tui_app.context.view import Item, is_summary
-from tui_app.events import Fact
+from tui_app.events import Fact, Origin
 from tui_app.tool_specs import SEARCH_HISTORY
 
 _MOST_KNOWN = 600
@@ -101,6 +101,7 @@ def summary_message(
     shown: str | None = None,
     *,
     additions: Sequence[Addition] = (),
+    writer: Origin = "model",
 ) -> ModelRequest:
     """Build the request that stands for compacted history.
 
@@ -114,12 +115,14 @@ def summary_message(
         way_back: How the model can get at what left; empty where it cannot.
         shown: The notes in a policy's own wording; None shows them as they are.
         additions: Texts from outside the conversation; not kept in the metadata, for they are read anew.
+        writer: Who wrote the notes.
     """
     sections = [summary.strip() if shown is None else shown, user_words_section(words, summary)]
     if facts.strip():
         sections.append(f"{FACTS_HEADING}\n{facts.strip()}")
     sections += [addition.worded for addition in additions]
-    text = escaped("\n\n".join(filter(None, [*sections, way_back])))
+    sections.append(way_back)
+    text = escaped("\n\n".join(filter(None, sections)))
     prompts = [[key, said] for key, said in words.prompts]
     own = {
         "summary": summary,
@@ -127,9 +130,32 @@ def summary_message(
         "omitted": words.omitted,
         "facts": facts,
         "replaced": [list(prompt) for prompt in words.replaced],
+        "writer": writer,
+        "origins": _origins(text, summary, user_words_section(words, summary), writer),
         "known": [[fact.kind, fact.text, fact.source, fact.weight] for fact in known[:_MOST_KNOWN]],
     }
     return ModelRequest(parts=[CompactionPart(text, metadata={OWN: own})], timestamp=_EPOCH)
+
+
+def _origins(text: str, summary: str, said: str, writer: Origin) -> list[list[Origin | int]]:
+    """Where the text comes from, in order: ``model``, ``user`` or ``code``, and how many characters.
+
+    Args:
+        text: The whole replacement.
+        summary: The notes in it.
+        said: The section with the user's words.
+        writer: Who wrote the notes.
+    """
+    found: list[list[Origin | int]] = []
+    end = 0
+    parts: tuple[tuple[Origin, str], ...] = ((writer, escaped(summary.strip())), ("user", escaped(said)))
+    for origin, part in parts:
+        place = text.find(part, end) if part else -1
+        if place >= 0:
+            found += [["code", place - end], [origin, len(part)]]
+            end = place + len(part)
+    found.append(["code", len(text) - end])
+    return [entry for entry in found if entry[1]]
 
 
 def escaped(text: str) -> str:
@@ -225,7 +251,7 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> RewordedSummary
     part, earlier = _part(message), parts_of(message)
     if part is None or earlier is None or not isinstance(message, ModelRequest):
         raise ValueError("This is no summary that can be read.")
-    words = UserWords(prompts=earlier.prompts, omitted=earlier.omitted)
+    words = UserWords(prompts=earlier.prompts, omitted=earlier.omitted, replaced=earlier.replaced)
     # What stands in front of the notes, and what behind them. What was said beside them is taken out of that;
     # all up to there belongs to the notes' frame.
     content, notes = part.content or "", escaped(earlier.summary.strip())
@@ -246,7 +272,11 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> RewordedSummary
     beside = "".join(f"\n\n{escaped(section)}" for section in sections if section)
     text = f"{before}{escaped(summary.strip())}{frame}{beside}{behind}"
     metadata = dict(part.metadata or {})
-    metadata[OWN] = {**(metadata.get(OWN) or {}), "summary": summary, "facts": facts}
+    own = dict(_own(metadata))
+    writer: Origin = own.get("writer", "model") if summary == earlier.summary else "user"
+    origins = _origins(text, summary, user_words_section(words, summary), writer)
+    own |= {"summary": summary, "facts": facts, "writer": writer, "origins": origins}
+    metadata[OWN] = own
     new = replace(part, content=text, metadata=metadata)
     return RewordedSummary(message=replace(message, parts=[new]), text=text)
 

@@ -224,12 +224,30 @@ def missing_facts(
         Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
         nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
     """
+    lacking = lacking_facts(facts, replacement_text)
+    return facts_block(lacking, budget_tokens, count, root_in(replacement_text))
+
+
+def lacking_facts(facts: Sequence[Fact], replacement_text: str) -> list[Fact]:
+    """The facts that a replacement does not hold, in their order."""
     told, names = SearchedText(replacement_text), _shared_names(facts)
-    missing = [fact for fact in facts if not _stands_in(fact, told, names)]
+    return [fact for fact in facts if not _stands_in(fact, told, names)]
+
+
+def facts_block(
+    missing: Sequence[Fact], budget_tokens: int, count: Callable[[str], int], root: str = ""
+) -> str:
+    """Write the weightiest of some facts down, as :func:`missing_facts` does.
+
+    Args:
+        missing: The facts, weightiest first.
+        budget_tokens: Tokens the block may take.
+        count: Counts the tokens of a text.
+        root: Folder below which paths are told short.
+    """
     chosen: dict[str, list[str]] = {}
     folders: set[str] = set()
     left = budget_tokens
-    root = root_in(replacement_text)
     by_weight = sorted(missing, key=attrgetter("weight"), reverse=True)
     for fact in by_weight:
         if is_name(fact):

@@ -696,6 +696,8 @@ class Summary:
     title: str = ""
     performed_by: str = "model"
     model: str = ""
+    marked: int | None = None
+    """Claims in it that the log does not hold, once it was checked."""
 
 
 class Summariser(Protocol):

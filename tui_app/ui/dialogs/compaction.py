@@ -1,7 +1,6 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -17,11 +16,22 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
 from textual.widgets.option_list import Option
 
-from tui_app.events import CompactionComplete, Fact, FactState
-from tui_app.session.request_ledger import Difference
+from tui_app.events import CompactionComplete, Fact, FactState, Origin, fact_counts
+from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE, Glyphs, clean, clock, cost, count, duration, one_line, percent, tokens
+from tui_app.ui.text import (
+    UNICODE,
+    Glyphs,
+    clean,
+    clock,
+    cost,
+    count,
+    duration,
+    one_line,
+    percent,
+    tokens,
+)
 from tui_app.ui.widgets import WrittenArea
 
 # The names of a compaction's six parts: in a row where they fit, else only that of the one shown.
@@ -31,7 +41,7 @@ SLIM = 64
 WORDY = 76
 """Columns from which the names are as long as they are meant to be."""
 NAMES: Mapping[str, tuple[str, str]] = {
-    "tab-summary": ("Summary", "Summary"),
+    "tab-summary": ("Sent", "Sent"),
     "tab-facts": ("Facts", "Facts"),
     "tab-left": ("What left", "Left"),
     "tab-stayed": ("What stayed", "Stayed"),
@@ -111,6 +121,7 @@ COLOURS: dict[FactState, str] = {
     "recoverable": "$text-warning",
     "lost": "$text-error",
 }
+STATES: dict[FactState, str] = {"kept": "kept", "recoverable": "at risk", "lost": "lost"}
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
 """What needs attention comes first."""
 REASON_CELLS = 320
@@ -157,9 +168,13 @@ def sizes(
     )
     parts = [before]
     if done.facts:
-        counts = Counter(fact.state for fact in done.facts)
-        named = f" {glyphs.separator} ".join(f"{counts[state]} {state}" for state in reversed(ORDER))
+        counts = fact_counts(done.facts).items()
+        named = f" {glyphs.separator} ".join(
+            f"{number:,} {name.replace('_', ' ')}" for name, number in counts
+        )
         parts.append(f"facts: {named}")
+    if done.claims_marked is not None:
+        parts.append(f"{count(done.claims_marked, 'claim')} not in the log")
     if edited:
         parts.append("edited since")
     if undone:
@@ -177,7 +192,8 @@ def where(fact: Fact, history: str = "") -> str:
     source = one_line(fact.source, 30)
     match fact.state:
         case "kept":
-            return f"in the summary ({source})" if source else "in the summary"
+            by = "put back by Plimsoll" if fact.put_back else "in the summary"
+            return f"{by} ({source})" if source else by
         case "recoverable":
             file = f"conversation_history/{PurePath(history).name}" if history else ""
             return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
@@ -195,7 +211,7 @@ def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: s
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     return [
         Content.assemble(
-            (f"{signs[fact.state]} {fact.state:<12}", COLOURS[fact.state]),
+            (f"{signs[fact.state]} {STATES[fact.state]:<8}", COLOURS[fact.state]),
             (f"{fact.kind:<9} ", "$text-muted"),
             one_line(fact.text, 300),
             (f"  {where(fact, history)}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
@@ -257,6 +273,21 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -
     if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
         return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
     return row
+
+
+_MARGINS: dict[Origin, str] = {"model": "m", "user": "y", "code": "p"}
+"""What stands in front of each line of the replacement: who it is from."""
+
+
+def sent_text(view: "CompactionView", glyphs: Glyphs) -> str:
+    """The replacement as the model gets it, each line with a mark of who it is from; else the summary."""
+    if not view.passages:
+        return summary_text(view.done)
+    marks = f" {glyphs.separator} ".join(f"{_MARGINS[origin]} {name}" for origin, name in BY.items())
+    rows = [marks, ""]
+    for origin, passage in view.passages:
+        rows += [f"{_MARGINS[origin]} {line}".rstrip() for line in passage.splitlines()]
+    return "\n".join(rows)
 
 
 def summary_text(done: CompactionComplete) -> str:
@@ -450,6 +481,8 @@ class CompactionView:
     """Whether the model sees the summary now, and it may have other words."""
     original: str = ""
     """The words it was written with, where it was edited since."""
+    passages: Sequence[tuple[Origin, str]] = ()
+    """The replacement as the model gets it, by who its passages are from; empty where that is not known."""
     diff: Callable[[], Sequence[Difference]] = tuple
     """Reads what the compaction did to the model's view; called in a thread."""
     checkpoint_text: Callable[[], str] | None = None
@@ -492,7 +525,7 @@ class CompactionDetail(Dialog[Decision]):
             lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
             facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
             parts = (
-                reading_area(summary_text(view.done)),
+                reading_area(sent_text(view, self._glyphs)),
                 OptionList(*facts, id="facts", compact=True),
                 *(reading_area(_READING, id=name, rows=True) for name in ("left", "stayed", "diff")),
                 reading_area(number_lines(view.done), rows=True),

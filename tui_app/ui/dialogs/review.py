@@ -18,10 +18,17 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, Fact
+from tui_app.events import (
+    CompactionProgress,
+    CompactionProposed,
+    CompactionStart,
+    Fact,
+    FactState,
+    fact_counts,
+)
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
-from tui_app.ui.dialogs.compaction import COLOURS
+from tui_app.ui.dialogs.compaction import COLOURS, STATES
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
@@ -121,14 +128,16 @@ def _verb(number: int, verb: str) -> str:
 
 
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``Facts: 98 % kept by weight · 7 recoverable · 1 lost``; empty where none were found."""
+    """``Facts: 98 % kept by weight · 4 put back · 7 at risk · 1 lost``; empty where none were found."""
     if proposed.retention is None:
         return ""
     parts = [f"Facts: {percent(proposed.retention)} kept by weight"]
-    for state in ("recoverable", "lost"):
-        number = sum(fact.state == state for fact in proposed.facts)
-        parts.extend([f"{number} {state}"] if number else [])
-    if len(parts) > 1:
+    counts = fact_counts(proposed.facts)
+    for name in ("put_back", "at_risk", "lost"):
+        parts.extend([f"{counts[name]} {name.replace('_', ' ')}"] if counts[name] else [])
+    if proposed.claims_marked:
+        parts.append(f"{count(proposed.claims_marked, 'claim')} not in the log")
+    if at_risk(proposed.facts):
         parts.append("enter keeps one")
     return f" {glyphs.separator} ".join(parts)
 
@@ -141,10 +150,10 @@ def at_risk(facts: Iterable[Fact]) -> list[Fact]:
 
 def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
     """One fact at risk, or that it stands in the text by now."""
-    state = "kept" if kept else fact.state
+    state: FactState = "kept" if kept else fact.state
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     return Content.assemble(
-        (f"{signs[state]} {state:<12}", COLOURS[state]),
+        (f"{signs[state]} {STATES[state]:<8}", COLOURS[state]),
         (f"{fact.kind:<9} ", "$text-muted"),
         one_line(fact.text, 300),
         (f"  {one_line(fact.source, 30)}".rstrip(), "$text-muted"),

@@ -26,7 +26,7 @@ from tui_app.events import (
 )
 from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Entry
-from tui_app.session.request_ledger import Difference, compaction_diff
+from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, undo
@@ -178,6 +178,9 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
     standing, undone = agent_view.compactions, agent_view.undone
     done = await as_worded(session, written, entry.seq)
     shown = any(head.seq == entry.seq for head in agent_view.visible())
+    edits = agent_view.edits.get(entry.seq)
+    number = edits[-1].form[0] if edits else entry.seq
+    events = await asyncio.to_thread(read_events, session.launch.database, session.id, (number,))
     view = CompactionView(
         done=done,
         seq=entry.seq,
@@ -186,6 +189,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
+        passages=passages(events[0][1]) if events else (),
         diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
         checkpoint_text=lambda: read_checkpoint(done),
         scale=session.state.scale,
