@@ -121,7 +121,10 @@ class ScriptedWriter:
             if lines:
                 sections.append((heading, lines))
         texts = [f"## {heading}\n{_set(heading, lines)}" for heading, lines in sections]
-        return "\n\n".join(texts) or "There was a conversation about the project."
+        return (
+            "\n\n".join(texts)
+            or f"So far it was about this: {next(iter(happenings_of(self.log).prose), 'nothing')}"
+        )
 
 
 def _order(stretch: Happenings) -> list[Fact]:

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from tui_app.context.compaction.retention import judge
+from tui_app.context.compaction.retention import judge, weighed
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.tokens import TokenCounter
@@ -126,16 +126,15 @@ def facts_kept(
         for key, message in enumerate(messages, 1)
         if all(id(part) in here for part in message.parts)
     }
-    states = ["kept" if fact.source in whole else fact.state for fact in judged]
-    weights = {
-        state: sum(fact.weight for fact, its in zip(judged, states, strict=True) if its == state)
-        for state in _STATES
-    }
+    judged = tuple(replace(fact, state="kept") if fact.source in whole else fact for fact in judged)
+    weights = dict.fromkeys(_STATES, 0.0)
+    for fact in weighed(judged):
+        weights[fact.state] += fact.weight
     total = sum(weights.values())
     return FactsKept(
         retention=round(weights["kept"] / total, 4) if total > 0 else 1.0,
         recoverable=round(weights["recoverable"] / total, 4) if total > 0 else 0.0,
-        counts={state: states.count(state) for state in _STATES},
+        counts={state: sum(fact.state == state for fact in judged) for state in _STATES},
     )
 
 

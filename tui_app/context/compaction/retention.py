@@ -184,8 +184,8 @@ def judge(
         recoverable: Whether every message with a handle can be got back, as from a session's own log.
 
     Returns:
-        The facts with their state, in the same order, and the share of their weight that is kept (0 to 1; 1
-        when there are no facts).
+        The facts with their state, in the same order, and the share of the weight of what was said and done
+        that is kept (0 to 1; 1 when there are no facts).
     """
     text = SearchedText(replacement_text)
     beside = None if recoverable_text is None else SearchedText(recoverable_text)
@@ -204,9 +204,18 @@ def judge(
         judged.append(
             Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
         )
-    total = sum(fact.weight for fact in judged)
-    kept = sum(fact.weight for fact in judged if fact.state == "kept")
+    total = sum(fact.weight for fact in weighed(judged))
+    kept = sum(fact.weight for fact in weighed(judged) if fact.state == "kept")
     return tuple(judged), round(kept / total, 4) if total > 0 else 1.0
+
+
+def weighed(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """The facts of which a share is told.
+
+    Of names nobody knows which will be needed: they are told one by one, and weigh only where all else is
+    missing.
+    """
+    return [fact for fact in facts if fact.kind != "detail"] or facts
 
 
 def missing_facts(

@@ -50,7 +50,7 @@ _WORDS = {
         r"|ran|(?:was|were|been) run|clean|green|done|built|exit(?:ed|s)?(?: with)?(?: code| status)? 0"
         r"|erfolgreich|läuft|lief|laufen|grün|réussie?s?|passent|correct\w*|exitos\w+|pasan|pasaron"
         r"|passano|passam"
-        r"|успешн\w*|проход\w+|прошл[иа]|зел[её]н\w+",
+        r"|успешн\w*|проход\w+|пройден\w*|прошл[иа]|зел[её]н\w+",
         "成功|通过|合格|通る|通っ|パス|통과|성공|[✓✔✅]",
     ),
 }

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.context.facts.commands import Run, only_looks, still_open
+from tui_app.context.facts.commands import LINE_BREAK, Run, only_looks, still_open
 from tui_app.context.facts.deeds import NO_FAILURE, SAYS, UNSAID, says_outcome
 from tui_app.context.facts.files import Trail
 from tui_app.context.facts.observations import MARKS, NOT_IN_LOG, checks, command_of
@@ -33,12 +33,15 @@ AHEAD = re.compile(
     r"(?i)(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
     r"|going to|needs? to"
     r"|need|must|wants?|wanted|asked|later|once|if|until|not yet|pending|plan(?:s|ned)?|proposed|suggested"
-    r"|make sure|ensure|so that"
+    r"|make sure|ensure"
     r"|nächste[nr]?|offen|noch|soll(?:te|en)?|muss|wird|werden|prochaine?s?|à faire|reste|doit|sera"
     r"|siguientes?|pendientes?|falta|debe|será|нужно|следующ\w*|осталось|план\w*)(?!\w)"
     r"|下一步|待办|计划|需要|次の|予定|다음|예정"
 )
-"""What is planned, wished or conditional reports nothing."""
+"""What is planned, wished or conditional reports nothing; behind a report it tells why."""
+_NOT_YET = re.compile(
+    r"(?i)(?<!\w)(?:not yet|pending|planned|proposed|suggested|to do|noch nicht|pas encore)(?!\w)|还没|尚未"
+)
 _FAMILIES = ("created", "edited", "deleted", "moved")
 _DONE = {
     "created": frozenset({"created", "written"}),
@@ -49,12 +52,21 @@ _DONE = {
 _PASSIVE = re.compile(
     r"^[\s\x01)\]|:(,·—–-]*(?:(?:file|files|module|script|was|were|is|are|been|has|have|had|got|now|also"
     r"|newly|then"
-    r"|just|wurden?|ist|sind|a|été|ont|fue(?:ron)?|ha|sido|been|был[аио]?|файл|se)\s+){0,4}"
+    r"|just|already|slightly|recently|since|both|all|wurden?|ist|sind|etwas|leicht|bereits|a|été|ont|déjà"
+    r"|légèrement|fue(?:ron)?|ha|sido|ya|been|был[аио]?|файл|уже|se)\s+){0,5}"
 )
 _OBJECT = re.compile(
     r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|again|too|for|und|et|y|in)\b)[\w\x01`]"
 )
 """What stands behind a verb that did it to something else than the file in front of it."""
+_NO_MORE = re.compile(
+    r"\b(?:no|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)"
+    r"|\x02[^.;]{0,20}\b(?:no longer|not) (?:exists?|there)"
+    r"|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht|n['’]existe plus|ya no existe|não existe mais"
+    r"|non esiste più)"
+    r"|\x02[^.;]{0,20}(?:больше не существует|больше нет|已?不存在|已经没有)"
+)
+"""Says of a file that it is there no more."""
 _UNSPACED = re.compile(
     r"[\s\x01`(]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af ]{0,11}"
 )
@@ -70,16 +82,16 @@ _LINK = re.compile(
 def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement says of a file what the log does not bear out."""
     paths = [name for name in names if name.is_path and not name.text.endswith("/")]
-    if not paths or AHEAD.search(bare):
+    if not paths or _NOT_YET.search(bare):
         return False
     return any(
-        not any(_was_done(name.text, family, evidence) for family in families)
-        for name, families in _deeds(statement, bare, paths)
+        not (AHEAD.search(bare[:end]) or any(_was_done(name.text, family, evidence) for family in families))
+        for name, families, end in _deeds(statement, bare, paths)
     )
 
 
-def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[tuple[Name, set[str]]]:
-    """Each file of a statement with the families of words for what was done to it."""
+def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[tuple[Name, set[str], int]]:
+    """Each file of a statement, the families of words for what was done to it, and where that is said."""
     folded = UNSAID.sub(lambda match: " " * len(match[0]), bare.casefold().replace("\x00", "\x01"))
     said = [
         (match.start(), match.end(), family)
@@ -93,7 +105,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
         families = {family for first, _, family in said if first == start}
         if families and _OBJECT.match(folded, max(last for first, last, _ in said if first == start)):
             families |= {"edited"}  # ``a.py: removed the old check``
-            yield name, families
+            yield name, families, start
             continue
         if not families and (between := _UNSPACED.match(folded, name.end)):
             families = {family for first, _, family in said if name.end <= first < between.end()}
@@ -101,13 +113,15 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             before = max((last for _, last, _ in said if last <= name.start), default=-1)
             if before >= 0 and _LINK.match(folded[before : name.start]):
                 families = {family for _, last, family in said if last == before}
+        if not families and _NO_MORE.search(f"{folded[: name.start]}\x02{folded[name.end :]}"):
+            families = {"deleted"}
         if not families and not said and not folded[: name.start].strip(" \x01,;&·|*-"):
             families = above
         if "deleted" in families:
             # What is taken out of a file edits it; what is said of the file itself does not.
             families -= {"edited"}
         if families:
-            yield name, families
+            yield name, families, max(name.end, start)
 
 
 def _families_in(label: str) -> set[str]:
@@ -123,17 +137,22 @@ def _was_done(name: str, family: str, evidence: Evidence) -> bool:
     if any(_done_to(trail) & _DONE[family] for trail in trails):
         return True
     ending = bare_name(name).rpartition("/")[2]
-    for line in evidence.lines_with(name):
-        # What git tells, or the user did themselves.
-        said = UNSAID.sub(" ", line.casefold().replace(ending.casefold(), " "))
-        if (_OF_GIT.match(line) or evidence.typed(line)) and SAYS[family].search(said):
-            return True
-    return any(
-        ending in command and not only_looks(command) and not trails
+    # What git tells, or the user did themselves.
+    told = [line.casefold() for line in evidence.lines_with(name) if _OF_GIT.match(line)]
+    told += [each for each in evidence.prose if ending.casefold() in each and _OWN_DEED.search(each)]
+    if any(SAYS[family].search(UNSAID.sub(" ", line.replace(ending.casefold(), " "))) for line in told):
+        return True
+    # A script may have done it; what builds or checks has not.
+    return not trails and any(
+        ending in command and not (only_looks(command) or checks(command))
         for command in map(command_of, evidence.outputs())
     )
 
 
+_OWN_DEED = re.compile(
+    r"(?<!\w)(?:i|we|i['’]ve|we['’]ve|ich|wir|je|j['’]ai|nous|on|yo|he|hemos|eu|io|ho|ik|jag|я|мы)(?!\w)|我|私|僕|제가|내가"
+)
+"""Tells that a user did something themselves."""
 _OF_GIT = re.compile(r"^\s*(?:modified|deleted|new file|renamed|(?:create|delete|rename) mode|rename)\b")
 
 
@@ -171,12 +190,17 @@ _CHECKERS = words(
 def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement says that a command worked which fails, or failed which never did."""
     folded = bare.casefold().replace("\x00", " ")
-    if AHEAD.search(bare):
+    if AHEAD.search(bare) or AHEAD.search(statement.label):
         return False
-    failed, worked = says_outcome(folded, failed=True), says_outcome(folded, failed=False)
+    failed, worked = (says_outcome(folded, failed=each) for each in (True, False))
+    command = ""
+    if not (failed or worked) and (above := statement.label or statement.heading):
+        # Below a label there may stand the bare command.
+        failed, worked = (says_outcome(above.casefold(), failed=each) for each in (True, False))
+        command = statement.text
     if failed == worked:
         return False
-    runs = _runs_of(statement, folded, names, evidence)
+    runs = _runs_of(command, folded, names, evidence)
     if runs is None:
         return False
     if worked:
@@ -184,13 +208,18 @@ def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evi
     return bool(runs) and not any(not run.ok or run.was_broken for run in runs)
 
 
-def _runs_of(
-    statement: Statement, folded: str, names: Sequence[Name], evidence: Evidence
-) -> list[Run] | None:
-    """The runs that a statement is about; None where it is about none."""
+def _runs_of(command: str, folded: str, names: Sequence[Name], evidence: Evidence) -> list[Run] | None:
+    """The runs that a statement is about; None where it is about none.
+
+    Args:
+        command: The statement, where it may be a bare command.
+        folded: Its words without names.
+        names: The names in it.
+        evidence: The session.
+    """
     commands = [run for run in evidence.runs if command_of(run.action)]
-    for name in names:
-        wanted = plainly(name.text.strip("`"))
+    for text in filter(None, (command.strip(" .`"), *(name.text for name in names))):
+        wanted = plainly(text.strip("`"))
         if " " in wanted or any(plainly(run.what).split(" ")[0] == wanted for run in commands):
             meant = [run for run in commands if wanted in plainly(run.what)]
             if meant:
@@ -214,11 +243,16 @@ def _programs(command: str) -> set[str]:
 # Errors: whether what is called solved still fails.
 
 _SOLVED = re.compile(
-    r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone|cured|addressed|sorted out"
-    r"|eliminated"
+    r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone"
+    r"|(?:not|n['’]t)[^.]{0,40}any ?more"
+    r"|cured|addressed|sorted out|eliminated|got rid of|overcome|cleared up|dealt with|disappeared|vanished"
     r"|behoben|gelöst|beseitigt|erledigt|résolue?s?|corrigée?s?|réglée?s?|solucionad[oa]s?|resuelt[oa]s?"
     r"|corregid[oa]s?"
     r"|исправлен\w*|решен\w*|устранен\w*|risolt[oai]|corrett[oai])(?!\w)|修复|解决|修好|修正|解決|해결|수정"
+)
+_UNSOLVED = re.compile(
+    r"(?:尚未|还没有?|未|没有?|まだ)\s?(?:被)?(?:修复|解决|修正|解決)"
+    r"|(?:не|ещё не) (?:исправлен|решен|устранен)\w*"
 )
 _WORDS = re.compile(r"[^\W\d]\w+")
 _SHAPED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d")
@@ -228,18 +262,27 @@ _ERRORS = re.compile(r"(?i)error|fail|issue|problem|bug|fehler|erreur|ошибк
 
 def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement calls an error solved that is still open."""
-    folded = UNSAID.sub(" ", bare.casefold())
+    folded = _UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
     labelled = _SOLVED.search(statement.label)
     if AHEAD.search(bare) or not (_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
         return False
-    still = [run for run in evidence.runs if still_open(run) and run.error and checks(command_of(run.action))]
+    quoted = " ".join(statement.text.split())
+    still = [
+        run
+        for run in evidence.runs
+        if still_open(run)
+        and run.error
+        and (checks(run.what) or checks(command_of(run.action)) or _quotes_error(quoted, run.error))
+    ]
     if not still:
         return False
     if _ALL.search(bare) and _ERRORS.search(bare):
         return True
     said, stems = _telling(statement.text), stems_of(statement.text)
     for run in still:
-        if said & _telling(f"{run.what} {run.error}") or len(stems & stems_of(run.error)) >= _SHARED:
+        named = any(len(name.text) >= _COMMAND and name.text.strip("`") in run.what for name in names)
+        known = named or said & _telling(f"{run.what} {run.error}")
+        if known or len(stems & stems_of(run.error)) >= _SHARED:
             # What worked since, of the same name, is not this error.
             return not any(
                 other.ok and other.was_broken and said & _telling(f"{other.what} {other.error}")
@@ -248,8 +291,18 @@ def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evid
     return False
 
 
+_QUOTED = 20
+"""Characters from which on a line of output is known again."""
+_COMMAND = 8
+"""Characters from which on a name in a statement may be a command."""
 _SHARED = 3
 """Telling words by which an error is known where nothing names it."""
+
+
+def _quotes_error(said: str, error: str) -> bool:
+    """Whether a statement holds a line of what a command printed when it failed."""
+    lines = (" ".join(line.split()).rstrip("…") for line in error.split(LINE_BREAK))
+    return any(len(line) >= _QUOTED and line in said for line in lines)
 
 
 def _telling(text: str) -> set[str]:
@@ -311,7 +364,8 @@ def check_summary(summary: str, evidence: Evidence, *, titled: bool = False) -> 
 
 def is_false(statement: Statement, evidence: Evidence) -> bool:
     """Whether the log disproves a statement, or what it names came up nowhere."""
-    if evidence.repeats(_TAIL.sub("", statement.text)):
+    above = f"{statement.label} {statement.heading}"
+    if evidence.repeats(_TAIL.sub("", statement.text)) and not _claims(above):
         return False
     statement = replace(statement, text=_OMITTED.sub(" ", statement.text))
     names = names_in(statement.text)
@@ -322,7 +376,7 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         return True
     if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
         return True
-    if _PLANS.search(statement.heading):
+    if _PLANS.search(statement.heading) and not _SOLVED.search(statement.heading):
         return False
     checks: Sequence[Callable[[Statement, str, list[Name], Evidence], bool]] = (
         deed_is_false,
@@ -330,6 +384,12 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         solved_is_false,
     )
     return any(check(statement, bare, names, evidence) for check in checks)
+
+
+def _claims(above: str) -> bool:
+    """Whether a label or heading says of what stands below it that it was done, or how it ended."""
+    folded = above.casefold()
+    return any(pattern.search(folded) for pattern in SAYS.values()) or bool(_SOLVED.search(above))
 
 
 # Numbers: each must have come up, and with what it counts.
@@ -348,6 +408,7 @@ _SMALL = 12
 _NEAR = 45
 """Characters on either side of a number in which a statement says what it counts."""
 _TESTS = re.compile(r"(?i)tests?|cases|prueba|тест|测试|テスト|테스트")
+_PASSED = re.compile(r"(?i)\W{0,3}(?:passed|passing|failed|failing|green|ok|bestanden|réussi|прошл)")
 _TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
 _UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
 _LINE = re.compile(r"(?i)\b(?:lines?|zeilen?|lignes?|líneas?|строк\w*|righ[ae])\b\W*$|:$|行\W*$|第\s*$")
@@ -361,12 +422,18 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
     text = _without_plain(statement.text, names)
     for number, start, end in numbers_in(text):
         before, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
-        tests = bool(_TESTS.search(before[-30:]) or _TESTS.search(behind[:30]))
+        tests = bool(
+            _TESTS.search(before[-30:])
+            or _TESTS.search(behind[:30])
+            or (_TESTS.search(statement.heading) and _PASSED.match(behind))
+        )
         if (not tests and _DERIVED.match(behind)) or (tests and _is_sum(number, evidence)):
             continue
         places = evidence.around(number)
         if not number.strip("0."):
             continue
+        if tests and _says_ran(statement) and not any(_counts_tests(place, number) for place in places):
+            return True
         if not places:
             if not number.isdigit() or int(number) > _SMALL:
                 return True
@@ -381,6 +448,26 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
         if tied and apart and evidence.gives_another(context, number):
             return True
     return False
+
+
+_COUNT = (
+    r"(?<![\w/.-])(?:tests?|pass(?:ed|ing)?|fail(?:ed|ing)?|ok|cases|specs?|examples|assertions?|suites?|succe\w+"
+    r"|collected|items|total|skipped|тест\w*|pruebas?)(?![\w/-]|\.\w)|[✓✔✅✗]|测试|通过|テスト|테스트"
+)
+
+
+def _counts_tests(place: str, number: str) -> bool:
+    """Whether a number counts tests where it stands, and does not number a line or count something else."""
+    shown = place.lstrip()
+    if shown.startswith(number) and shown[len(number) :].lstrip(" ").startswith(("→", ":", "\t", "|")):
+        return False
+    behind = rf"(?<!\d){number}\W{{0,4}}(?:\w+\W+){{0,2}}?(?:{_COUNT})"
+    return re.search(rf"(?i)(?:{_COUNT})\W{{0,12}}(?:\w+\W+)?{number}(?!\d)|{behind}", place) is not None
+
+
+def _says_ran(statement: Statement) -> bool:
+    folded = f"{statement.text} {statement.heading}".casefold()
+    return any(says_outcome(folded, failed=each) for each in (True, False))
 
 
 def _without_plain(text: str, names: Sequence[Name]) -> str:

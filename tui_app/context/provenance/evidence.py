@@ -11,6 +11,7 @@ from functools import cached_property
 from tui_app.context.facts.commands import Run, latest_runs
 from tui_app.context.facts.files import Trail, file_trails, target_of
 from tui_app.context.facts.observations import MARKS, Action, Reading, argument_texts, command_of
+from tui_app.context.facts.rules import prose
 from tui_app.context.facts.shell import program_of
 from tui_app.context.provenance.users import UserEvidence
 from tui_app.context.stems import stems_of
@@ -247,7 +248,7 @@ class Evidence:
         return [trail for trail in self.trails if f"/{trail.path}".casefold().endswith(ending)]
 
     def lines_with(self, name: str) -> Iterator[str]:
-        """Lines of output and of what the user typed in which a name stands."""
+        """Lines of output in which a name stands."""
         bare = bare_name(name).rpartition("/")[2]
         for text in self.done:
             place = text.find(bare) if bare else -1
@@ -257,9 +258,10 @@ class Evidence:
                 yield text[max(start, place - 200) : min(end, place + 200)]
                 place = text.find(bare, end)
 
-    def typed(self, line: str) -> bool:
-        """Whether the user typed a line."""
-        return any(line in said.text for said in self.reading.typed)
+    @cached_property
+    def prose(self) -> list[str]:
+        """The user's own sentences, in small letters."""
+        return [sentence.casefold() for said in self.reading.typed for sentence in prose(said.text)]
 
     def knows_word(self, word: str) -> bool:
         """Whether a word came up in any text."""

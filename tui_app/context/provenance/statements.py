@@ -131,7 +131,6 @@ _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|
 _WRAPS = 40
 """Characters from which on a line may have been wrapped; shorter ones are a list without bullets."""
 _ENDED = re.compile(r"[.!?…:。！？：|][\"'”’)\]*_]{0,3}\s*$")
-_GOES_ON = re.compile(r"[ \t]*[^\W\d_A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,9 @@ def _lines(summary: str) -> Iterator[tuple[str, int]]:
 def _wraps(line: str, following: str) -> bool:
     if len(line) < _WRAPS or HEADING.match(line.rstrip()) or _FENCE.match(line) or "|" in line:
         return False
-    return not _ENDED.search(line) and _GOES_ON.match(following) is not None and not _BULLET.match(following)
+    first = following.lstrip(" \t")[:1]
+    goes_on = first.isalpha() and not first.isupper()
+    return goes_on and not _ENDED.search(line) and not _BULLET.match(following)
 
 
 def _sentences(line: str, start: int) -> Iterator[tuple[int, int]]:

@@ -77,10 +77,20 @@ _WITHOUT = re.compile(
     r"|なし|없이|بدون|ללא|बिना|โดยไม่"
 )
 _VOID = re.compile(
-    r"(?i)\b(?:lift(?:ed|s)|withdr\w+|cancel\w*|revok\w+|no longer|not hold|any ?more|took back"
-    r"|taken back|overrul\w+|dropped|void"
-    r"|rescind\w*|aufgehoben|zurückgenommen|gilt nicht|nicht mehr|annulé\w*|levé\w*|anulad\w*|retirad\w*"
-    r"|отмен\w+)\b|取消|撤回|作废|不再"
+    r"(?i)(?<!\w)(?:lift(?:ed|s)?|withdr\w+|cancel\w*|revok\w+|no longer"
+    r"|(?:not|n['’]t) (?:hold|apply|count|valid)"
+    r"|any ?more|t(?:ook|aken?) (?:it |this |that )?back|overrul\w+|dropped|void\w*|rescind\w*|retract\w*"
+    r"|repeal\w*"
+    r"|waiv\w+|relax\w*|abandon\w*|scrapp\w+|obsolete|outdated|superseded|disregard\w*|revers\w+"
+    r"|reconsider\w*"
+    r"|chang\w+ (?:their|his|her) minds?|mind has changed|the opposite|contrary|no longer wanted"
+    r"|aufgehoben|hebt \w+ auf|zurückgenommen|widerrufen|verworfen|gestrichen|hinfällig|gilt nicht|nicht mehr"
+    r"|meinung geändert|gegenteil|annul\w*|lev(?:ée?s?|é)|retir\w+|abrog\w*|renonc\w*|chang\w+ d['’]avis"
+    r"|contraire"
+    r"|anul\w+|revoc\w*|revog\w*|deja de|ya no|lo contrario|opinión|ritirat\w*|отмен\w+|отозв\w+|передумал\w*"
+    r"|больше не|снял\w*|скасу\w+|відклик\w+|anulowa\w*|cofn\w+|wycof\w+|ingetrokken|geannuleerd|opgeheven"
+    r"|upphäv\w*|tillbaka|iptal|vazgeç\w*|kaldır\w*|hủy|bãi bỏ|rút lại)(?!\w)"
+    r"|取消|撤回|撤销|作废|废除|收回|不再|改变主意|取り消|取りやめ|廃止|철회|취소|폐지|ألغى|إلغاء|سحب|تراجع|ביטל|ยกเลิก|रद्द"
 )
 _GRAVE = re.compile(
     r"(?i)(?<![\w/-])(?:delet\w*|remov\w*|drop\w*|wip(?:e|ed|ing)|eras\w*|destroy\w*|purg\w*|overwr\w*"
@@ -94,12 +104,17 @@ _GRAVE = re.compile(
 _QUOTE = re.compile(r"[\"“„«]([^\"”“»\n]{8,400})[\"”“»]")
 _NAMED = re.compile(r"`|\w[./_]\w|\d")
 _HANDLE = re.compile(r"\(?#-?\d{1,12}\)?:?")
-_ONE, _ALL, _LAID_DOWN = 0.4, 0.75, 0.5
-"""Share of a statement's words that one message must hold, all of them together, and one for a rule."""
+_ONE, _ALL, _LAID_DOWN, _MOST = 0.4, 0.75, 0.5, 0.6
+"""Share of a statement's words that one message must hold, all of them together, one for a rule, and one for
+what cannot be taken back."""
 _SHORT = 12
 """Words of an answer that says little without the question before it."""
 _QUESTION = 1_500
 """Characters at the end of the assistant's message that an answer may refer to."""
+_LEAST_RULE = 12
+"""Characters from which on a sentence of the user's is known in a statement."""
+_FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
+_LATIN = re.compile(r"[A-Za-z]{4,}")
 _SAME = 0.7
 """Share of the words of a rule that a statement about it holds."""
 _HALF, _HEADING = 0.5, 60
@@ -148,14 +163,32 @@ class UserEvidence:
         return frozenset().union(*self.utterances)
 
     @cached_property
+    def said(self) -> frozenset[str]:
+        """All words of the user's, and of what they answered to, in small letters."""
+        texts = (*self.reading.typed, *self.reading.spoken)
+        words = (
+            word for text in (*(each.text for each in texts), *self.beside) for word in _LATIN.findall(text)
+        )
+        return frozenset(map(str.casefold, words))
+
+    @cached_property
+    def says_grave(self) -> bool:
+        """Whether the user spoke at all of what cannot be taken back, in whatever language."""
+        return any(_GRAVE.search(said.text) for said in self.reading.typed)
+
+    @cached_property
     def language(self) -> str:
         """The language that most of it is in; empty where that cannot be told."""
         return language_of(said.text for said in self.reading.typed)
 
-    @cached_property
-    def takes_back(self) -> bool:
-        """Whether any message may take a rule back."""
-        return any(retraction(sentence.text) for sentence in self.laid_down)
+    def takes_back(self, rule: str) -> bool:
+        """Whether any other sentence may take a rule back: it says so, or shares words with it."""
+        stems = stems_of(rule)
+        return any(
+            plainly == 2 or len(sentence.stems & stems) >= 2
+            for sentence in self.laid_down
+            if (plainly := retraction(sentence.text)) and flat(sentence.text) != rule
+        )
 
     @cached_property
     def laid_down(self) -> list[Sentence]:
@@ -196,6 +229,8 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
     text = _HANDLE.sub(" ", statement.text)
     if _turns_round(text, user):
         return True
+    if _voids(text, bare, statement, user):
+        return True
     named = bool(_USER.search(bare) and (_WILLS.search(bare) or not bare.isascii()))
     leaves = bool(_LEAVE.search(bare))
     listed = bool(_USER.search(statement.label) and _WILLS.search(statement.label))
@@ -205,15 +240,16 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
         return False
     quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW]
     if (named or laid_down) and quotes:
-        if not all(map(user.quotes, quotes)):
-            return True
-        return bool(_VOID.search(bare)) and not user.takes_back
+        return not all(map(user.quotes, quotes))
     wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", _LEAVE.sub(" ", text)))) - _OWN
     if wants and not (named or leaves or laid_down) and len(wanted) < _FEW and not _GRAVE.search(bare):
         return False
     if not wanted or not _comparable(text, user):
-        return leaves and named and not _NAMED.search(text)
-    needed = _ALL if leaves else _LAID_DOWN if laid_down and not named else _ONE
+        grave = bool(_GRAVE.search(bare)) and not user.says_grave
+        unheard = (named or bool(_YOU.search(bare))) and (grave or _is_strange(bare, user))
+        return unheard or (leaves and named and not _NAMED.search(text))
+    needed = _ALL if leaves or _YOU.search(bare) else _LAID_DOWN if laid_down and not named else _ONE
+    needed = max(needed, _MOST if _GRAVE.search(bare) else 0)
     grave = any(stems_of(deed) - user.every for deed in _GRAVE.findall(bare))
     if grave or (leaves and _is_forbidden(wanted, user)):
         return True
@@ -223,6 +259,24 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
         if max((len(words & said) for said in user.utterances), default=0) >= needed * len(words):
             return False
     return leaves or len(wanted & user.every) < _ALL * len(wanted)
+
+
+def _is_strange(bare: str, user: UserEvidence) -> bool:
+    """Whether nobody has said any of the words in Latin letters that a sentence in another script holds."""
+    strange = {word.casefold() for word in _LATIN.findall(bare)} if _FOREIGN.search(bare) else set()
+    return bool(strange) and not strange & user.said
+
+
+def _voids(text: str, bare: str, statement: Statement, user: UserEvidence) -> bool:
+    """Whether a statement says that a rule of the user's holds no more, where they took none back."""
+    whole = flat(text)
+    rules = [flat(rule.text) for rule in user.laid_down if len(rule.text) >= _LEAST_RULE]
+    held = next((rule for rule in rules if rule in whole), "")
+    quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW and user.quotes(quote)]
+    if not (held or quotes) or user.takes_back(held or flat(quotes[0])):
+        return False
+    about = whole.replace(held, " ") if held else flat(_QUOTE.sub(" ", bare))
+    return bool(_VOID.search(about) or _VOID.search(f"{statement.label} {statement.heading}"))
 
 
 def _is_forbidden(wanted: frozenset[str], user: UserEvidence) -> bool:
