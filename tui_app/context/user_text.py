@@ -28,6 +28,8 @@ _REMINDERS = words(
     "local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
 """Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
+_NOTE_TAG = re.compile(r"(?i)\w[\w-]*[_-](?:reminder|notification|hook|caveat|diagnostics)")
+"""Tags that only programs write, also those of programs to come."""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
     "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
@@ -39,15 +41,24 @@ _COMMAND_ARGS = "command-args"
 _WRAPPERS = _TAGS | {_COMMAND_ARGS}
 _LONGEST_REFUSAL = 20_000
 _SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
-_NOTED_STARTS = (
-    "[request interrupted by user",
-    "caveat: the messages below were generated",
+_NOTES = ("caveat: the messages below were generated", "# agents.md instructions for")
+"""How texts begin that a program wrote from beginning to end."""
+_INTERRUPTED = "[request interrupted by user"
+_HOOK = re.compile(
+    r"\s*(?:[A-Z][a-z]+){1,4}(?::\S{1,60})? hook (?:feedback|additional context|success|error|stopped)\b"
 )
+"""How a note begins that hands on what a hook printed."""
+_TOLD = re.compile(r"\s*<[A-Za-z_-]{1,40}[_-]notification[ >]")
+"""How a text begins that reports on something in the background, up to its last word."""
+_SURROUNDINGS = re.compile(r"\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", re.IGNORECASE)
+"""How the surroundings begin that an editor puts in front of a request."""
+_REQUEST = re.compile(r"^#{1,3} My request(?: for [^\n:]{1,40})?:?[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""What stands between the two."""
 _INJECTED_STARTS = (
-    *_NOTED_STARTS,
+    _INTERRUPTED,
+    *_NOTES,
     "this session is being continued from a previous conversation",
     "called the read tool with the following input",
-    "# agents.md instructions for",
     "base directory for this skill",
     "(the conversation starts in the middle.)",
     "another language model started to solve this problem",
@@ -67,11 +78,34 @@ def typed_text(text: str) -> str:
     """
     if text.lstrip()[:80].casefold().startswith(_INJECTED_STARTS):
         return ""
-    if "<" not in text:
-        return text.strip()
-    if _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
+    if "<" in text and _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
         return command
-    return _without_blocks(text, _WRAPPERS).strip()
+    text = own_text(text)
+    return (_without_blocks(text, _WRAPPERS) if "<" in text else text).strip()
+
+
+def own_text(text: str) -> str:
+    """A prompt without what programs wrote into it; a slash command as it was typed.
+
+    What the user may have pasted stays, whatever tags it stands in.
+
+    Args:
+        text: One text of a user message as it was sent.
+
+    Returns:
+        The text itself when it holds no note, and nothing when it is one.
+    """
+    if text.lstrip()[:80].casefold().startswith(_NOTES) or _HOOK.match(text) or _TOLD.match(text):
+        return ""
+    if _SURROUNDINGS.match(text):
+        request = _REQUEST.search(text)
+        text = text[request.end() :].strip() if request else ""
+    if "<" not in text:
+        return text
+    if text.lstrip().startswith("<command-"):
+        return command_typed(text)
+    own = _without_blocks(text, _REMINDERS)
+    return text if own == text else own.strip()
 
 
 def without_quotes(text: str) -> str:
@@ -101,9 +135,9 @@ def only_reminds(text: str) -> bool:
     Args:
         text: One text of a user message as it was sent.
     """
-    if text.lstrip()[:80].casefold().startswith(_NOTED_STARTS):
+    if text.lstrip()[:80].casefold().startswith(_INTERRUPTED):
         return True
-    return text.lstrip().startswith("<") and not _without_blocks(text, _REMINDERS).strip()
+    return bool(text.strip()) and not own_text(text).strip()
 
 
 def said_in_refusal(answer: str) -> str:
@@ -133,7 +167,8 @@ def _without_blocks(text: str, tags: frozenset[str]) -> str:
     position = 0
     for match in _TAG.finditer(text):
         tag = match[1]
-        if match.start() < position or tag.lower() not in tags or tag in unclosed:
+        known = tag.lower() in tags or _NOTE_TAG.fullmatch(tag)
+        if match.start() < position or not known or tag in unclosed:
             continue
         end = text.find(f"</{tag}>", match.end())
         if end < 0:

@@ -7,8 +7,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tui_app.context.user_text import own_text
 from tui_app.events import Error, ErrorKind
-from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
     LineReader,
     block_list,
@@ -85,10 +86,12 @@ def unroll(records: tuple[Line, ...]) -> Rollout:
 
 
 def is_note(content: Any) -> bool:
-    """Whether a prompt was written by the program: all of its texts begin the way its notes do."""
+    """Whether a prompt was written by the program: all of its texts are notes."""
     blocks = block_list(content)
     texts = [record_text(block, "text").lstrip() for block in blocks if isinstance(block, dict)]
-    return bool(texts) and all(text.startswith(_NOTE_STARTS) for text in texts)
+    return bool(texts) and all(
+        text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts
+    )
 
 
 def _is_bare(record: Json) -> bool:
@@ -199,7 +202,7 @@ class _Reader(LineReader):
             if line.number in rollout.taken_back:
                 self.out.leave(line.number, "records of turns that were taken back (rewinds) were left out")
             elif line.number in rollout.notes:
-                self.out.leave(line.number, "notes the program wrote into the conversation were left out")
+                self.out.leave(line.number, NOTES)
             else:
                 self._record(line, *item_of(line.data))
         return self.close()
@@ -265,6 +268,6 @@ class _Reader(LineReader):
         elif role == "user":
             self.say(content, line.number)
         elif role in ("system", "developer"):
-            self.out.leave(line.number, "notes the program wrote into the conversation were left out")
+            self.out.leave(line.number, NOTES)
         else:
             self.out.skip(line.number, f"unknown role {shown(role)}")

@@ -1,7 +1,7 @@
 """Event logs of GitHub Copilot CLI: JSON lines ``{type, data, id, timestamp, parentId}``."""
 
 from tui_app.events import Error
-from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import LineReader, count, list_at, record_text, text_at, usage
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
@@ -62,7 +62,7 @@ class _Reader(LineReader):
             case ("user", "message") if record_text(data, "source") in ("", "user"):
                 self.say(data.get("content"), line.number)
             case ("user", "message"):
-                self.out.leave(line.number, "notes the program wrote into the conversation were left out")
+                self.out.leave(line.number, NOTES)
             case ("assistant", "message"):
                 self.end_answer()
                 answer = self.answer(line.number)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeGuard
 
+from tui_app.context.user_text import own_text
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -98,6 +99,15 @@ def plain_text(content: Any) -> str:
     return "\n\n".join(texts)
 
 
+def own_content(content: Content) -> Content:
+    """A prompt without what programs wrote into it; empty when the user said nothing in it."""
+    if isinstance(content, str):
+        return own_text(content)
+    items = (own_text(item) if isinstance(item, str) else item for item in content)
+    kept = [item for item in items if item != ""]
+    return kept[0] if len(kept) == 1 and isinstance(kept[0], str) else kept
+
+
 def is_file(item: str | Json) -> TypeGuard[Json]:
     """Whether a content item is an image, a document or the like, and no text."""
     return not isinstance(item, str) and "content" not in item
@@ -117,6 +127,7 @@ def iso(time: float) -> str:
 
 FIRST_SEQ = 2
 """Log number of the first imported event: number 1 is the session's start."""
+NOTES = "notes the program wrote into the conversation were left out"
 NO_RESULT = "No result: the transcript holds none for this call."
 """What a call is answered with whose result is not in the file."""
 
@@ -306,14 +317,38 @@ class Timeline:
         part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}
         self.add(SystemMessage(text=text), message or request(part, time), time, line)
 
-    def user(self, content: Content, time: float, line: int, message: Json | None = None) -> None:
-        """Append a prompt; an empty one is reported."""
+    def user(
+        self,
+        content: Content,
+        time: float,
+        line: int,
+        message: Json | None = None,
+        beside: Sequence[str] = (),
+    ) -> None:
+        """Append what the user said: an empty prompt is reported, notes of a program are left out.
+
+        Args:
+            content: The prompt.
+            time: Seconds since the epoch.
+            line: Where it stands in the file.
+            message: The request as it is; made of the prompt when it is None.
+            beside: What the model read with it and nobody typed, such as files that the prompt names.
+        """
         if not content or content == [""]:
             return self.skip(line, "empty user message")
+        if message is None:
+            sent = content
+            content = own_content(sent)
+            if not content:
+                return self.leave(line, NOTES)
+            self.left_out["prompts held notes or marks of the program, which were left out"] += (
+                content != sent
+            )
         items = [content] if isinstance(content, str) else list(content)
         attached = tuple(attachment_name(item) for item in items if is_file(item))
         data = UserMessage(text=plain_text(items), attachments=attached)
-        part: Json = {"part_kind": "user-prompt", "content": content, "timestamp": iso(time)}
+        part: Json = {"part_kind": "user-prompt", "timestamp": iso(time)}
+        part["content"] = [*items, *beside] if beside else content
         self.add(data, message or request(part, time), time, line)
         return None
 

@@ -93,6 +93,8 @@ def _patch(chat: Chat, places: dict[str, int], patch: Json, line: Line, report: 
             _put(chat, places, new, report)
 
 
+_FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
+"""What stands around files that a prompt names."""
 _TALK = ("user", "gemini")
 _ASIDE = ("info", "error", "warning", "system")
 _OUTCOMES: dict[str, ToolOutcome] = {"success": "success", "cancelled": "denied", "error": "error"}
@@ -147,7 +149,9 @@ class _Reader(Reader):
         self.at(record.get("timestamp"))
         match record.get("type"):
             case "user":
-                self.say(_blocks(record.get("content")), line.number)
+                said, read_out = _files_apart(_blocks(record.get("content")))
+                text = self.text(read_out, line.number)
+                self.say(said, line.number, [f"<attached_files>\n{text}\n</attached_files>"] if text else ())
             case "gemini":
                 self._answer_of(line)
             case kind if kind in _ASIDE:
@@ -183,7 +187,17 @@ class _Reader(Reader):
                 self.result(record_text(each, "id"), _output(each), outcome, line.number)
 
 
-def _blocks(content: Any) -> Any:
+def _files_apart(blocks: list[Any]) -> tuple[list[Any], list[Any]]:
+    """What the user said, and the files that were named in it, as the program read them out."""
+    marks = [text_at(block, "text").strip() for block in blocks]
+    if _FILES not in marks:
+        return blocks, []
+    first = marks.index(_FILES)
+    last = marks.index(_FILES_END, first) if _FILES_END in marks[first:] else len(blocks)
+    return [*blocks[:first], *blocks[last + 1 :]], blocks[first + 1 : last]
+
+
+def _blocks(content: Any) -> list[Any]:
     """Gemini's parts as the reader of blocks knows them."""
     parts = content if isinstance(content, list) else [content]
     return [_block(part) for part in parts if part is not None]

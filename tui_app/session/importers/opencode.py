@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.events import Error
-from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
     Answer,
     Reader,
@@ -149,9 +149,14 @@ class _Reader(Reader):
             if not isinstance(part, dict):
                 self.skip_message(number, f"part that is no object: {shown(part)}")
         if info.get("role") == "user":
-            blocks = [block for part in known if (block := self._block(number, part)) is not None]
+            # Files that the prompt names, as the program read them out to the model.
+            read_out = [record_text(part, "text") for part in known if part.get("synthetic") is True]
+            typed = [part for part in known if part.get("synthetic") is not True]
+            blocks = [block for part in typed if (block := self._block(number, part)) is not None]
             if blocks:
-                self.say(blocks, number)
+                self.say(blocks, number, [text for text in read_out if text])
+            elif read_out:
+                self.out.leave(number, NOTES)
             elif known:
                 self.out.leave(
                     number, "prompts that only ask for a compaction or another agent were left out"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from tui_app.session.importers.event_builder import NOTES
 from tui_app.session.importers.reader import (
     Reader,
     arguments,
@@ -114,7 +115,7 @@ class _Reader(Reader):
                     self.out.leave(number, "events that are no messages were left out")
                 elif observation == "error" and "cause" not in item:
                     # The program answered what the model wrote before it became an action.
-                    self.say(f"Error: {self.text(item.get('content'), number)}", number)
+                    self.out.leave(number, NOTES)
                 else:
                     self._skip(number, f"result without its action: {shown(observation)}")
             else:

@@ -1,7 +1,7 @@
 """Sessions of pi: JSON lines, a session record and then entries that form a tree (in old files a list)."""
 
 from tui_app.events import Error
-from tui_app.session.importers.event_builder import ToolOutcome
+from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
     LineReader,
     block_list,
@@ -50,7 +50,7 @@ class _Reader(LineReader):
             elif kind == "branch_summary":
                 self._summary(line, record)
             elif kind == "custom_message":
-                self.say(record.get("content"), line.number)
+                self.out.leave(line.number, NOTES)
             elif kind in _ASIDE:
                 self.cwd = self.cwd or record_text(record, "cwd")
                 self.model = record_text(record, "modelId") or self.model
@@ -63,8 +63,10 @@ class _Reader(LineReader):
 
     def _message(self, line: Line, message: Json) -> None:
         match message.get("role"):
-            case "user" | "custom" | "hookMessage":
+            case "user":
                 self.say(_images(message.get("content")), line.number)
+            case "custom" | "hookMessage":
+                self.out.leave(line.number, NOTES)
             case "assistant":
                 answer = self.answer(line.number)
                 answer.model = record_text(message, "model") or self.model
@@ -85,7 +87,7 @@ class _Reader(LineReader):
                 self.result(record_text(message, "toolCallId"), content, outcome, line.number)
             case "bashExecution":
                 command, output = record_text(message, "command"), record_text(message, "output")
-                self.say(f"Ran `{command}`\n```\n{output}\n```", line.number)
+                self.say(f"Ran `{command}`", line.number, [f"<bash-stdout>\n{output}\n</bash-stdout>"])
             case "branchSummary":
                 self._summary(line, message)
             case "compactionSummary":
@@ -108,9 +110,9 @@ class _Reader(LineReader):
             self.out.skip(line.number, f"content block that cannot be used: {shown(block.get('type'))}")
 
     def _summary(self, line: Line, record: Json) -> None:
-        # The model was told what happened on the branch that was left, in the user's name.
-        summary = record_text(record, "summary")
-        self.say(f"What happened on a branch that was left:\n\n{summary}" if summary else "", line.number)
+        # A model wrote it, though it was told in the user's name.
+        if summary := record_text(record, "summary"):
+            self.answer(line.number).text(f"What happened on a branch that was left:\n\n{summary}")
 
     def _compacted(self, line: Line, record: Json) -> None:
         self.end_answer()

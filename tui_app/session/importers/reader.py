@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
@@ -23,8 +24,6 @@ MAX_TITLE = 60
 
 PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
 """What OpenCode calls a conversation that it has not named yet."""
-_NOTES = ("# AGENTS.md", "Caveat:")
-"""How texts begin that a program wrote in the user's name."""
 _BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
 """A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
 _ISSUE = re.compile(
@@ -36,8 +35,6 @@ _ISSUE = re.compile(
 """Where a harness for benchmarks puts the task, behind its own words about the workspace."""
 _LOOKED_AT = 20_000
 """Characters of a prompt in which that is looked for."""
-_COMMAND = re.compile(r"<command-name>([^<]{1,200})</command-name>")
-_COMMAND_ARGS = re.compile(r"<command-args>([^<]{1,2000})</command-args>")
 _LATEST = 253_402_300_799.0
 _MILLISECONDS_FROM = 1e11
 _MAX_COUNT = 2**53
@@ -92,7 +89,7 @@ def _beginning(line: str, limit: int) -> str:
 def title_of(events: Sequence[ImportedEvent]) -> str:
     """A title from the first prompt that says what was wanted; where none does, from a slash command."""
     texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
-    commands = (without_markup(text) for text in texts if not is_interruption(text))
+    commands = (text for text in texts if not is_interruption(text) and not text.startswith("<"))
     title = next(filter(None, map(wanted, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
     first, _, rest = title.partition("\n")
     if first.rstrip().endswith(":"):
@@ -111,18 +108,10 @@ def wanted(prompt: str) -> str:
     """What the user wanted with a prompt; empty for bare commands, marks and what a program wrote."""
     if task := _ISSUE.search(prompt[:_LOOKED_AT]):
         return str(next(filter(None, task.groups())))
-    said = without_markup(prompt).strip()
-    told = is_interruption(said) or said.startswith(_NOTES) or _BARE_COMMAND.fullmatch(said)
+    said = own_text(prompt).strip()
+    told = is_interruption(said) or said.startswith("<") or _BARE_COMMAND.fullmatch(said)
     # A number or a yes by its first letter answers a question that a title does not show.
     return said if not told and any(map(str.isalpha, said)) else ""
-
-
-def without_markup(text: str) -> str:
-    """A prompt as it was typed: a slash command without its markup; empty for what the program wrote."""
-    if name := _COMMAND.search(text):
-        args = _COMMAND_ARGS.search(text)
-        return f"{name[1]} {args[1] if args else ''}"
-    return "" if text.lstrip().startswith("<") else text
 
 
 def record_text(record: Json, key: str) -> str:
@@ -412,9 +401,10 @@ class Reader:
             return True
         return False
 
-    def say(self, content: Any, line: int) -> None:
+    def say(self, content: Any, line: int, beside: Sequence[str] = ()) -> None:
+        """The user said something; the model read ``beside`` with it, which nobody typed."""
         self.end_answer()
-        self.out.user(self.content(line).read(content), self.time, line)
+        self.out.user(self.content(line).read(content), self.time, line, beside=beside)
 
     def result(self, file_id: str, content: Any, outcome: ToolOutcome, line: int) -> None:
         """A tool answered the call that has this id in the file."""
