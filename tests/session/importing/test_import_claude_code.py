@@ -336,3 +336,71 @@ def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
     path = script.write(tmp_path)
     assert import_file(path) == import_file(path)
     assert json.loads(import_file(path).events[1].message or "")["timestamp"]
+
+
+def queued(script: Script, done: str, content: str = "") -> None:
+    fields = {"content": content} if content else {}
+    record = {"type": "queue-operation", "operation": done, "timestamp": "2026-03-01T10:00:09.000Z"}
+    # It is no part of the tree: what follows hangs on the record before it.
+    script.records.append(record | fields)
+
+
+def test_a_prompt_that_left_the_queue_during_a_turn_stands_behind_the_results(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Mend the pier")
+    calls = script.says("m1", call("t1"), call("t2"))
+    queued(script, "enqueue", "Paint it, too")
+    queued(script, "enqueue", "And the bench")
+    queued(script, "enqueue", "<task-notification>Done.</task-notification>")
+    first = script.returns("t1", "one", parentUuid=calls)
+    queued(script, "remove")
+    queued(script, "remove", "And the bench")
+    queued(script, "remove")
+    script.returns("t2", "two", parentUuid=first)
+    script.says("m2", text("I paint it, too."))
+    imported = import_file(script.write(tmp_path))
+    assert [m.text for m in of(imported, UserMessage)] == ["Mend the pier", "Paint it, too", "And the bench"]
+    assert types(imported)[-4:] == ["tool.result", "user.message", "user.message", "assistant.message"]
+    assert imported.skipped == ()
+
+
+def test_a_queued_prompt_that_is_written_down_as_well_counts_once(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Mend the pier")
+    last = script.says("m1", text("Mended."))
+    queued(script, "enqueue", "push")
+    queued(script, "enqueue", "and tell me")
+    queued(script, "dequeue")
+    queued(script, "dequeue")
+    last = script.user("push\nand tell me", parentUuid=last)
+    last = script.says("m2", call("t1"), parentUuid=last)
+    queued(script, "enqueue", "push")
+    queued(script, "remove")
+    last = script.returns("t1", "one", parentUuid=last)
+    script.record("attachment", attachment={"type": "queued_command", "prompt": "push"}, parentUuid=last)
+    script.says("m3", text("Pushed."))
+    queued(script, "enqueue", "Again")
+    queued(script, "popAll")
+    queued(script, "enqueue", "Never sent")
+    imported = import_file(script.write(tmp_path))
+    assert [m.text for m in of(imported, UserMessage)] == ["Mend the pier", "push\nand tell me", "push"]
+    assert "1 prompts in the queue that were never sent were left out." in imported.notes
+
+
+def test_blank_text_is_no_part_of_an_answer(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Go")
+    script.says("m1", text("\n\n"))
+    script.says("m1", call("t1"))
+    imported = import_file(script.write(tmp_path))
+    assert [(m.text, m.call_ids) for m in of(imported, AssistantMessage)] == [("", ("t1",))]
+
+
+def test_a_transcript_of_the_program_on_the_web(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Go")
+    script.says("m1", text("Gone."))
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps({"loglines": script.records}))
+    imported = import_file(path)
+    assert (imported.format, imported.messages, imported.skipped) == ("claude-code", 2, ())

@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import merge
 from typing import Any
 
@@ -16,6 +16,7 @@ from tui_app.session.importers.reader import (
     block_list,
     count,
     joined,
+    list_at,
     object_at,
     of_type,
     one_line,
@@ -53,6 +54,8 @@ class Tree:
     """Messages of the conversation on all its branches, in file order."""
     aside: Counter[str] = field(default_factory=Counter)
     """Bookkeeping records by type."""
+    queue: list[Line] = field(default_factory=list)
+    """What became of prompts that the user typed while the model was busy."""
     mended: int = 0
     """Links to records that are not in the file."""
     linear: bool = False
@@ -110,6 +113,8 @@ def plant(lines: tuple[Line, ...], report: Timeline) -> Tree:
         if problem:
             report.skip(line.number, problem)
             continue
+        if kind == "queue-operation":
+            tree.queue.append(line)
         if kind not in CONVERSATION:
             tree.aside[kind] += 1
         elif line.data.get("isSidechain") and not alone:
@@ -222,7 +227,7 @@ def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline
     match block.get("type"):
         case "text":
             text = _words(block, "text", line, report)
-            return {"part_kind": "text", "content": text} if text else None
+            return {"part_kind": "text", "content": text} if text.strip() else None
         case "thinking":
             text = _words(block, "thinking", line, report)
             return _thinking(block, text, "signature", real)
@@ -276,22 +281,30 @@ _ERROR_KINDS: dict[str, ErrorKind] = {
 
 
 def is_claude_code(source: Source) -> bool:
-    return any(is_claude_record(line.data) for line in source.lines.records)
+    return any(is_claude_record(line.data) for line in _as_lines(source).lines.records)
 
 
 def read_claude_code(source: Source) -> Imported:
     """Read a transcript: the branch that its last message stands on."""
-    return _Reader(source).read()
+    return _Reader(_as_lines(source)).read()
+
+
+def _as_lines(source: Source) -> Source:
+    """The transcript a record a line: the program on the web keeps them in one document."""
+    logged = list_at(source.document, "loglines")
+    return replace(source, raw="\n".join(map(json.dumps, logged)).encode()) if logged else source
 
 
 class _Reader(LineReader):
     def read(self) -> Imported:
         self._boundary: Line | None = None
+        self._waiting: list[tuple[Any, int]] = []
         tree = plant(self.records, self.out)
         path = tree.path()
         self._gather(path)
+        queued = _queued(tree, path, self.out)
         self.time = next((t for line in path if (t := seconds(line.data.get("timestamp"), 0.0))), self.time)
-        for line in path:
+        for line in merge(path, queued, key=lambda line: line.number):
             record = line.data
             self.at(record.get("timestamp"))
             self.cwd = self.cwd or record_text(record, "cwd")
@@ -300,12 +313,15 @@ class _Reader(LineReader):
                     self._assistant(line)
                 case "user":
                     self._user(line)
+                case "queue-operation":
+                    self._waiting.append((record["content"], line.number))
                 case "attachment" if value_at(record, "attachment.type") == "queued_command":
                     # What the user typed while the model was busy is stored as an attachment of that turn.
-                    self.say(value_at(record, "attachment.prompt"), line.number)
+                    self._waiting.append((value_at(record, "attachment.prompt"), line.number))
                 case "system" if record.get("subtype") == "compact_boundary":
                     self._end_boundary()
                     self._boundary = line
+        self._say_waiting()
         self._end_boundary()
         used = {line.number for line in path}
         off = sum(line.number not in used for line in tree.talk)
@@ -340,6 +356,7 @@ class _Reader(LineReader):
             error = Error(kind="context_overflow" if "too long" in text.lower() else kind, message=text)
             self.out.add(error, None, self.time, line.number)
         elif group := self._answers.get(line.number):
+            self._say_waiting()
             answer = build_answer(group, self.time, self.out)
             if self.out.response(answer, self.time, line.number):
                 self.model = answer["model_name"] or self.model
@@ -357,8 +374,15 @@ class _Reader(LineReader):
             self.result(record_text(block, "tool_use_id"), block.get("content"), _outcome(block), line.number)
         rest = [block for block in content if block not in results] if results else content
         if rest or not results:
+            self._say_waiting()
             self.say(rest, line.number)
         return None
+
+    def _say_waiting(self) -> None:
+        """The model reads what was typed during a turn once its calls are answered."""
+        for content, line in self._waiting:
+            self.say(content, line)
+        self._waiting.clear()
 
     def _compacted(self, line: Line, content: Any) -> None:
         boundary = self._boundary.data if self._boundary else {}
@@ -374,6 +398,43 @@ class _Reader(LineReader):
         if self._boundary is not None:
             self.out.skip(self._boundary.number, "compaction without a summary, not applied")
             self._boundary = None
+
+
+def _queued(tree: Tree, path: list[Line], report: Timeline) -> list[Line]:
+    """Prompts that left the queue, where they did, unless they are written down as a message as well."""
+    kept = {line.number for line in path}
+    waiting: list[Line] = []
+    found: list[Line] = []
+    for line in tree.queue:
+        done, content = record_text(line.data, "operation"), record_text(line.data, "content")
+        if done == "enqueue" and content:
+            waiting.append(line)
+        elif done == "popAll":
+            # Back in the editor, to be typed anew.
+            waiting.clear()
+        elif done in ("dequeue", "remove") and waiting:
+            first = next((each for each in waiting if each.data["content"] == content), waiting[0])
+            waiting.remove(first)
+            place = bisect_left(tree.talk, line.number, key=lambda other: other.number)
+            behind = (each.number for each in tree.talk[place:] if each.data["type"] == "assistant")
+            on_path = not place or tree.talk[place - 1].number in kept
+            if on_path and not _is_written(tree, first, next(behind, None)):
+                found.append(Line(line.number, {**first.data, "timestamp": line.data.get("timestamp")}))
+    report.left_out["prompts in the queue that were never sent were left out"] += len(waiting)
+    return found
+
+
+def _is_written(tree: Tree, queued: Line, end: int | None) -> bool:
+    """Whether a prompt of the queue stands in a message of its own, or in one together with others."""
+    texts = [
+        value_at(line.data, "attachment.prompt") or message_of(line.data).get("content")
+        for line in tree.by_id.values()
+        if line.number > queued.number and (end is None or line.number < end)
+    ]
+    wanted = f"\n{queued.data['content'].strip()}\n"
+    return any(
+        wanted in f"\n{messages.plain_text(ContentReader(lambda _: None).read(text))}\n" for text in texts
+    )
 
 
 def _outcome(block: Json) -> ToolOutcome:
