@@ -112,7 +112,38 @@ def test_codex_compaction(tmp_path: Path) -> None:
     imported = read_lines(tmp_path, records)
     (compaction,) = of(imported, CompactionComplete)
     assert compaction.summary == "They fixed it."
-    assert [each.reason for each in imported.skipped] == ["compaction without a summary, not applied"]
+    assert [each.reason for each in imported.skipped] == [
+        "compaction without a summary that can be read, not applied"
+    ]
+
+
+LONG = "Mend the pier and then paint the bench beside it, but leave the till as it is."
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        [{"text": "Fix the till"}],
+        [{"text": "Fix the till"}, {"text": LONG}],
+        [{"text": f"{LONG[:50]}…12 tokens truncated…as it is."}],
+        [{"text": "They fixed it."}, {"type": "compaction", "encrypted_content": "b3BhcXVl"}],
+        [{"text": "<environment_context>linux</environment_context>"}],
+    ],
+)
+def test_codex_compaction_that_only_its_vendor_can_read(tmp_path: Path, kept: list[foreign.Json]) -> None:
+    def prompt(text: str) -> foreign.Json:
+        return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+    history = [each if "type" in each else prompt(each["text"]) for each in kept]
+    records = [
+        *foreign.codex(),
+        {"type": "response_item", "payload": prompt(LONG)},
+        {"type": "compacted", "payload": {"message": "", "replacement_history": history}},
+    ]
+    imported = read_lines(tmp_path, records)
+    assert of(imported, CompactionComplete) == []
+    assert len(imported.skipped) == 1
+    assert said(imported) == ["Fix the till", LONG]
 
 
 def test_codex_rollout_of_an_old_version(tmp_path: Path) -> None:

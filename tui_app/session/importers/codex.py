@@ -4,6 +4,7 @@ What the model saw are the ``response_item`` records; ``event_msg`` records repe
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -112,6 +113,8 @@ _NAMES = {
     "tool_search_call": "tool_search",
 }
 _DENIED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
+_CUT_FROM = 40
+"""Characters at which a prompt is known by its beginning."""
 _ABORTED = ("aborted by user", "command aborted")
 
 
@@ -148,13 +151,32 @@ def outcome_of(item: Json, output: Any) -> ToolOutcome:
     return "error" if _exit_code(text) else "success"
 
 
-def summary_of(payload: Json) -> str:
-    """The text that a compaction put in the place of the history; empty when it cannot be read."""
+def summary_of(payload: Json, said: Collection[str]) -> str:
+    """The text that a compaction put in the place of the history; empty when it cannot be read.
+
+    Args:
+        payload: Of the compaction.
+        said: What the user said before it. The program keeps that beside a summary, whose text may be encrypted.
+    """
     if message := record_text(payload, "message").strip():
         return message
-    prompts = of_type(list_at(payload, "replacement_history"), "message")
-    texts = [text_at(block, "text") for item in prompts[-1:] for block in block_list(item.get("content"))]
-    return "\n".join(filter(None, texts)).strip()
+    history = list_at(payload, "replacement_history")
+    prompts = of_type(history, "message")
+    if not prompts or of_type(history, "compaction") or is_note(prompts[-1].get("content")):
+        return ""
+    text = _text_of(prompts[-1])
+    # A long prompt is cut in its middle.
+    beginning, cut, _ = text.partition("…")
+    is_said = text in said or (
+        cut and len(beginning) >= _CUT_FROM and any(each.startswith(beginning) for each in said)
+    )
+    return "" if is_said else text
+
+
+def _text_of(item: Json) -> str:
+    return "\n".join(
+        filter(None, (text_at(each, "text") for each in block_list(item.get("content"))))
+    ).strip()
 
 
 def _exit_code(text: str) -> int:
@@ -197,6 +219,7 @@ def read_codex(source: Source) -> Imported:
 class _Reader(LineReader):
     def read(self) -> Imported:
         rollout: Rollout = unroll(self.records)
+        self._said: set[str] = set()
         for line in self.records:
             self.at(line.data.get("timestamp"))
             if line.number in rollout.taken_back:
@@ -218,10 +241,10 @@ class _Reader(LineReader):
             self.out.leave(line.number, "records about session and turns were left out")
         elif kind == "compacted":
             self.end_answer()
-            if summary := summary_of(payload):
+            if summary := summary_of(payload, self._said):
                 self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
             else:
-                self.out.skip(line.number, "compaction without a summary, not applied")
+                self.out.skip(line.number, "compaction without a summary that can be read, not applied")
         elif kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
             self.end_answer()
             message = record_text(payload, "message") or "The program reported an error."
@@ -266,6 +289,7 @@ class _Reader(LineReader):
         if role == "assistant":
             self.answer(line.number).text(self.text(content, line.number))
         elif role == "user":
+            self._said.add(_text_of(item))
             self.say(content, line.number)
         elif role in ("system", "developer"):
             self.out.leave(line.number, NOTES)
