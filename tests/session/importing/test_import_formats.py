@@ -353,6 +353,101 @@ def test_langchain_dicts(tmp_path: Path) -> None:
     assert read_document(tmp_path, dicts).format == "langchain"
 
 
+HUMAN = {"type": "human", "content": "Fix the till", "additional_kwargs": {}, "id": "h1"}
+AI = {"type": "ai", "content": "", "response_metadata": {"model_name": "gpt-5"},
+      "tool_calls": [{"name": "read", "args": {"path": "till.py"}, "id": "c1"}]}  # fmt: skip
+TOOL = {"type": "tool", "content": "print()", "tool_call_id": "c1", "name": "read"}
+DONE = {"type": "ai", "content": "Fixed.", "tool_calls": []}
+STATE = [HUMAN, AI, TOOL, DONE]
+
+
+def serialized(message: foreign.Json) -> foreign.Json:
+    return {"type": message["type"], "data": message}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        json.dumps({"messages": STATE}),
+        json.dumps({"values": {"messages": STATE}, "next": [], "metadata": {"step": 3}}),
+        json.dumps({"checkpoint": {"channel_values": {"messages": STATE}}}),
+        json.dumps({"run_type": "chain", "inputs": {"messages": STATE[:1]}, "outputs": {"messages": STATE}}),
+        json.dumps(
+            {
+                "run_type": "llm",
+                "inputs": {"messages": [STATE[:3]]},
+                "outputs": {"generations": [[{"text": "Fixed.", "message": serialized(DONE)}]]},
+            }
+        ),
+        "\n".join(json.dumps(serialized(message)) for message in STATE),
+        "\n".join(map(json.dumps, STATE)),
+    ],
+    ids=["state", "thread", "checkpoint", "run", "call of a model", "dicts a line", "messages a line"],
+)
+def test_langchain_in_the_shapes_of_its_family(tmp_path: Path, content: str) -> None:
+    imported = read(tmp_path, content.encode())
+    assert (imported.format, imported.messages, imported.tool_results) == ("langchain", 4, 1)
+    assert (imported.model, said(imported), imported.skipped) == ("gpt-5", ["Fix the till"], ())
+    assert [each.text for each in of(imported, AssistantMessage)] == ["", "Fixed."]
+
+
+def test_a_traced_run_names_its_model_beside_the_messages(tmp_path: Path) -> None:
+    run = {"run_type": "llm", "extra": {"metadata": {"ls_model_name": "gpt-5"}}}
+    run |= {"inputs": {"messages": [HUMAN]}, "outputs": {"messages": [DONE]}}
+    imported = read_document(tmp_path, run)
+    assert (imported.model, imported.messages) == ("gpt-5", 2)
+
+
+def test_a_message_a_line_and_damage_in_between(tmp_path: Path) -> None:
+    lines = [json.dumps(each).encode() for each in foreign.openai()]
+    lines[3:3] = [b"", b"{broken", b"[]", b'{"role": "martian", "content": ""}']
+    imported = read(tmp_path, b"\n".join(lines))
+    assert (imported.format, imported.messages, imported.tool_results) == ("openai-chat", 5, 1)
+    assert sorted(each.line for each in imported.skipped) == [5, 6, 7]
+
+
+def test_a_conversation_a_line_is_the_first_and_the_others_are_counted(tmp_path: Path) -> None:
+    lines = [{"messages": [{"role": "user", "content": f"Fix till {number}"}]} for number in range(3)]
+    imported = read_lines(tmp_path, lines)
+    assert said(imported) == ["Fix till 0"]
+    assert "2 further conversations in the file were left out." in imported.notes
+
+
+def test_what_stands_around_messages_gives_title_model_and_answer(tmp_path: Path) -> None:
+    message = {"role": "assistant", "content": "Fixed."}
+    log = {"title": "The till", "request": {"model": "gpt-5", "messages": foreign.openai()[:2]},
+           "response": {"choices": [{"message": message}]}}  # fmt: skip
+    imported = read_document(tmp_path, log)
+    assert (imported.title, imported.model, imported.messages) == ("The till", "gpt-5", 3)
+
+
+def run_of(prompt: str, *answers: str, system: bool = False) -> list[foreign.Json]:
+    parts = [{"part_kind": "user-prompt", "content": prompt, "timestamp": foreign.T0.format(1)}]
+    first = [{"part_kind": "system-prompt", "content": "Be brief."}] if system else []
+    return [
+        {"kind": "request", "parts": first + parts, "timestamp": foreign.T0.format(1)},
+        *({"kind": "response", "parts": [{"part_kind": "text", "content": text}], "model_name": "gpt-5",
+           "timestamp": foreign.T0.format(2)} for text in answers),
+    ]  # fmt: skip
+
+
+def test_pydantic_ai_runs_a_line_are_one_conversation(tmp_path: Path) -> None:
+    first, second = run_of("Fix the till", "Fixed.", system=True), run_of("Thanks", "Done")
+    other = run_of("Another till", "No.", system=True)
+    for runs in ([first, second, other], [first, [*first, *second], other]):
+        imported = read(tmp_path, "\n".join(map(json.dumps, runs)).encode())
+        assert (imported.format, imported.model) == ("pydantic-ai", "gpt-5")
+        assert said(imported) == ["Fix the till", "Thanks"]
+        assert "1 further conversations in the file were left out." in imported.notes
+        assert imported.skipped == ()
+
+
+def test_swe_agent_names_its_model_in_the_settings_of_the_run(tmp_path: Path) -> None:
+    for settings in ({"agent": {"model": {"name": "gpt-5"}}}, '{"agent": {"model": {"name": "gpt-5"}}}'):
+        assert read_document(tmp_path, foreign.swe_agent() | {"replay_config": settings}).model == "gpt-5"
+    assert read_document(tmp_path, foreign.swe_agent() | {"replay_config": "{"}).model == ""
+
+
 def test_inspect_puts_attachments_back(tmp_path: Path) -> None:
     imported = read_document(tmp_path, foreign.inspect_ai())
     assert of(imported, ToolResult)[0].text == "a long page"

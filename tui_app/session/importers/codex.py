@@ -16,6 +16,7 @@ from tui_app.session.importers.reader import (
     block_list,
     count,
     list_at,
+    objects_at,
     of_type,
     record_text,
     text_at,
@@ -156,13 +157,14 @@ def summary_of(payload: Json, said: Collection[str]) -> str:
 
     Args:
         payload: Of the compaction.
-        said: What the user said before it. The program keeps that beside a summary, whose text may be encrypted.
+        said: What the user said before it: the program keeps that beside a summary that may be encrypted.
     """
     if message := record_text(payload, "message").strip():
         return message
-    history = list_at(payload, "replacement_history")
+    history = objects_at(payload, "replacement_history")
     prompts = of_type(history, "message")
-    if not prompts or of_type(history, "compaction") or is_note(prompts[-1].get("content")):
+    sealed = any("compaction" in record_text(item, "type") for item in history)
+    if not prompts or sealed or is_note(prompts[-1].get("content")):
         return ""
     text = _text_of(prompts[-1])
     # A long prompt is cut in its middle.

@@ -8,7 +8,7 @@ from typing import Any
 
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import ToolOutcome
-from tui_app.session.importers.reader import Reader, value_at
+from tui_app.session.importers.reader import Reader, list_at, value_at
 from tui_app.session.importers.source import Found, Imported, Json, Source, find_messages, is_pydantic_message
 
 _OUTCOMES: dict[str, ToolOutcome] = {
@@ -24,17 +24,35 @@ _TIMED = ("system-prompt", "user-prompt", "tool-return", "retry-prompt")
 
 
 def read_pydantic_messages(source: Source) -> Imported:
-    found = find_messages(source.document, is_pydantic_message) or Found([], {})
-    return _Reader(source).read(found)
+    return _Reader(source).read(
+        _runs(source) or find_messages(source.value, is_pydantic_message) or Found([], {})
+    )
 
 
 def is_pydantic_ai(source: Source) -> bool:
-    return find_messages(source.document, is_pydantic_message) is not None
+    return find_messages(source.value, is_pydantic_message) is not None
+
+
+def _runs(source: Source) -> Found | None:
+    """The conversation of a file that has the messages of a run on each line, new ones or all so far."""
+    runs = [line.data for line in source.lines.lists if any(map(is_pydantic_message, line.data))]
+    if source.document is not None or not runs:
+        return None
+    history, others = runs[0], 0
+    for run in runs[1:]:
+        if run[: len(history)] == history:
+            history = run
+        elif any(value_at(part, "part_kind") == "system-prompt" for part in list_at(run[0], "parts")):
+            # Only the first run of a conversation has a system prompt.
+            others += 1
+        else:
+            history = [*history, *run]
+    return Found(history, {}, others)
 
 
 class _Reader(Reader):
     def read(self, found: Found) -> Imported:
-        for number, item in enumerate(found.messages, 1):
+        for number, item in self.numbered(found):
             if not isinstance(item, dict):
                 self.skip_message(number, "it is no object")
                 continue

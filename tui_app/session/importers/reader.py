@@ -13,7 +13,15 @@ from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
-from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, Source, shown
+from tui_app.session.importers.source import (
+    Found,
+    Imported,
+    ImportedEvent,
+    Json,
+    Line,
+    Source,
+    shown,
+)
 from tui_app.session.user_view import is_interruption
 from tui_app.text import without_sequences, words_of
 
@@ -180,7 +188,7 @@ class ContentReader:
         items = [item for item in map(self._item, content) if item != ""]
         if len(items) == 1 and isinstance(items[0], str):
             return items[0]
-        return items
+        return items or ""
 
     def _item(self, block: Any) -> str | Json:
         if isinstance(block, str):
@@ -375,6 +383,16 @@ class Reader:
     def skip_message(self, number: int, reason: str) -> None:
         """Report something in a message of a file that is one list."""
         self.out.skip(number, f"message {number} of the list: {reason}")
+
+    def numbered(self, found: Found) -> Iterable[tuple[int, Any]]:
+        """The messages of a list with their places in it, those of a file of lines with their lines."""
+        lines = self.source.lines
+        if self.source.document is None:
+            lists = {line.number for line in lines.lists}
+            self.out.skipped.extend(each for each in lines.skipped if each.line not in lists)
+            if found.messages is self.source.value:
+                return [(line.number, line.data) for line in lines.values]
+        return enumerate(found.messages, 1)
 
     def text(self, value: Any, line: int) -> str:
         return messages.plain_text(self.content(line).read(value))

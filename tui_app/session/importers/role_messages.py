@@ -8,6 +8,7 @@ SWE-agent are put in OpenAI's spelling first.
 import io
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -49,35 +50,46 @@ _FINISH = {
 }
 
 
+_MODELS = (
+    "model", "extra.metadata.ls_model_name", "extra.invocation_params.model",
+    "extra.invocation_params.model_name", "info.config.model.model_name",
+)  # fmt: skip
+"""Where the objects around messages name the model."""
+
+
 def read_openai_chat(source: Source) -> Imported:
-    found = find_messages(source.document, is_role_message) or Found([], {})
+    found = find_messages(source.value, is_role_message) or Found([], {})
     return read_role_messages(source, found)
 
 
 def is_openai_chat(source: Source) -> bool:
-    return find_messages(source.document, is_role_message) is not None
+    return find_messages(source.value, is_role_message) is not None
 
 
-def read_role_messages(source: Source, found: Found) -> Imported:
-    """Read messages that have roles and are spelled as OpenAI spells them.
+def read_role_messages(
+    source: Source, found: Found, spelled: Callable[[Any], Any] = lambda item: item
+) -> Imported:
+    """Read messages that have roles.
 
     Args:
         source: The file.
-        found: The messages, and the object that holds them.
+        found: The messages, and what the objects around them hold.
+        spelled: Puts a message in OpenAI's spelling.
     """
-    return _Reader(source).read(found)
+    return _Reader(source).read(found, spelled)
 
 
 class _Reader(Reader):
-    def read(self, found: Found) -> Imported:
+    def read(self, found: Found, spelled: Callable[[Any], Any]) -> Imported:
         owner = found.owner
         self.at(owner.get("timestamp", owner.get("created")))
         response: Json = owner if "choices" in owner else {}
         if isinstance(owner.get("response"), dict):
             response = owner["response"]
-        self.model = text_at(response, "model") or text_at(owner, "model")
-        for number, item in enumerate(found.messages, 1):
-            self._message(item, number)
+        self.model = text_at(response, "model") or text_at(owner, *_MODELS)
+        self.title = text_at(owner, "title")
+        for number, item in self.numbered(found):
+            self._message(spelled(item), number)
         choices = list_at(response, "choices")
         message = value_at(choices[0], "message") if choices else None
         if isinstance(message, dict):
@@ -157,7 +169,7 @@ def _usage(response: Json) -> Json:
     }
 
 
-# LangChain, as its serializers write messages: ``{lc, type, id, kwargs}`` or ``{type, data}``.
+# LangChain, as its serializers write messages: ``{lc, type, id, kwargs}``, ``{type, data}`` or all in one.
 
 _LANGCHAIN_ROLES = {
     "human": "user",
@@ -167,6 +179,8 @@ _LANGCHAIN_ROLES = {
     "tool": "tool",
     "function": "function",
 }
+_LANGCHAIN_TALK = ("human", "ai", "AIMessageChunk")
+"""What nobody else calls messages: those of a graph's state lie open, without an object for their fields."""
 _LANGCHAIN_CLASSES = {
     "HumanMessage": "human",
     "AIMessage": "ai",
@@ -181,18 +195,18 @@ _NO_CONTENT = ("tool_use", "tool_call", "function_call", "thinking", "reasoning"
 
 
 def is_langchain(source: Source) -> bool:
-    return find_messages(source.document, _is_langchain_message) is not None
+    return find_messages(source.value, _is_langchain_message) is not None
 
 
 def read_langchain(source: Source) -> Imported:
-    found = find_messages(source.document, _is_langchain_message) or Found([], {})
-    spelled = Found([_from_langchain(item) for item in found.messages], found.owner, found.others)
-    return read_role_messages(source, spelled)
+    found = find_messages(source.value, _is_langchain_message) or Found([], {})
+    return read_role_messages(source, found, _from_langchain)
 
 
 def _is_langchain_message(item: Any) -> bool:
     kind, fields = _kind_and_fields(item)
-    return (kind in _LANGCHAIN_ROLES or kind == "chat") and ("content" in fields or "tool_calls" in fields)
+    known = kind in _LANGCHAIN_TALK if fields is item else kind in _LANGCHAIN_ROLES or kind == "chat"
+    return known and ("content" in fields or "tool_calls" in fields)
 
 
 def _kind_and_fields(item: Any) -> tuple[str, Json]:
@@ -204,8 +218,8 @@ def _kind_and_fields(item: Any) -> tuple[str, Json]:
         names = item.get("id")
         name = names[-1] if isinstance(names, list) and names else ""
         return _LANGCHAIN_CLASSES.get(name if isinstance(name, str) else "", ""), fields
-    fields = item.get("data")
-    return (record_text(item, "type"), fields) if isinstance(fields, dict) else ("", {})
+    kind, fields = record_text(item, "type"), item.get("data")
+    return (kind, fields) if isinstance(fields, dict) else (kind, item)
 
 
 def _from_langchain(item: Any) -> Any:
@@ -222,7 +236,7 @@ def _from_langchain(item: Any) -> Any:
         texts = (text_at(block, "thinking", "reasoning") for block in thoughts)
         message["reasoning"] = "\n\n".join(filter(None, texts))
         message["content"] = [block for block in blocks if value_at(block, "type") not in _NO_CONTENT]
-        message["model"] = text_at(fields, "response_metadata.model_name")
+        message["model"] = text_at(fields, "response_metadata.model_name", "response_metadata.model")
         cached = value_at(fields, "usage_metadata.input_token_details.cache_read")
         message["usage"] = {
             "prompt_tokens": value_at(fields, "usage_metadata.input_tokens"),
@@ -258,7 +272,7 @@ def read_inspect_ai(source: Source) -> Imported:
     sample = samples[0] if samples else {}
     known = object_at(sample, "attachments")
     items = [_from_inspect(item, known) for item in _sample_messages(sample)]
-    owner = {"model": text_at(sample, "output.model")}
+    owner = {"model": text_at(sample, "output.model") or text_at(source.document, "eval.model")}
     imported = read_role_messages(source, Found(items, owner, max(0, len(samples) - 1)))
     damaged = _archived(source.raw)[1] if source.raw.startswith(_ZIP) else ()
     return replace(imported, skipped=(*imported.skipped, *damaged))
@@ -363,7 +377,17 @@ def read_swe_agent(source: Source) -> Imported:
     last = value_at(steps[-1], "observation") if steps else None
     if waiting and isinstance(last, str):
         spelled.append({"role": "tool", "content": last})
-    return read_role_messages(source, Found(spelled, {}))
+    return read_role_messages(source, Found(spelled, {"model": _swe_agent_model(source.document)}))
+
+
+def _swe_agent_model(document: Any) -> str:
+    """The model that the settings name with which a run can be made again."""
+    settings = value_at(document, "replay_config")
+    try:
+        settings = parse_json(settings) if isinstance(settings, str) else settings
+    except ValueError:
+        return ""
+    return text_at(settings, "agent.model.name")
 
 
 def _history(document: Any) -> list[Any]:

@@ -4,8 +4,8 @@ import json
 import math
 import re
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -147,6 +147,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class ListLine:
+    """One JSON list of a line-based file."""
+
+    number: int
+    data: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
     """A file read line by line."""
 
@@ -154,6 +162,14 @@ class Lines:
     skipped: tuple[SkippedLine, ...]
     replaced: int
     """Lines that held bytes that are not UTF-8."""
+    lists: tuple[ListLine, ...]
+    """Lines that hold a list; they are among the skipped ones, too."""
+
+    @property
+    def values(self) -> list[Line | ListLine]:
+        """Objects and lists in the order of the file."""
+        lines: list[Line | ListLine] = [*self.records, *self.lists]
+        return sorted(lines, key=lambda line: line.number)
 
 
 @dataclass(frozen=True)
@@ -171,6 +187,13 @@ class Source:
     def document(self) -> Any:
         """The whole file as one JSON value, as far as it goes; None when it is not one."""
         return self._document[0]
+
+    @cached_property
+    def value(self) -> Any:
+        """The document; of a file that has an object or a list on each line, the list of them."""
+        if self.document is not None:
+            return self.document
+        return [line.data for line in self.lines.values] or None
 
     @property
     def cut(self) -> SkippedLine | None:
@@ -203,18 +226,22 @@ class Source:
         chunks = self.raw.split(b"\n")
         records: list[Line] = []
         skipped: list[SkippedLine] = []
+        lists: list[ListLine] = []
         replaced = 0
         for number, chunk in enumerate(chunks, 1):
             if not chunk.strip():
                 continue
             text = chunk.decode("utf-8", "replace")
             value = _parse_or_reason(text, cut=number == len(chunks))
+            if isinstance(value, list):
+                lists.append(ListLine(number, value))
+                value = f"JSON, but not an object: {shown(value)}"
             if isinstance(value, dict):
                 records.append(Line(number, value))
                 replaced += "\ufffd" in text and text.encode() != chunk
             else:
                 skipped.append(SkippedLine(line=number, reason=str(value)))
-        return Lines(tuple(records), tuple(skipped), replaced)
+        return Lines(tuple(records), tuple(skipped), replaced, tuple(lists))
 
 
 def read_source(path: Path) -> Source:
@@ -302,7 +329,7 @@ def _mended(value: Any) -> Any:
     return value
 
 
-def _parse_or_reason(text: str, *, cut: bool) -> Json | str:
+def _parse_or_reason(text: str, *, cut: bool) -> Json | list[Any] | str:
     try:
         value = parse_json(text)
     except json.JSONDecodeError as error:
@@ -311,14 +338,19 @@ def _parse_or_reason(text: str, *, cut: bool) -> Json | str:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     except ValueError as error:
         return f"not readable as JSON: {error}"
-    return value if isinstance(value, dict) else f"JSON, but not an object: {shown(value)}"
+    return value if isinstance(value, dict | list) else f"JSON, but not an object: {shown(value)}"
 
 
 # Finding a list of messages inside of a JSON document.
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_HOMES = ("messages", "traj", "request", "conversation", "chat", "body", "input", "data", "result")
+_HOMES = (
+    "messages", "traj", "request", "conversation", "chat", "body", "input", "data", "result", "values",
+    "checkpoint", "channel_values",
+)  # fmt: skip
 """Keys under which exports and request logs keep their messages, best first."""
+_MADE = (*_HOMES, "output", "generations", "choices", "message")
+"""Keys under which a run keeps what it made of its inputs."""
 _MAX_DEPTH = 4
 
 
@@ -328,7 +360,7 @@ class Found:
 
     messages: list[Any]
     owner: Json
-    """The object that holds the list; empty when the document is the list itself."""
+    """What the objects around the list hold, the inner ones first; empty when there are none."""
     others: int = 0
     """Further conversations in the same file."""
 
@@ -345,18 +377,34 @@ def is_role_message(item: Any) -> bool:
 
 
 def find_messages(
-    value: Any, is_message: Callable[[Any], bool], owner: Json | None = None, depth: int = _MAX_DEPTH
+    value: Any,
+    is_message: Callable[[Any], bool],
+    owner: Json | None = None,
+    depth: int = _MAX_DEPTH,
+    homes: Sequence[str] = _HOMES,
 ) -> Found | None:
     """Look for a list that holds messages: the value itself, below the usual keys, in the items of a list."""
+    owner = owner or {}
     if isinstance(value, list):
         if any(map(is_message, value)):
-            return Found(value, owner or {})
-        found = [find_messages(item, is_message, depth=depth - 1) for item in value] if depth else []
+            return Found(value, owner)
+        found = [find_messages(item, is_message, owner, depth - 1, homes) for item in value] if depth else []
         hits = [hit for hit in found if hit]
-        return Found(hits[0].messages, hits[0].owner, len(hits) - 1) if hits else None
+        return replace(hits[0], others=len(hits) - 1) if hits else None
+    if homes is _MADE and is_message(value):
+        return Found([value], owner)
     if not isinstance(value, dict) or not depth:
         return None
-    for key in _HOMES:
-        if key in value and (hit := find_messages(value[key], is_message, value, depth - 1)):
-            return hit
-    return None
+    owner = {**owner, **value}
+    inner = (find_messages(value[key], is_message, owner, depth - 1, homes) for key in homes if key in value)
+    return next(filter(None, inner), None) or _of_run(value, is_message, owner)
+
+
+def _of_run(run: Json, is_message: Callable[[Any], bool], owner: Json) -> Found | None:
+    """The messages of a traced run: what it was given, and what it made when that does not repeat it."""
+    given = find_messages(run.get("inputs"), is_message, owner)
+    made = find_messages(run.get("outputs"), is_message, owner, homes=_MADE)
+    if given is None or made is None:
+        return given or made
+    repeated = made.messages[0] == given.messages[0]
+    return made if repeated else replace(given, messages=[*given.messages, *made.messages])
