@@ -4,8 +4,10 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -102,11 +104,13 @@ def test_opencode_folders(tmp_path: Path) -> None:
     assert len(imported.skipped) == 1
 
 
-def test_opencode_database(tmp_path: Path) -> None:
-    path = tmp_path / ".local/share/opencode/opencode.db"
-    path.parent.mkdir(parents=True)
-    document = foreign.opencode()
-    with closing(sqlite3.connect(path)) as database, database:
+def write_database(path: Path, *, logged: bool = False) -> sqlite3.Connection:
+    """A store with two sessions; it stays open, because closing a log writes it into the database."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(path)
+    with database:
+        if logged:
+            database.execute("PRAGMA journal_mode = WAL")
         database.execute(
             "CREATE TABLE session (id TEXT, parent_id TEXT, title TEXT, directory TEXT, time_updated INTEGER)"
         )
@@ -116,7 +120,7 @@ def test_opencode_database(tmp_path: Path) -> None:
             "INSERT INTO session VALUES ('s1', NULL, 'The till', '/home/ann/shop', 1772359201000)"
         )
         database.execute("INSERT INTO session VALUES ('s2', 's1', 'Part of it', '/', 1)")
-        for number, message in enumerate(document["messages"]):
+        for number, message in enumerate(foreign.opencode()["messages"]):
             row = (f"m{number}", "s1", number, json.dumps(message["info"]))
             database.execute("INSERT INTO message VALUES (?, ?, ?, ?)", row)
             for place, part in enumerate(message["parts"]):
@@ -124,11 +128,49 @@ def test_opencode_database(tmp_path: Path) -> None:
                     "INSERT INTO part VALUES (?, ?, 's1', ?)",
                     (f"p{number}{place:02}", f"m{number}", json.dumps(part)),
                 )
+    return database
+
+
+def test_opencode_database(tmp_path: Path) -> None:
+    path = tmp_path / ".local/share/opencode/opencode.db"
+    write_database(path).close()
     (found,) = find(tmp_path)
     assert (found.path.name, found.title, found.time) == ("opencode.db#s1", "The till", 1772359201.0)
     imported = import_file(found.path)
     assert (imported.format, imported.messages, imported.title) == ("opencode", 4, "The till")
     assert import_file(path) == imported
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Keep everybody from writing into a folder, the superuser too."""
+    folder.chmod(0o555)
+    own = os.geteuid()
+    try:
+        if not own:
+            os.seteuid(65_534)
+        yield
+    finally:
+        os.seteuid(own)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_a_database_is_read_where_nothing_may_be_written(logged: bool) -> None:
+    # Outside of the test's own folder, into which another user may not look.
+    with TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        folder = Path(made) / "store"
+        database = write_database(Path(made) / "opencode.db", logged=True)
+        if not logged:
+            database.close()
+        folder.mkdir()
+        for file in Path(made).glob("opencode.db*"):
+            if not file.name.endswith("-shm"):
+                copyfile(file, folder / file.name)
+        database.close()
+        with read_only(folder):
+            assert import_file(folder / "opencode.db").messages == 4
 
 
 # One line of a text, for a title: of a text that is a whole file no more is read than is shown.

@@ -2,8 +2,11 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tui_app.events import Error
@@ -57,7 +60,7 @@ def stored_document(source: Source) -> Json | None:
 def database_sessions(path: Path) -> list[tuple[str, Json]]:
     """Id and data of every session of a store in SQLite, newest first; empty when it is no such file."""
     try:
-        with closing(_open(path)) as database:
+        with reading(path) as database:
             rows = database.execute(
                 "SELECT id, title, directory, time_updated FROM session "
                 "WHERE parent_id IS NULL ORDER BY time_updated DESC"
@@ -70,15 +73,42 @@ def database_sessions(path: Path) -> list[tuple[str, Json]]:
     ]
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=2.0)
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database to read it, also in a folder where nothing may be written.
+
+    SQLite keeps files beside one that has a write-ahead log, even to read it. Without a log it is read as it
+    is, else from a copy.
+
+    Raises:
+        sqlite3.Error: if it is no database, or another program holds it.
+    """
+    with ExitStack() as stack:
+        database = stack.enter_context(closing(_connect(path, "mode=ro")))
+        try:
+            database.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise
+            log, mode = path.with_name(f"{path.name}-wal"), "mode=ro&immutable=1"
+            if log.exists() and log.stat().st_size:
+                folder = stack.enter_context(TemporaryDirectory())
+                for each in (path, log):
+                    copyfile(each, Path(folder) / each.name)
+                path, mode = Path(folder) / path.name, "mode=rw"
+            database = stack.enter_context(closing(_connect(path, mode)))
+        yield database
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=2.0)
 
 
 def _from_database(path: Path, session: str) -> Json | None:
     sessions = dict(database_sessions(path))
     session = session or next(iter(sessions), "")
     try:
-        with closing(_open(path)) as database:
+        with reading(path) as database:
             messages = database.execute(
                 "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,)
             ).fetchall()
