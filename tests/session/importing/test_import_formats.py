@@ -1,6 +1,9 @@
 """What each format of another program becomes."""
 
 import json
+import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.importers import FORMATS, Imported, import_file
+from tui_app.session.importers import FORMATS, Imported, ImportFormatError, import_file
 from tui_app.session.importers.source import Closed, closed
 
 
@@ -71,6 +74,92 @@ def test_a_name_promises_nothing(tmp_path: Path) -> None:
     path = tmp_path / "rollout-2026.jsonl"
     path.write_bytes(foreign.jsonl(foreign.pi()))
     assert import_file(path).format == "pi"
+
+
+SAID = {"type": "text", "text": "Fix the till"}
+USED = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "print()"}
+CONTEXT = {"type": "text", "text": "<environment_details>\n# Time\n10:00\n</environment_details>"}
+OTHERS: list[tuple[str, Any]] = [
+    ("Amp", {"v": 7, "id": "T-1", "messages": [{"role": "user", "messageId": 0, "content": [SAID]}]}),
+    ("Amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),
+    ("ATIF", {"schema_version": "ATIF-v1.0", "steps": [{"source": "user", "message": "Fix the till"}]}),
+    ("ChatGPT", [{"title": "T", "create_time": 1.0, "mapping": {"a": {"message": None}}}]),
+    ("ChatGPT", {"mapping": {"a": {"message": None}}, "current_node": "a"}),
+    ("Claude.ai", [{"uuid": "c", "chat_messages": [{"sender": "human", "text": "Fix the till"}]}]),
+    ("Cline", [{"role": "user", "content": [SAID, CONTEXT]}, {"role": "assistant", "content": [USED]}]),
+    ("Cline", [{"role": "user", "content": "Fix"}, {"role": "assistant", "content": "x", "modelInfo": {}}]),
+    ("Cline", [{"ts": 1, "type": "say", "say": "text", "text": "Fix the till"}]),
+    ("Roo Code", [{"role": "user", "content": f"Fix the till {CONTEXT['text']}", "ts": 1}]),
+    ("Continue", {"sessionId": "s", "history": [{"message": {"role": "user", "content": "Fix the till"}}]}),
+    ("Copilot Chat", {"responderUsername": "GitHub Copilot", "requests": [{"message": {"text": "Fix"}}]}),
+    ("Goose", [{"working_dir": "/s", "message_count": 1}, {"role": "user", "content": [SAID]}]),
+    ("Goose", {"id": "1", "working_dir": "/s", "conversation": [{"role": "user", "content": [SAID]}]}),
+    (
+        "Goose",
+        [{"role": "user", "content": [SAID]}, {"role": "assistant", "content": [{"type": "toolRequest"}]}],
+    ),
+    (
+        "Gemini CLI",
+        [{"role": "user", "parts": [{"text": "Fix"}]}, {"role": "model", "parts": [{"text": "Ok"}]}],
+    ),
+    ("Gemini CLI", {"history": [{"role": "user", "parts": [{"text": "Fix the till"}]}]}),
+    ("LibreChat", {"conversationId": "c", "messages": [{"text": "Fix the till", "isCreatedByUser": True}]}),
+    ("Zed", {"title": "T", "messages": [{"User": {"content": [{"Text": "Fix the till"}]}}]}),
+    ("Zed", {"version": "0.2.0", "messages": [{"id": 0, "role": "user", "segments": [SAID]}]}),
+    ("AI SDK", [{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1"}]}]),
+    ("Anthropic", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
+    ("Anthropic", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
+]
+OTHER_LINES: list[tuple[str, list[foreign.Json]]] = [
+    ("Cursor", [{"role": "user", "message": {"content": [SAID]}}]),
+    ("Cursor", [
+        {"type": "user", "message": {"role": "user", "content": [SAID]}, "session_id": "s"},
+        {"type": "tool_call", "subtype": "started", "call_id": "c1", "tool_call": {"readToolCall": {}}},
+    ]),
+    ("Factory", [{"type": "session_start", "id": "s", "title": "T"},
+                 {"type": "message", "id": "m", "message": {"role": "user", "content": [SAID]}}]),
+    ("Factory", [{"type": "message", "id": "m", "message": {"role": "assistant", "content": [USED]}}]),
+    ("Grok", [{"type": "user", "content": [SAID]}, {"type": "assistant", "content": "Fixed."}]),
+    ("Grok", [{"type": "system", "content": "You are an agent."},
+              {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look"}]},
+              {"type": "tool_result", "tool_call_id": "c1", "content": "print()"}]),
+    ("Kimi CLI", [{"role": "_checkpoint", "id": 0}, {"role": "user", "content": "Fix the till"}]),
+    ("Kimi CLI", [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": "Fix"}}}]),
+    ("Qwen Code", [{"type": "user", "uuid": "u", "message": {"role": "user", "parts": [{"text": "Fix"}]}}]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("program", "content"),
+    [
+        *((program, json.dumps(document, indent=1).encode()) for program, document in OTHERS),
+        *((program, foreign.jsonl(each)) for program, each in OTHERS if isinstance(each, list)),
+        *((program, foreign.jsonl(records)) for program, records in OTHER_LINES),
+    ],
+)
+def test_a_file_of_another_program_is_refused_by_name(tmp_path: Path, program: str, content: bytes) -> None:
+    with pytest.raises(ImportFormatError, match=f"is of .*{re.escape(program)}"):
+        read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("program", "tables"),
+    [("Goose", "sessions messages schema_version"), ("Crush", "sessions goose_db_version"),
+     ("Cursor", "ItemTable cursorDiskKV"), ("LangGraph", "checkpoints writes"), ("another program", "notes")],
+)  # fmt: skip
+def test_a_database_of_another_program_is_refused_by_name(tmp_path: Path, program: str, tables: str) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as database:
+        for name in tables.split():
+            database.execute(f"CREATE TABLE {name} (id TEXT)")
+    with pytest.raises(ImportFormatError, match=f"is of {program}"):
+        import_file(path)
+
+
+def test_a_format_that_is_asked_for_reads_a_file_of_another_program(tmp_path: Path) -> None:
+    content = json.dumps({"messages": [{"role": "user", "content": [SAID, RESULT]}]}).encode()
+    assert read(tmp_path, content, "openai-chat").messages == 1
 
 
 def test_every_format_has_an_example() -> None:

@@ -14,6 +14,7 @@ from tui_app.session.importers.copilot_cli import is_copilot_cli, read_copilot_c
 from tui_app.session.importers.gemini_cli import is_gemini_cli, read_gemini_cli
 from tui_app.session.importers.opencode import is_opencode, read_opencode
 from tui_app.session.importers.openhands import is_openhands, read_openhands
+from tui_app.session.importers.other_programs import other_program
 from tui_app.session.importers.own_events import is_own, read_own
 from tui_app.session.importers.pi_agent import is_pi, read_pi
 from tui_app.session.importers.pydantic_messages import is_pydantic_ai, read_pydantic_messages
@@ -91,6 +92,11 @@ def import_file(path: Path, format: str = "auto") -> Imported:
     if format == "auto":
         if not source.raw.strip():
             raise ImportFormatError(f"{source.path} is empty.")
+        if not is_own(source) and (program := other_program(source)):
+            raise ImportFormatError(
+                f"{source.path} is of {program}, whose conversations cannot be imported; "
+                f"those of these can: {', '.join(FORMATS)}."
+            )
         found = next((each for each in TABLE if each.recognises(source)), None)
         if found is None:
             raise ImportFormatError(f"{source.path} is in no known format; tried {', '.join(FORMATS)}.")

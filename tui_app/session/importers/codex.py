@@ -211,7 +211,9 @@ _OVERFLOW = "context_window_exceeded"
 
 
 def is_codex(source: Source) -> bool:
-    return any(is_codex_record(line.data) for line in source.lines.records)
+    records = (line.data for line in source.lines.records)
+    # Others keep thoughts in the same way.
+    return any(is_codex_record(record) for record in records if record.get("type") != "reasoning")
 
 
 def read_codex(source: Source) -> Imported:

@@ -103,7 +103,8 @@ _OUTCOMES: dict[str, ToolOutcome] = {"success": "success", "cancelled": "denied"
 def is_gemini_cli(source: Source) -> bool:
     document = source.document
     if isinstance(document, dict) and "sessionId" in document:
-        return any(map(_is_message, list_at(document, "messages")))
+        messages = [each for each in list_at(document, "messages") if _is_message(each)]
+        return any("projectHash" in document or each["type"] == "gemini" for each in messages)
     records = [line.data for line in source.lines.records]
     if any(record.get("type") == "gemini" and "content" in record for record in records):
         return True

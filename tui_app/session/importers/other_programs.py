@@ -1,0 +1,129 @@
+"""Programs whose conversations are not read, known by what nobody else writes.
+
+Their files look like a format that is read, and as such they would lose calls, results, and who said what.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from tui_app.session.importers.opencode import database_sessions, reading
+from tui_app.session.importers.reader import block_list, list_at, object_at, objects_at, record_text, value_at
+from tui_app.session.importers.source import ROLES, Json, Source, find_messages, is_database, is_role_message
+
+_LOOKED_AT = 1_000
+"""Records of a file in which the signs are looked for."""
+
+
+def _blocks(message: Json, *kinds: str) -> bool:
+    """Whether the content of a message, or of one inside of it, has blocks of such types."""
+    content = message.get("content", value_at(message, "message.content"))
+    return any(value_at(block, "type") in kinds for block in block_list(content))
+
+
+def _items(record: Json, path: str, *keys: str) -> bool:
+    """Whether a list has objects with one of the keys."""
+    return any(key in item for item in objects_at(record, path) for key in keys)
+
+
+def _is_cline(record: Json) -> bool:
+    texts = (value_at(block, "text") for block in block_list(record.get("content")))
+    if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
+        return True
+    return ("role" in record and "modelInfo" in record) or (
+        record.get("type") in ("ask", "say") and "ts" in record
+    )
+
+
+def _is_cursor(record: Json) -> bool:
+    if record.get("type") == "tool_call":
+        return "tool_call" in record
+    return "role" in record and "type" not in record and "content" in object_at(record, "message")
+
+
+def _is_factory(record: Json) -> bool:
+    kind = record.get("type")
+    return (kind == "session_start" and "id" in record) or (
+        kind == "message"
+        and "role" in object_at(record, "message")
+        and _blocks(record, "tool_use", "tool_result")
+    )
+
+
+def _is_gemini(record: Json) -> bool:
+    if record.get("role") in ("user", "model") and "content" not in record:
+        return any("text" in part or "functionCall" in part for part in objects_at(record, "parts"))
+    return _items(record, "history", "parts") or _items(record, "contents", "parts")
+
+
+def _is_goose(record: Json) -> bool:
+    headed = "working_dir" in record and ("message_count" in record or "conversation" in record)
+    return headed or ("role" in record and _blocks(record, "toolRequest", "toolResponse"))
+
+
+def _is_grok(record: Json) -> bool:
+    kind = record.get("type")
+    if "message" in record or "content" not in record:
+        return False
+    return kind == "assistant" or (kind == "tool_result" and "tool_call_id" in record)
+
+
+def _is_kimi(record: Json) -> bool:
+    return record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
+
+
+_SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
+    ("Amp", lambda each: record_text(each, "id").startswith("T-") and "messages" in each),
+    ("Amp", lambda each: "role" in each and type(each.get("messageId")) is int),
+    ("a harness that writes ATIF", lambda each: record_text(each, "schema_version").startswith("ATIF")),
+    ("ChatGPT", lambda each: "mapping" in each and ("current_node" in each or "create_time" in each)),
+    ("Claude.ai", lambda each: "chat_messages" in each),
+    ("Cline, or a relative such as Roo Code", _is_cline),
+    ("Continue", lambda each: "sessionId" in each and _items(each, "history", "message")),
+    ("Copilot Chat of VS Code", lambda each: "requests" in each and "responderUsername" in each),
+    ("Cursor", _is_cursor),
+    ("Factory's Droid", _is_factory),
+    ("Gemini's API, such as a checkpoint of Gemini CLI", _is_gemini),
+    ("Goose", _is_goose),
+    ("Grok, or of one that writes as it does", _is_grok),
+    ("Kimi CLI", _is_kimi),
+    ("LibreChat", lambda each: "isCreatedByUser" in each or _items(each, "messages", "isCreatedByUser")),
+    ("Qwen Code", lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts"))),
+    ("Zed", lambda each: _items(each, "messages", "User", "Agent", "segments")),
+    ("the AI SDK", lambda each: "role" in each and _blocks(each, "tool-call", "tool-result")),
+    ("Anthropic's API", lambda each: "role" in each and _blocks(each, "tool_use", "tool_result")),
+)  # fmt: skip
+"""In the order in which they are asked; each is told a record, or a message in one."""
+_TABLES = (
+    ("Crush", {"goose_db_version"}),
+    ("Cursor", {"cursorDiskKV"}),
+    ("Goose", {"sessions", "messages", "schema_version"}),
+    ("LangGraph", {"checkpoints", "writes"}),
+    ("Zed", {"threads"}),
+)
+"""Databases by tables that they have."""
+
+
+def other_program(source: Source) -> str:
+    """The program that wrote a file, if it is one whose conversations are not read; else nothing."""
+    if is_database(source.raw):
+        return "" if database_sessions(source.path) else _database_of(source)
+    value = source.value
+    found = find_messages(value, is_role_message)
+    records: list[Any] = value[:_LOOKED_AT] if isinstance(value, list) else [value]
+    records += islice(found.messages if found else (), _LOOKED_AT)
+    known = [record for record in records if isinstance(record, dict)]
+    return next((program for program, is_from in _SIGNS if any(map(is_from, known))), "")
+
+
+def _database_of(source: Source) -> str:
+    try:
+        with reading(source.path) as database:
+            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    except sqlite3.Error:
+        return ""
+    tables = {str(row[0]) for row in rows}
+    if {"session", "message", "part"} <= tables:
+        return ""
+    return next((program for program, names in _TABLES if names <= tables), "another program")
