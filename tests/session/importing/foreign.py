@@ -192,6 +192,49 @@ def openhands() -> Json:
     }
 
 
+def openhands_events() -> list[Json]:
+    """The events of version 1."""
+
+    def event(number: int, kind: str, source: str, **fields: Any) -> Json:
+        return {
+            "id": f"e{number}",
+            "timestamp": T0.format(number)[:-1],
+            "kind": kind,
+            "source": source,
+        } | fields
+
+    def texts(value: str) -> list[Json]:
+        return [{"type": "text", "text": value}]
+
+    def action(number: int, call: str, thought: str) -> Json:
+        made = {"id": call, "name": "terminal", "arguments": '{"command": "ls"}'}
+        return event(
+            number,
+            "ActionEvent",
+            "agent",
+            thought=texts(thought) if thought else [],
+            tool_name="terminal",
+            tool_call_id=call,
+            tool_call=made,
+            llm_response_id="r1",
+            reasoning_content=thought and "hm",
+        )
+
+    result = {"content": texts("till.py"), "is_error": False, "kind": "TerminalObservation"}
+    return [
+        event(0, "SystemPromptEvent", "agent", system_prompt={"type": "text", "text": "You are an agent."}),
+        event(1, "MessageEvent", "user", llm_message={"role": "user", "content": texts("Fix the till")},
+              extended_content=texts("Always be brief.")),
+        event(2, "ConversationStateUpdateEvent", "environment", value={"agent": {"llm": {"model": "llama"}}}),
+        action(3, "c3", "Look"),
+        action(4, "c4", ""),
+        event(5, "ObservationEvent", "environment", tool_call_id="c3", observation=result),
+        event(6, "AgentErrorEvent", "agent", tool_name="terminal", tool_call_id="c4", error="no such file"),
+        event(7, "MessageEvent", "environment", llm_message={"role": "user", "content": texts("Go on")}),
+        event(8, "MessageEvent", "agent", llm_message={"role": "assistant", "content": texts("Fixed.")}),
+    ]  # fmt: skip
+
+
 def langchain() -> list[Json]:
     def message(kind: str, **fields: Any) -> Json:
         return {
@@ -261,6 +304,7 @@ def openai() -> list[Json]:
 
 LINES: dict[str, list[Json]] = {
     "codex": codex(), "copilot-cli": copilot(), "pi": pi(), "gemini-cli": gemini_log(),
+    "openhands": openhands_events(),
 }  # fmt: skip
 """Formats of a JSON object a line."""
 DOCUMENTS: dict[str, Any] = {

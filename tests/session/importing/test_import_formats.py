@@ -426,6 +426,62 @@ def test_openhands_actions_of_one_response_are_one_answer(tmp_path: Path) -> Non
     assert of(imported, AssistantMessage)[0].call_ids == ("c5", "c9")
 
 
+def check_events(imported: Imported) -> None:
+    assert (imported.format, imported.model, imported.skipped) == ("openhands", "llama", ())
+    assert said(imported) == ["Fix the till"]
+    answers = of(imported, AssistantMessage)
+    assert [(each.text, each.thinking, each.call_ids) for each in answers] == [
+        ("Look", "hm", ("c3", "c4")),
+        ("Fixed.", "", ()),
+    ]
+    assert [(each.text, each.outcome) for each in of(imported, ToolResult)] == [
+        ("till.py", "success"),
+        ("no such file", "error"),
+    ]
+    assert "1 notes the program wrote into the conversation were left out." in imported.notes
+
+
+def test_openhands_events_of_version_1(tmp_path: Path) -> None:
+    check_events(read_lines(tmp_path, foreign.openhands_events()))
+    check_events(read_document(tmp_path, foreign.openhands_events()))
+    check_events(read_document(tmp_path, {"items": foreign.openhands_events(), "next_page_id": None}))
+
+
+def test_openhands_events_in_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "conversation" / "events"
+    folder.mkdir(parents=True)
+    (folder.parent / "base_state.json").write_text('{"agent": {"llm": {"model": "llama"}}}')
+    for number, event in enumerate(foreign.openhands_events()):
+        if event["kind"] != "ConversationStateUpdateEvent":
+            (folder / f"event-{number:05}-x.json").write_text(json.dumps(event, indent=2))
+    check_events(import_file(folder))
+    check_events(import_file(folder.parent))
+    with pytest.raises(ImportFormatError, match="Import their folder"):
+        import_file(folder / "event-00001-x.json")
+
+
+def test_openhands_refusal_condensation_and_error_of_version_1(tmp_path: Path) -> None:
+    refused = {
+        "kind": "UserRejectObservation",
+        "source": "environment",
+        "tool_call_id": "c4",
+        "rejection_reason": "No",
+    }
+    records = [each for each in foreign.openhands_events() if each["kind"] != "AgentErrorEvent"]
+    records.insert(6, refused | {"id": "e6"})
+    records += [
+        {"id": "e9", "kind": "Condensation", "source": "environment", "summary": "They fixed it.",
+         "forgotten_event_ids": ["e1", "e3"]},
+        {"id": "e10", "kind": "ConversationErrorEvent", "source": "environment", "detail": "overloaded"},
+    ]  # fmt: skip
+    imported = read_lines(tmp_path, records)
+    assert [each.outcome for each in of(imported, ToolResult)] == ["success", "denied"]
+    (compaction,) = of(imported, CompactionComplete)
+    # 2 is the system prompt, 3 the prompt, 4 to 6 an answer with its two calls.
+    assert compaction.removed == ((3, 6),)
+    assert [each.message for each in of(imported, Error)] == ["overloaded"]
+
+
 def test_langchain_counts_a_call_once(tmp_path: Path) -> None:
     imported = read_document(tmp_path, {"messages": foreign.langchain()})
     assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)

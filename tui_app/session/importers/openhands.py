@@ -1,12 +1,19 @@
-"""Histories of OpenHands: actions and the observations they caused, a document or ``output.jsonl``."""
+"""Histories of OpenHands: actions and the observations they caused, a document or ``output.jsonl``.
 
+Since version 1 they are events of other kinds: an object a line, a list, or a file each in a folder.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from tui_app.session.importers.event_builder import NOTES
+from tui_app.events import Error
+from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
+    Answer,
     Reader,
     arguments,
+    block_list,
     count,
     list_at,
     object_at,
@@ -16,7 +23,15 @@ from tui_app.session.importers.reader import (
     usage,
     value_at,
 )
-from tui_app.session.importers.source import Imported, Json, Source, shown
+from tui_app.session.importers.source import (
+    Found,
+    Imported,
+    ImportFormatError,
+    Json,
+    Source,
+    find_messages,
+    shown,
+)
 
 _RESPONSE = "tool_call_metadata.model_response"
 
@@ -63,13 +78,16 @@ _LISTS = ("history", "events", "trajectory")
 
 
 def is_openhands(source: Source) -> bool:
-    return bool(_histories(source))
+    return bool(_histories(source)) or _is_event(source.document) or _events(source) is not None
 
 
 def read_openhands(source: Source) -> Imported:
     """Read the first history; others in the file are counted."""
-    histories = _histories(source)
-    return _Reader(source).read(histories)
+    if _is_event(source.document):
+        folder = source.path.absolute().parent
+        raise ImportFormatError(f"{source.path} is one event of OpenHands. Import their folder: {folder}")
+    found = _events(source)
+    return _EventReader(source).read(found) if found else _Reader(source).read(_histories(source))
 
 
 def _histories(source: Source) -> list[list[Any]]:
@@ -163,7 +181,7 @@ class _Reader(Reader):
             self._calls[count(item.get("id"))] = file_id
             answer.call(self.out.calls, file_id, call.name, arguments(call.args))
 
-    def _begin(self, number: int, item: Json) -> Any:
+    def _begin(self, number: int, item: Json) -> Answer:
         """The answer that an action belongs to: actions of one response share its id."""
         response = text_at(item, f"{_RESPONSE}.id")
         if not response or response != self._response:
@@ -173,3 +191,119 @@ class _Reader(Reader):
 
     def _skip(self, number: int, reason: str) -> None:
         self.out.skip(number, f"event {number} of the history: {reason}")
+
+
+# Events since version 1: each says its kind, and calls and results name each other.
+
+_SOURCES = ("agent", "user", "environment", "hook")
+
+
+def _events(source: Source) -> Found | None:
+    return find_messages(source.value, _is_event, homes=("events", "items", "history", "trajectory"))
+
+
+def _is_event(item: Any) -> bool:
+    kind = value_at(item, "kind")
+    return isinstance(kind, str) and kind in _EventReader.KINDS and item.get("source") in _SOURCES
+
+
+class _EventReader(Reader):
+    def read(self, found: Found) -> Imported:
+        self._response = ""
+        self._numbers: dict[str, int] = {}
+        """Place of each event by its id."""
+        events = list(self.numbered(found))
+        for number, item in events:
+            if not isinstance(item, dict):
+                self.out.skip(number, f"no object: {shown(item)}")
+                continue
+            self.at(item.get("timestamp"))
+            self._numbers[record_text(item, "id")] = number
+            self.model = (
+                text_at(item, "agent.llm.model", "value.agent.llm.model", "value.llm.model") or self.model
+            )
+            read = self.KINDS.get(record_text(item, "kind"))
+            if read is not None:
+                read(self, number, item)
+            else:
+                self.out.leave(number, "events that are no messages were left out")
+        self.out.left_out["further conversations in the file were left out"] += found.others
+        return self.finish(number for number, _ in events)
+
+    def _prompt(self, number: int, item: Json) -> None:
+        self.end_answer()
+        self.out.system(text_at(item, "system_prompt.text", "system_prompt"), self.time, number)
+
+    def _message(self, number: int, item: Json) -> None:
+        message = object_at(item, "llm_message")
+        if message.get("role") == "assistant":
+            self._begin(number, item).thinking(message.get("reasoning_content"))
+            self.answer(number).text(self.text(message.get("content"), number))
+        elif item.get("source") == "user":
+            self.say(message.get("content"), number)
+        else:
+            self.out.leave(number, NOTES)
+
+    def _action(self, number: int, item: Json) -> None:
+        answer = self._begin(number, item)
+        thoughts = [text_at(block, "thinking") for block in list_at(item, "thinking_blocks")]
+        answer.thinking(record_text(item, "reasoning_content") or "\n\n".join(filter(None, thoughts)))
+        answer.text(self.text(block_list(item.get("thought")), number))
+        name = text_at(item, "tool_call.name", "tool_name")
+        if not name:
+            return self.out.skip(number, "tool call without a tool's name")
+        args = value_at(item, "tool_call.arguments")
+        answer.call(self.out.calls, record_text(item, "tool_call_id"), name, arguments(args))
+        return None
+
+    def _observation(self, number: int, item: Json) -> None:
+        observed = object_at(item, "observation")
+        content = observed.get("content", text_at(observed, "output", "text", "error"))
+        self._answered(number, item, content, "error" if observed.get("is_error") is True else "success")
+
+    def _failure(self, number: int, item: Json) -> None:
+        self._answered(number, item, item.get("error"), "error")
+
+    def _refusal(self, number: int, item: Json) -> None:
+        self._answered(number, item, item.get("rejection_reason"), "denied")
+
+    def _answered(self, number: int, item: Json, content: Any, outcome: ToolOutcome) -> None:
+        self.result(record_text(item, "tool_call_id"), content, outcome, number)
+
+    def _condensation(self, number: int, item: Json) -> None:
+        self.end_answer()
+        forgotten = [
+            self._numbers.get(each, 0)
+            for each in list_at(item, "forgotten_event_ids")
+            if isinstance(each, str)
+        ]
+        kept = [place for place in self.out.first_at if place > max(forgotten, default=number)]
+        if summary := record_text(item, "summary").strip():
+            first_kept = self.out.first_at[min(kept)] if kept else None
+            self.out.compaction(summary, "blocking", (0, 0), self.time, number, first_kept)
+        else:
+            self.out.skip(number, "compaction without a summary, not applied")
+
+    def _error(self, number: int, item: Json) -> None:
+        self.end_answer()
+        text = text_at(item, "detail", "code") or "The program reported an error."
+        self.out.add(Error(kind="provider", message=text), None, self.time, number)
+
+    def _begin(self, number: int, item: Json) -> Answer:
+        response = record_text(item, "llm_response_id")
+        if not response or response != self._response:
+            self.end_answer()
+        self._response = response
+        return self.answer(number)
+
+    KINDS: ClassVar[dict[str, Callable[["_EventReader", int, Json], None]]] = {
+        "SystemPromptEvent": _prompt,
+        "MessageEvent": _message,
+        "ActionEvent": _action,
+        "ObservationEvent": _observation,
+        "AgentErrorEvent": _failure,
+        "UserRejectObservation": _refusal,
+        "Condensation": _condensation,
+        "ConversationErrorEvent": _error,
+    }
+    """How each kind is read; the others are no messages."""

@@ -245,7 +245,7 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read a file, or one session of a database: ``FILE#SESSION``.
+    """Read a file, one session of a database (``FILE#SESSION``), or a folder with a file for each event.
 
     Raises:
         ImportFormatError: if it is no file but a pipe or a device, which may never end.
@@ -255,11 +255,28 @@ def read_source(path: Path) -> Source:
     if "#" in path.name and not path.exists():
         name, _, part = path.name.rpartition("#")
         path = path.with_name(name) if name else path
-    with open_regular(path) as file:
-        raw = file.read(len(_DATABASE))
-        # A database is read by queries; it may be far larger than what is wanted of it.
-        raw += b"" if raw == _DATABASE else file.read()
+    if events := _event_files(path):
+        raw = b"\n".join(map(_one_line, events))
+    else:
+        with open_regular(path) as file:
+            raw = file.read(len(_DATABASE))
+            # A database is read by queries; it may be far larger than what is wanted of it.
+            raw += b"" if raw == _DATABASE else file.read()
     return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
+
+
+def _event_files(folder: Path) -> list[Path]:
+    """The files of a conversation that is kept as a folder with a file for each event, in order."""
+    inner = folder if folder.name == "events" else folder / "events"
+    events = sorted(inner.glob("event-*.json"))
+    base = inner.parent / "base_state.json"
+    return [base, *events] if events and base.is_file() else events
+
+
+def _one_line(path: Path) -> bytes:
+    """A file as one line: JSON has line breaks between values only."""
+    with open_regular(path) as file:
+        return file.read().removeprefix(_BOM).replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def open_regular(path: Path) -> BinaryIO:
