@@ -259,6 +259,34 @@ def test_copilot(tmp_path: Path) -> None:
     }
 
 
+def test_copilot_sub_agents_are_told_by_their_id(tmp_path: Path) -> None:
+    records = foreign.copilot()
+    request = {"toolCallId": "c7", "name": "grep", "arguments": {}}
+    talk = {"content": "I look", "model": "small", "toolRequests": [request]}
+    found = {"toolCallId": "c7", "success": True, "result": {"content": "till.py:1"}}
+    records[-1:-1] = [
+        {"type": "assistant.message", "data": talk, "agentId": "a1", "id": "s1"},
+        {"type": "tool.execution_start", "data": request | {"toolName": "grep"}, "agentId": "a1", "id": "s2"},
+        {"type": "tool.execution_complete", "data": found, "agentId": "a1", "id": "s3"},
+    ]
+    imported = read_lines(tmp_path, records)
+    assert [each.text for each in of(imported, AssistantMessage)] == ["Looking", "Fixed."]
+    assert (imported.tool_calls, imported.model, imported.skipped) == (1, "gpt-5.2", ())
+    assert "4 records of sub-agents were left out." in imported.notes
+
+
+def test_copilot_attachments(tmp_path: Path) -> None:
+    records = foreign.copilot()
+    records[3]["data"]["attachments"] = [
+        {"type": "selection", "displayName": "pier.py", "text": "print('pier')"},
+        {"type": "blob", "mimeType": "image/png", "data": "QUJD"},
+    ]
+    imported = read_lines(tmp_path, records)
+    assert said(imported) == ["Fix the till\n\n[image/png]"]
+    assert of(imported, UserMessage)[0].attachments == ("image/png",)
+    assert "print('pier')" in "".join(event.message or "" for event in imported.events)
+
+
 def test_copilot_compaction(tmp_path: Path) -> None:
     records = foreign.copilot()
     done = {"success": True, "preCompactionTokens": 90_000, "summaryContent": "They fixed it."}

@@ -2,7 +2,16 @@
 
 from tui_app.events import Error
 from tui_app.session.importers.event_builder import NOTES, ToolOutcome
-from tui_app.session.importers.reader import LineReader, count, list_at, record_text, text_at, usage
+from tui_app.session.importers.reader import (
+    LineReader,
+    block_list,
+    count,
+    list_at,
+    objects_at,
+    record_text,
+    text_at,
+    usage,
+)
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
 _GROUPS = (
@@ -50,7 +59,7 @@ class _Reader(LineReader):
                 self.out.skip(line.number, "event without data")
             elif event_id and event_id in seen:
                 self.out.skip(line.number, f"event id {shown(event_id)} was already used in this file")
-            elif record_text(data, "parentToolCallId"):
+            elif record_text(data, "parentToolCallId") or record_text(line.data, "agentId"):
                 self.out.leave(line.number, "records of sub-agents were left out")
             else:
                 self._event(line, _kind(line.data), data)
@@ -60,7 +69,7 @@ class _Reader(LineReader):
     def _event(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         match kind:
             case ("user", "message") if record_text(data, "source") in ("", "user"):
-                self.say(data.get("content"), line.number)
+                self._prompt(line, data)
             case ("user", "message"):
                 self.out.leave(line.number, NOTES)
             case ("assistant", "message"):
@@ -93,6 +102,19 @@ class _Reader(LineReader):
                 self.out.add(Error(kind="provider", message=text), None, self.time, line.number)
             case _:
                 self._aside(line, kind, data)
+
+    def _prompt(self, line: Line, data: Json) -> None:
+        """What the user said; pictures belong to it, what was selected or named the model reads beside it."""
+        blocks: list[Json] = block_list(data.get("content"))
+        beside: list[str] = []
+        for each in objects_at(data, "attachments"):
+            if "data" in each:
+                source = {"type": "base64", "media_type": each.get("mimeType"), "data": each["data"]}
+                blocks.append({"type": "image", "source": source})
+            else:
+                name = text_at(each, "displayName", "filePath", "path") or record_text(each, "type")
+                beside.append(f"<attached_files>\n{name}\n{record_text(each, 'text')}\n</attached_files>")
+        self.say(blocks, line.number, beside)
 
     def _aside(self, line: Line, kind: tuple[str, str], data: Json) -> None:
         context = data.get("context")
