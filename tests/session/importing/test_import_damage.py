@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -504,3 +505,38 @@ def test_any_items_in_a_history_are_kept_or_named(items: list[dict[str, Any]]) -
     assert (imported.tool_calls, imported.tool_results) == counts(imported)
     assert_calls_are_answered(imported)
     strict(imported)
+
+
+# A small file stays a small import.
+
+
+def test_numbers_that_are_missing_add_few_events(tmp_path: Path) -> None:
+    def event(seq: int) -> foreign.Json:
+        return {"seq": seq, "session": "s", "type": "user.message", "data": {"text": "Fix the till"}}
+
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(
+        foreign.jsonl([event(2), event(900), *(event(90_000 * number) for number in range(1, 9))])
+    )
+    imported = import_file(path)
+    assert len(imported.events) == 899
+    assert len(imported.skipped) == 8
+
+
+def test_an_attachment_is_not_put_back_without_end(tmp_path: Path) -> None:
+    document = foreign.inspect_ai()
+    sample = document["samples"][0]
+    sample["attachments"]["a1"] = "long " * 1_000
+    sample["messages"] = [{"role": "user", "content": ["attachment://a1"] * 500}]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(document))
+    assert sum(len(event.message or "") for event in import_file(path).events) < 1_000_000
+
+
+def test_ids_that_are_used_again_and_again_take_no_time(tmp_path: Path) -> None:
+    call = {"id": "c1", "function": {"name": "ls", "arguments": "{}"}}
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"role": "assistant", "tool_calls": [call] * 4_000}]))
+    began = time.perf_counter()
+    assert import_file(path).tool_calls == 4_000
+    assert time.perf_counter() - began < 3

@@ -235,6 +235,8 @@ class Calls:
     """Calls whose id had been used before."""
     _open: dict[str, list[OpenCall]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
+    _copies: dict[str, int] = field(default_factory=dict)
+    """The last number that was tried behind each id."""
 
     def begin(self, file_id: str, name: str) -> str:
         """Register a call under the id it has in the file and return the id to use.
@@ -242,10 +244,11 @@ class Calls:
         A call without any id gets one.
         """
         base = file_id or f"imported-{len(self._used) + 1}"
-        call_id, copy = base, 1
+        call_id, copy = base, self._copies.get(base, 1)
         while call_id in self._used:
             copy += 1
             call_id = f"{base}-{copy}"
+        self._copies[base] = copy
         self.renamed += bool(file_id) and copy > 1
         self._used.add(call_id)
         self._open.setdefault(file_id, []).append(OpenCall(call_id, name))

@@ -24,8 +24,8 @@ from tui_app.session.importers.reader import LineReader, count, one_line, record
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, Line, Source, shown
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-_MAX_GAP = 100_000
-"""Numbers that may be missing between two events; a larger gap is damage to the number itself."""
+_MAX_MISSING, _MISSING_A_LINE = 1_000, 10
+"""Numbers that may be missing in all, and more for each line; a larger gap is damage to the number itself."""
 _GAUGE = ("total", "limit", "limit_source", "reserve")
 """Figures of a measured request that are read wherever a session is shown."""
 
@@ -50,6 +50,7 @@ class _Reader(LineReader):
     def read(self) -> Imported:
         """Put the events back in the places they had."""
         self._start = SessionStart(cwd="", model="", policy="", title="")
+        self._may_miss = _MAX_MISSING + _MISSING_A_LINE * len(self.records)
         for line in self.records:
             self.at(line.data.get("time"))
             self._line(line)
@@ -87,7 +88,7 @@ class _Reader(LineReader):
             self.out.places.add(line.number)
             return
         expected = FIRST_SEQ + len(events)
-        if not expected <= seq <= expected + _MAX_GAP:
+        if not expected <= seq <= expected + self._may_miss:
             told = shown(line.data.get("seq"))
             self.out.skip(line.number, f"event number {told} does not follow the one before")
             return
@@ -101,6 +102,7 @@ class _Reader(LineReader):
         except MessageRefusedError as error:
             self.out.skip(line.number, f"not a valid message: {error}")
             return
+        self._may_miss -= seq - expected
         for missing in range(expected, seq):
             lost = Error(kind="input", message=f"Event #{missing} is missing in the imported file.")
             events.append(ImportedEvent(data=lost, message=None, time=self.time))

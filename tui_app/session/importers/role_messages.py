@@ -8,6 +8,7 @@ SWE-agent are put in OpenAI's spelling first.
 import io
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -258,8 +259,10 @@ def _from_langchain(item: Any) -> Any:
 _ZIP = b"PK\x03\x04"
 _ATTACHED = "attachment://"
 _INSPECT_ROLES = ("system", "user", "assistant", "tool")
-_MAX_SAMPLE = 200_000_000
-"""Bytes of an unpacked sample that are still read: an archive may claim any size."""
+_MAX_UNPACKED = 200_000_000
+"""Bytes of unpacked samples that are still read: an archive may claim any size."""
+_MAX_USES = 50
+"""Messages in which one attachment is put back: a short name may stand for a long text."""
 
 
 def is_inspect_ai(source: Source) -> bool:
@@ -270,8 +273,8 @@ def read_inspect_ai(source: Source) -> Imported:
     """Read the first sample; the others are counted."""
     samples = _samples(source)
     sample = samples[0] if samples else {}
-    known = object_at(sample, "attachments")
-    items = [_from_inspect(item, known) for item in _sample_messages(sample)]
+    known, uses = object_at(sample, "attachments"), Counter[str]()
+    items = [_from_inspect(item, known, uses) for item in _sample_messages(sample)]
     owner = {"model": text_at(sample, "output.model") or text_at(source.document, "eval.model")}
     imported = read_role_messages(source, Found(items, owner, max(0, len(samples) - 1)))
     damaged = _archived(source.raw)[1] if source.raw.startswith(_ZIP) else ()
@@ -296,8 +299,11 @@ def _archived(raw: bytes) -> tuple[tuple[Json, ...], tuple[SkippedLine, ...]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
+            left = _MAX_UNPACKED
             for number, name in enumerate(names, 1):
-                sample = _sample(archive, name)
+                size = archive.getinfo(name).file_size
+                sample: Any = _sample(archive, name) if size <= left else None
+                left -= size if size <= left else 0
                 if _sample_messages(sample):
                     samples.append(sample)
                 else:
@@ -308,8 +314,6 @@ def _archived(raw: bytes) -> tuple[tuple[Json, ...], tuple[SkippedLine, ...]]:
 
 
 def _sample(archive: zipfile.ZipFile, name: str) -> Any:
-    if archive.getinfo(name).file_size > _MAX_SAMPLE:
-        return None
     try:
         return parse_json(archive.read(name).decode("utf-8", "replace"))
     except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, NotImplementedError, RuntimeError):
@@ -321,10 +325,10 @@ def _sample_messages(sample: Any) -> list[Any]:
     return listed if any(value_at(item, "role") in _INSPECT_ROLES for item in listed) else []
 
 
-def _from_inspect(item: Any, attachments: Json) -> Any:
+def _from_inspect(item: Any, attachments: Json, uses: Counter[str]) -> Any:
     if not isinstance(item, dict):
         return item
-    message: Json = _resolved(item, attachments)
+    message: Json = _resolved(item, attachments, uses)
     calls = message.get("tool_calls")
     if isinstance(calls, list):
         message["tool_calls"] = [
@@ -343,14 +347,16 @@ def _from_inspect(item: Any, attachments: Json) -> Any:
     return message
 
 
-def _resolved(value: Any, attachments: Json) -> Any:
+def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
     """The value with long texts put back that the log keeps apart."""
     if isinstance(value, str) and value.startswith(_ATTACHED):
-        return attachments.get(value.removeprefix(_ATTACHED), value)
+        uses[value] += 1
+        known = uses[value] <= _MAX_USES
+        return attachments.get(value.removeprefix(_ATTACHED), value) if known else value
     if isinstance(value, list):
-        return [_resolved(item, attachments) for item in value]
+        return [_resolved(item, attachments, uses) for item in value]
     if isinstance(value, dict):
-        return {key: _resolved(item, attachments) for key, item in value.items()}
+        return {key: _resolved(item, attachments, uses) for key, item in value.items()}
     return value
 
 
