@@ -106,6 +106,45 @@ def test_a_person_may_compact_a_small_view() -> None:
     assert isinstance(planned(history, usage, "overflow"), Plan)
 
 
+@pytest.mark.parametrize("carried", [0, 1_500, 15_000, 60_000])
+@pytest.mark.parametrize("trigger", ["manual", "headless"])
+@pytest.mark.parametrize("policy", PRESETS.values(), ids=lambda policy: policy.name)
+def test_what_a_request_carries_besides_eats_nothing_of_what_may_leave(
+    policy: Policy, trigger: Trigger, carried: int
+) -> None:
+    items = as_items(long_conversation(16))
+    said = sum(map(tokens, items))
+    usage = usage_of(long_conversation(16), 200_000, fixed=carried)
+    plan = plan_compaction(items, usage, tokens, policy, trigger=trigger)
+    assert isinstance(plan, Plan)
+    assert plan.old >= said // 2
+
+
+def test_a_window_full_of_tool_definitions_is_relieved_of_messages() -> None:
+    history = long_conversation(30)
+    said = sum(map(tokens, as_items(history)))
+    usage = usage_of(history, said * 6, fixed=said * 4)
+    plan = planned(history, usage)
+    assert isinstance(plan, Plan)
+    assert sum(map(tokens, plan.split.recent)) <= said // 2
+
+
+def test_where_the_newest_fill_the_view_a_part_can_be_named() -> None:
+    notes = ModelRequest(parts=[CompactionPart("word " * 2_000)])
+    turn = [ModelRequest(parts=[UserPromptPart("go")]), ModelResponse(parts=[TextPart("done")])]
+    history = [notes, *turn, *turn]
+    refusal = planned(history, usage_of(history, 128_000), "manual")
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason.startswith("Nothing to compact: the last 4 messages are kept as they are")
+    assert refusal.reason.endswith(" /compact --up-to #3 replaces more.")
+    usage = usage_of(history, 128_000)
+    split = plan_compaction(as_items(history), usage, tokens, PLIMSOLL, trigger="manual", span=Span(last=3))
+    assert isinstance(split, Plan)
+    assert planned(history, usage_of(history, 128_000), "overflow") == Refusal(
+        refusal.reason.removesuffix(" /compact --up-to #3 replaces more.")
+    )
+
+
 def test_an_orphaned_result_can_leave() -> None:
     history = [ModelRequest(parts=[ToolReturnPart("read", "x " * 300, "z")]), *long_conversation(5)]
     plan = planned(history, usage_of(history, 128_000), "manual")

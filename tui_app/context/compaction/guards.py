@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_app.context.compaction.plan import FORCED, Plan
+from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan
 from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Trigger
 from tui_app.usage import ContextUsage
 
-BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-"""Triggers of compactions that the user asked for."""
 NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
     "Compacting by hand, a larger model or a new conversation can help."

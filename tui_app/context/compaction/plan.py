@@ -13,6 +13,7 @@ from tui_app.context.view import (
     boundary_of,
     first_run,
     is_summary,
+    is_system,
     latest_prompt_index,
     safe_cuts,
     split_at,
@@ -131,6 +132,8 @@ def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
 
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
+BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+"""Triggers of compactions that the user asked for."""
 _LEAST_PROMPTS = 1_000
 """Tokens that the user's words may take in a small window too: in most sessions they need no more."""
 _OF_THE_REST = 3
@@ -225,7 +228,20 @@ def plan_compaction(
         else:
             plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
             return _with_additions(plan, policy, usage.window, additions)
-    return Refusal(reasons[0])
+    named = ""
+    if trigger in BY_HAND and not span.named:
+        key = _last_before_prompt(items)
+        split = split_span(items, Span(last=key), len(items), pinned)
+        if isinstance(split, Split):
+            floor = sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
+            named = f" /compact --up-to #{key} replaces more." if floor < usage.window.effective else ""
+    return Refusal(reasons[0] + named)
+
+
+def _last_before_prompt(items: Sequence[Item]) -> int:
+    """Key of the last message in front of the latest prompt; of the last of all where no message is."""
+    place = latest_prompt_index(items) or len(items)
+    return next((item.key for item in reversed(items[:place]) if _is_said(item)), items[-1].key)
 
 
 def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
@@ -250,24 +266,32 @@ def _splits(
     """
     pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
     everything = trigger == "manual" and not policy.manual_keeps_recent
-    recent = Recent() if everything else _smaller(policy.recent(usage.window), usage, policy, trigger)
+    said = sum(tokens(item) for item in items if not is_system(item.message))
+    recent = Recent() if everything else _smaller(policy.recent(usage.window), said, usage, policy, trigger)
     if span.named:
         yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
         return
     first = first_run(items) if policy.keep_first_run and not everything else 0
     yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
     if recent.messages or first:
-        recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), usage, policy, trigger)
+        recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), said, usage, policy, trigger)
         yield split_at(items, boundary_of(items, recent, tokens), pinned)
 
 
-def _smaller(recent: Recent, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
-    """Fewer tokens in a small view, or there would be nothing to compact."""
+def _smaller(recent: Recent, said: int, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
+    """Fewer tokens where little was said, or there would be nothing to compact.
+
+    Args:
+        recent: What the policy keeps.
+        said: Tokens of the messages: what a request carries besides is never compacted, however much it is.
+        usage: The estimate of the next request.
+        policy: Says from where on a view is large.
+        trigger: Why the compaction is wanted.
+    """
     mark = policy.background_mark(usage.window)
     small = usage.total < mark or (policy.limit is None and usage.total == mark)
-    if recent.tokens and (trigger == "manual" or small):
-        return replace(recent, tokens=min(recent.tokens, max(1, usage.total // 3)))
-    return recent
+    part = 3 if trigger in BY_HAND or small else 2
+    return replace(recent, tokens=min(recent.tokens, max(1, said // part))) if recent.tokens else recent
 
 
 def _budgeted(
