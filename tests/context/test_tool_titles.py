@@ -37,6 +37,12 @@ def test_call_titles(name: str, args: dict[str, object], title: str) -> None:
         ("glob", "[no file fits 'x']", "0 files"),
         ("search_history", "#4 user: hi\n\n#9 tool: x", "2 messages"),
         ("other", "a\nb", "2 lines"),
+        # Tools of the same names in other programs.
+        ("read_file", "import os\n\nprint(1)\n", "3 lines"),
+        ("read_file", "     1→import os\n     2→print(1)", "2 lines"),
+        ("read_file", "[src/a.py is empty]", "0 lines"),
+        ("read_file", "", "0 lines"),
+        ("grep", "Found 2 files\na.py\nb.py", "3 lines"),
     ],
 )
 def test_result_titles(name: str, text: str, ending: str) -> None:

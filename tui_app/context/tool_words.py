@@ -190,6 +190,9 @@ def _counted(result: Rows | str, text: str) -> str:
     match result:
         case Rows(unit, row, more, plural):
             rows = re.findall(row, text, re.MULTILINE) if row else _rows(text)
+            if not rows and _rows(text):
+                # A tool of the same name in another program, whose rows look otherwise.
+                return _number(len(text.splitlines()), "line")
             return _number(len(rows), unit, bool(more) and more in text, plural)
         case "exit code":
             return _ended(text)
