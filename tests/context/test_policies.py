@@ -135,7 +135,7 @@ def test_sizes(policy: Policy, values: dict[str, object]) -> None:
                 "archive": Archive(
                     cutoff=10,
                     strategy="llm",
-                    batch=0.5,
+                    batch=4,
                     start=0.0,
                     llm_input_chars=12_000,
                     llm_output_chars=1_200,
@@ -460,11 +460,11 @@ def test_older_results_of_the_sliding_window_are_cut(chars: int, cut: bool) -> N
         assert (part.tool_name, part.tool_call_id) == ("read", "a")
 
 
-@pytest.mark.parametrize(("results", "leave"), [(10, 0), (11, 6), (14, 9)])
+@pytest.mark.parametrize(("results", "leave"), [(10, 0), (11, 1), (14, 4)])
 def test_results_beyond_ten_are_archived_under_reserve(results: int, leave: int) -> None:
     archive = RESERVE.stages.archive
     assert archive is not None
-    chosen = to_archive(as_items(long_conversation(results)), archive, int(archive.cutoff * archive.batch))
+    chosen = to_archive(as_items(long_conversation(results)), archive)
     assert len(chosen) == leave
 
 

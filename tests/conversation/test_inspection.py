@@ -66,7 +66,7 @@ async def mixed(history: SessionHistory) -> SessionHistory:
         answer(history, ANSWER, call=name)
         history.append(ToolCall(tool_call_id=name, name="ls", args="{}"))
         result(history, name, text)
-    policy = replace(PLIMSOLL, stages=Stages(archive=Archive(cutoff=1, batch=1.0)))
+    policy = replace(PLIMSOLL, stages=Stages(archive=Archive(cutoff=1)))
     around = StageHost()
     await StageRunner(policy=policy, history=history, count=history.counter.text, around=around).make_room()
     return history

@@ -241,7 +241,7 @@ async def test_one_request_for_a_batch_and_its_cost_in_the_event(desk: Desk, fak
         event = await archive(desk, fake_openai, opened)
         assert (event.performed_by, event.model) == ("model", "local:scripted")
         assert (event.input_tokens, event.output_tokens, event.cost_usd) == (900, 40, None)
-        assert len(event.changes) == 7, "above ten, until five stay"
+        assert len(event.changes) == 2, "above ten, until ten stay"
         assert NOTES in digest(opened)
         asked = [each for each in fake_openai.exchanges if ASKED in each.text()]
         assert len(asked) == 1

@@ -103,8 +103,9 @@ class Archive:
     llm_output_chars: int = 1_200
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is passed."""
-    batch: float = 0.5
-    """Share of the cutoff that stays: archiving comes in batches, so that prompt caches keep hitting."""
+    batch: Annotated[Size, "archive_batch"] = 4
+    """Messages beyond the cutoff that are archived at once, so that prompt caches keep hitting; fewer the
+    first time, and where that frees much."""
 
     def __post_init__(self) -> None:
         """Check the sizes.
@@ -112,8 +113,9 @@ class Archive:
         Raises:
             ValueError: if the cutoff is negative or a size below 1.
         """
-        if self.cutoff < 0 or min(self.digest_chars, self.llm_input_chars, self.llm_output_chars) < 1:
-            raise ValueError("The cutoff must not be negative, and sizes of a digest must be at least 1.")
+        sizes = (self.digest_chars, self.llm_input_chars, self.llm_output_chars, self.batch)
+        if self.cutoff < 0 or min(sizes) < 1:
+            raise ValueError("The cutoff must not be negative, and the other sizes must be at least 1.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +131,9 @@ class Trim:
     """What is put behind the head: a template with the full length in characters and the handle's number."""
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it always does."""
-    batch: int = 4
-    """Results that are cut at once, so that prompt caches keep hitting; fewer where that frees much."""
+    batch: Annotated[Size, "trim_batch"] = 4
+    """Messages that are cut at once, so that prompt caches keep hitting; fewer the first time, and where that
+    frees much."""
 
     def __post_init__(self) -> None:
         """Check the sizes and the marker.
@@ -157,7 +160,7 @@ class Pointers:
     """Characters below which a body stays."""
     result_chars: int = 500
     """Characters above which the result of such a call becomes a note."""
-    batch: int = 4
+    batch: Annotated[Size, "pointers_batch"] = 4
     """Messages rewritten at once, so that prompt caches keep hitting; fewer where that frees much."""
 
     def __post_init__(self) -> None:

@@ -58,18 +58,18 @@ from tui_app.events import Payload, ToolArchived
 TEXT = "a result that is long enough to be worth a stub in its place. " * 4
 
 
-def run(items: Sequence[Item], settings: Archive, batch_to: int | None = None) -> Rewrite | None:
+def run(items: Sequence[Item], settings: Archive) -> Rewrite | None:
     def stage(given: Sequence[Item]) -> Rewrite | None:
-        chosen = to_archive(given, settings, batch_to)
+        chosen = to_archive(given, settings)
         return archived(chosen, heuristic_digest(chosen, settings, given)) if chosen else None
 
     return check(items, stage)
 
 
-def keys(items: Sequence[Item], settings: Archive | None = None, batch_to: int | None = None) -> list[int]:
+def keys(items: Sequence[Item], settings: Archive | None = None) -> list[int]:
     chosen = settings or Archive(cutoff=2)
-    run(items, chosen, batch_to)
-    return [item.key for item in to_archive(items, chosen, batch_to)]
+    run(items, chosen)
+    return [item.key for item in to_archive(items, chosen)]
 
 
 def texts(count: int) -> list[str]:
@@ -112,21 +112,6 @@ def test_one_digest_for_all_of_them() -> None:
     assert complaints([*to_messages(applied(items, rewrite)), said()]) == []
 
 
-def test_in_batches_the_beginning_of_the_request_changes_seldom() -> None:
-    items = view(said(), *steps(*texts(11)), words())
-    settings = Archive()
-    assert keys(items, settings, batch_to=5) == [3, 5, 7, 9, 11, 13]
-    rewrite = run(items, settings, batch_to=5)
-    assert rewrite is not None
-    after = applied(items, rewrite)
-    for more in range(1, 6):
-        longer = [*after, *as_items_from(100, steps(*texts(more), first=50))]
-        assert to_archive(longer, settings, batch_to=5) == ()
-    longer = [*after, *as_items_from(100, steps(*texts(6), first=50)), Item(200, words())]
-    assert len(to_archive(longer, settings, batch_to=5)) == 6
-    assert keys(items, settings, batch_to=99) == keys(items, settings)
-
-
 def as_items_from(key: int, history: Sequence[ModelMessage]) -> list[Item]:
     return [Item(key + place, message) for place, message in enumerate(history)]
 
@@ -158,7 +143,6 @@ def test_short_results_and_files_stay_and_do_not_push_newer_ones_out() -> None:
     assert keys(view(said(), *steps(*light, *texts(2)), words())) == []
     assert keys(view(said(), *steps(*light, *texts(3)), words())) == [9]
     assert keys(view(said(), *steps(*texts(1), *light, *texts(1)), words())) == [3]
-    assert keys(view(said(), *steps(*light, *texts(2)), words()), batch_to=1) == []
 
 
 def test_strategy_off() -> None:
@@ -226,25 +210,22 @@ def test_sizes_are_checked(wrong: dict[str, Any]) -> None:
         Archive(**wrong)
 
 
-@given(messages(max_size=30), st.integers(0, 4), st.one_of(st.none(), st.integers(0, 4)))
-def test_any_history(history: list[ModelMessage], cutoff: int, batch_to: int | None) -> None:
-    run(as_items(history), Archive(cutoff=cutoff), batch_to)
+@given(messages(max_size=30), st.integers(0, 4))
+def test_any_history(history: list[ModelMessage], cutoff: int) -> None:
+    run(as_items(history), Archive(cutoff=cutoff))
 
 
-@given(st.lists(st.sampled_from([2, 5, 300]), max_size=30), st.integers(0, 8), st.integers(0, 8))
-def test_the_newest_results_stay_and_older_ones_leave_first(
-    sizes: list[int], cutoff: int, batch_to: int
-) -> None:
+@given(st.lists(st.sampled_from([2, 5, 300]), max_size=30), st.integers(0, 8))
+def test_the_newest_results_stay_and_older_ones_leave_first(sizes: list[int], cutoff: int) -> None:
     items = view(said(), *steps(*("x" * size for size in sizes)), words())
-    chosen = keys(items, Archive(cutoff=cutoff), batch_to)
+    chosen = keys(items, Archive(cutoff=cutoff))
     every = [2 * place + 3 for place in range(len(sizes))]
     heavy = [key for key, size in zip(every, sizes, strict=True) if size == 300]
     assert chosen == heavy[: len(chosen)]
     stays = heavy[len(chosen) :]
     visible = [key for key in every if stays and key >= stays[0]]
-    target = min(batch_to, cutoff)
-    assert len(visible) <= (target if chosen else cutoff)
-    assert not set(chosen) & set(every[len(every) - target :])
+    assert len(visible) <= cutoff
+    assert not set(chosen) & set(every[len(every) - cutoff :])
 
 
 def test_a_failure_that_nothing_has_solved_stays() -> None:
@@ -391,7 +372,7 @@ async def test_one_model_call_for_all_that_leaves(
     await StageRunner(policy=RESERVE, history=view, count=len, around=around).make_room()
     assert [len(material) <= limit * 10 == 12_000 for material, limit in asked] == [True]
     (event,) = [event for event in heard if isinstance(event, ToolArchived)]
-    assert len(event.changes) == 9, "above ten, until five stay"
+    assert len(event.changes) == 4, "above ten, until ten stay"
     assert (event.performed_by, event.policy) == (performed_by, "reserve")
     assert event.input_tokens == (7 if isinstance(answer, str) else 0)
     (item,) = [item for item in view.items() if is_digest(item.message)]

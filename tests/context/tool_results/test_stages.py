@@ -9,16 +9,41 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import as_items, messages
-from tests.context.tool_results.kit import BODY, Disk, Stage, applied, check, names, said, words, write
+from tests.context.tool_results.kit import (
+    BODY,
+    Disk,
+    Stage,
+    applied,
+    call,
+    check,
+    names,
+    result,
+    said,
+    words,
+    write,
+)
 from tui_app.context.counting.encodings import estimate
 from tui_app.context.history import ListHistory
-from tui_app.context.policy import PLIMSOLL, Archive, NormaliseLimits, Offload, Pointers, Trim
+from tui_app.context.message_marks import is_archived
+from tui_app.context.policy import (
+    PLIMSOLL,
+    RESERVE,
+    SLIDING_WINDOW,
+    Archive,
+    NormaliseLimits,
+    Offload,
+    Pointers,
+    Policy,
+    Trim,
+    derive,
+)
 from tui_app.context.tool_results.archive import archived, heuristic_digest, to_archive
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.results import results_of
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import Item, Rewrite
+from tui_app.context.view import Item, Rewrite, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.usage import Breakdown
 
@@ -92,3 +117,68 @@ async def test_they_stay_where_that_spares_none(words_beside: int, share: float)
     before = relief.history.usage()
     await relief.make_room()
     assert relief.history.usage() == before
+
+
+def reading(results: int, *, chars: int, policy: Policy, share: float = 0.85) -> StageRunner:
+    """Files were read in one turn each, and the view fills this share of the window."""
+    history = ListHistory(plain_counter())
+    read(history, 0, results, chars)
+    total = sum(history.weigh(item).total for item in history.items())
+    history.fix(resolve_window(setting=round(total / share)), Breakdown(), "scripted", 1.0)
+    return StageRunner(policy=policy, history=history, count=len, around=StageHost())
+
+
+def read(history: ListHistory, first: int, results: int, chars: int) -> None:
+    """Add turns in which one file each is read."""
+    messages = to_messages(history.items())
+    for number in range(first, first + results):
+        text = f"{number}: {'x' * chars}"
+        messages += [said("read"), call(f"r{number}"), result(f"r{number}", text), words("read it")]
+    history.sync([*messages])
+
+
+def visible(relief: StageRunner) -> int:
+    parts = [part for item in relief.history.items() for _, part in results_of(item)]
+    return sum(not is_archived(part) for part in parts)
+
+
+@pytest.mark.asyncio
+async def test_archiving_goes_to_the_cutoff_and_later_in_batches() -> None:
+    relief = reading(11, chars=300, policy=RESERVE, share=0.01)
+    history = relief.history
+    assert isinstance(history, ListHistory)
+    seen: list[int] = []
+    for number in range(11, 21):
+        await relief.make_room()
+        seen.append(visible(relief))
+        read(history, number, 1, 300)
+    assert seen == [10, 11, 12, 13, 10, 11, 12, 13, 10, 11]
+    assert history.version == 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("batch", "versions"), [(1, 6), (2, 3), (99, 1)])
+async def test_how_many_results_are_archived_at_once_is_the_policys(batch: int, versions: int) -> None:
+    policy = derive("own", {"base": "reserve", "archive_batch": batch, "tool_summary_strategy": "heuristic"})
+    relief = reading(11, chars=300, policy=policy, share=0.01)
+    history = relief.history
+    assert isinstance(history, ListHistory)
+    for number in range(11, 17):
+        await relief.make_room()
+        read(history, number, 1, 300)
+    assert history.version == versions
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("policy", [PLIMSOLL, SLIDING_WINDOW], ids=lambda policy: policy.name)
+async def test_one_long_result_is_cut_although_it_is_the_only_one(policy: Policy) -> None:
+    relief = reading(1, chars=3_000, policy=policy)
+    history = relief.history
+    assert isinstance(history, ListHistory)
+    history.sync([*to_messages(history.items()), said("and now?"), words("tide " * 100_000), said("go on")])
+    total = sum(history.weigh(item).total for item in history.items())
+    history.fix(resolve_window(setting=round(total / 0.85)), Breakdown(), "scripted", 1.0)
+    await relief.make_room()
+    [part] = [part for item in history.items() for _, part in results_of(item)]
+    assert str(part.content).startswith("0: xxx")
+    assert 2_000 < len(str(part.content)) < 2_200

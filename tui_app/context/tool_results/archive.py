@@ -186,7 +186,7 @@ class _Visible:
     """Whether archiving is allowed and would make it smaller."""
 
 
-def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = None) -> tuple[Item, ...]:
+def to_archive(items: Sequence[Item], settings: Archive) -> tuple[Item, ...]:
     """Choose the oldest tool results beyond the cutoff, whole messages of them.
 
     Never chosen are results of the newest answer's calls, what was brought back in the present turn, results
@@ -197,8 +197,6 @@ def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = 
     Args:
         items: The view.
         settings: The cutoff; with strategy ``off`` nothing is chosen.
-        batch_to: How many results stay visible once the cutoff is exceeded, so that the beginning of the
-            request does not change with every new result; the cutoff itself by default.
     """
     if settings.strategy == "off":
         return ()
@@ -208,12 +206,9 @@ def to_archive(items: Sequence[Item], settings: Archive, batch_to: int | None = 
     spared = unsettled(items)
     view = list(dropwhile(_must_stay, (entry for entry in view if entry.item.key not in spared)))
     left = _results(view)
-    if left <= settings.cutoff:
-        return ()
-    target = settings.cutoff if batch_to is None else max(0, min(batch_to, settings.cutoff))
     chosen: list[Item] = []
     for entry in view:
-        if left <= target:
+        if left <= settings.cutoff:
             break
         left -= entry.results
         if entry.may_leave:

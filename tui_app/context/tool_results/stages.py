@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from tui_app.context.history import History, sizes_of
+from tui_app.context.message_marks import Stage, mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Archive, Policy
 from tui_app.context.tool_results.archive import (
@@ -21,7 +22,7 @@ from tui_app.context.tool_results.archive import (
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.tool_results.results import ResultPart, SpillNames, unread
+from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, unread
 from tui_app.context.view import Digest, Item, Rewrite
 
 _LOG = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class StageRunner:
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
-            self._commit_batch(trim(self.history.items(), settings), settings.batch)
+            self._commit_batch(trim(self.history.items(), settings), self._enough("trim", settings.batch))
         if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
             rewrite = pointers(
                 self.history.items(),
@@ -155,9 +156,10 @@ class StageRunner:
         if settings.strategy == "off":
             return
         items, exempt = self.history.items(), self.history.exempt("archive")
-        oldest = to_archive(items, settings, batch_to=int(settings.cutoff * settings.batch))
-        chosen = tuple(item for item in oldest if item.key not in exempt)
-        if chosen:
+        chosen = tuple(item for item in to_archive(items, settings) if item.key not in exempt)
+        # A model may write the digest, so it is not asked before there is enough.
+        batch = self._enough("archive", settings.batch)
+        if chosen and self._pays(len(chosen), sum(map(self._weigh, chosen)), batch):
             written = Digest()
             if settings.strategy == "llm" and self.around.digest is not None:
                 try:
@@ -175,28 +177,37 @@ class StageRunner:
             rewrite = archived(chosen, written.text, handles=self._handles)
             self._commit(replace(rewrite, written=written))
 
+    def _enough(self, stage: Stage, batch: int) -> int:
+        """How many changes are enough: one as long as the stage has touched nothing of the view."""
+        parts = (part for item in self.history.items() for _, part in results_of(item))
+        return batch if any(stage in mark_of(part).get("stages", ()) for part in parts) else 1
+
     def _commit_batch(self, rewrite: Rewrite | None, batch: int | None) -> None:
-        """Apply a decision that can wait, once it changes enough: each time costs what a cache has kept.
-
-        It does not wait where it spares a compaction, which costs more and loses something.
-
-        Args:
-            rewrite: The decision.
-            batch: How many changes are enough; None applies it only where it spares a compaction.
-        """
+        """Apply a decision that can wait, once it pays."""
         if rewrite is None:
             return
         exempt = self.history.exempt(rewrite.stage)
         new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
-        if batch is None or len(new) < batch:
-            old = [item for item in self.history.items() if item.key in new]
-            after = [replace(item, message=new[item.key]) for item in old]
-            freed = sum(map(self._weigh, old)) - sum(map(self._weigh, after))
-            usage, shares = self.history.usage(), self.policy.limit is None
-            spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
-            if not spares and (batch is None or freed < usage.window.limit * WORTH_IT):
-                return
-        self._commit(rewrite)
+        old = [item for item in self.history.items() if item.key in new]
+        after = [replace(item, message=new[item.key]) for item in old]
+        if self._pays(len(new), sum(map(self._weigh, old)) - sum(map(self._weigh, after)), batch):
+            self._commit(rewrite)
+
+    def _pays(self, changes: int, freed: int, batch: int | None) -> bool:
+        """Whether a decision changes enough: each time costs what a cache has kept.
+
+        It does not wait where it spares a compaction, which costs more and loses something.
+
+        Args:
+            changes: How many messages it changes.
+            freed: Tokens that they lose.
+            batch: How many changes are enough; None takes it only where it spares a compaction.
+        """
+        if batch is not None and changes >= batch:
+            return True
+        usage, shares = self.history.usage(), self.policy.limit is None
+        spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
+        return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 
     def _commit(self, rewrite: Rewrite | None) -> None:
         """Apply a decision, less what the user has taken back; nothing where its files cannot be kept."""
