@@ -138,6 +138,7 @@ class ContextUsage:
     exact: bool = False
     unmeasured: int = 0
     is_initial: bool = False
+    """Whether no model has answered anything of it yet."""
     scale: float = 1.0
     """Tokens as the model counts them for each counted one: sizes of single messages are shown on it."""
 
@@ -145,6 +146,11 @@ class ContextUsage:
     def total(self) -> int:
         """Tokens of the next request."""
         return self.parts.total + self.unmeasured
+
+    @property
+    def breakdown(self) -> dict[str, int]:
+        """The tokens by category that are not empty, ``unmeasured`` included: they add up to the total."""
+        return {**self.parts.nonzero(), **({"unmeasured": self.unmeasured} if self.unmeasured else {})}
 
     @property
     def utilization(self) -> float:

@@ -73,6 +73,22 @@ async def test_below_the_threshold_nothing_happens() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
+async def test_only_what_no_model_has_answered_is_initial() -> None:
+    made = rig(Provider(2_000))
+    history = await run(made, [], "Begin.")
+    while not made.heard.of(CompactionComplete):
+        history = await run(made, history, "Go on. " + "word " * 300)
+        await asyncio.sleep(0)
+    assert [event.usage["is_initial"] for event in made.heard.of(UsageInfo)][:2] == [True, False]
+    assert sum(event.usage["is_initial"] for event in made.heard.of(UsageInfo)) == 1
+    start, complete = made.heard.of(CompactionStart)[0], made.heard.of(CompactionComplete)[0]
+    assert sum(start.breakdown.values()) == start.tokens_before
+    assert complete.breakdown == start.breakdown
+    assert {"user", "assistant"} <= start.breakdown.keys()
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
 async def test_at_exactly_80_percent_a_background_compaction_starts_and_the_turn_goes_on() -> None:
     made = rig(Provider(4_000))
     made.provider.gate = asyncio.Event()

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
-from tui_app.context.compaction.guards import Breaker, refuse_result
+from tui_app.context.compaction.guards import Breaker, refuse_gain, refuse_result
 from tui_app.context.compaction.plan import Plan, Refusal, irreducible_floor, plan_compaction, split_span
 from tui_app.context.compaction.replacement import WAY_BACK, UserWords, summary_message
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
@@ -163,6 +163,21 @@ def test_results_that_are_no_gain_are_refused() -> None:
     assert "not smaller" in refuse_result(replace(complete, tokens_after=10_000), plan)
     large = replace(complete, tokens_before=90_000, tokens_after=15_001)
     assert refuse_result(large, plan) == "the result would still be 15001 tokens, above the 15000 that fit"
+
+
+@pytest.mark.parametrize(
+    ("freed", "carried", "refused"), [(90, 0, True), (90, 8_500, False), (70, 8_500, True)]
+)
+def test_a_gain_by_hand_is_one_of_the_messages(freed: int, carried: int, refused: bool) -> None:
+    complete = CompactionComplete(
+        job="j",
+        outcome="success",
+        trigger="manual",
+        tokens_before=10_000,
+        tokens_removed=freed,
+        breakdown={"tools": carried, "user": 10_000 - carried},
+    )
+    assert bool(refuse_gain(complete, PLIMSOLL)) is refused
 
 
 def at(total: int, limit: int = 1_000) -> ContextUsage:

@@ -67,8 +67,10 @@ async def test_spans_of_a_session_arrive_without_a_word_of_it(desk: Desk, fake_o
             "conversation-compaction"
         ]
         assert any(span.name == "execute_tool read_file" for span in spans)
-        turns = [span for span in spans if span.name in ("plimsoll.turn", "invoke_agent plimsoll")]
-        assert len({attributes(span)["gen_ai.conversation.id"] for span in turns}) == 1
+        assert figures["plimsoll.compaction.checkpoint_number"] == 1
+        assert figures["plimsoll.compaction.request_id"] == chats[-1]["gen_ai.response.id"]
+        tools = [span for span in spans if not span.name.startswith("execute_tool")]
+        assert len({attributes(span)["gen_ai.conversation.id"] for span in tools}) == 1
         sent = b"".join(otlp.bodies)
         for word in (b"heron", b"The sea is below", b"README.md", b"You are"):
             assert word not in sent, word

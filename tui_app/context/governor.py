@@ -24,7 +24,7 @@ from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
-from tui_app.context.telemetry import SCOPE, Spans, traced
+from tui_app.context.telemetry import SCOPE, SpanConversation, Spans, traced
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import Digest
 from tui_app.context.window_limits import Limits
@@ -117,6 +117,7 @@ class Conversations:
             limits=self.limits,
             text=text,
             asked=lambda: self.summary_model or pipeline.model,
+            conversation=conversation,
         )
         around = StageHost(handles=False, digest=writers.digest)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
@@ -134,6 +135,7 @@ class _Writers(PlainHost):
     text: TextCounter
     asked: Callable[[], Model | None]
     """The model that writes summaries just now; None before the first request."""
+    conversation: str
     _newest: ModelSummariser | None = None
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
@@ -154,7 +156,7 @@ class _Writers(PlainHost):
             model_name=model.model_name,
             input_budget=lambda: limits.window(model).effective,
             count=lambda piece: round(self.text.count(piece) * limits.factor(model)),
-            capabilities=[request_guard(self.text, limits)],
+            capabilities=[request_guard(self.text, limits), SpanConversation(self.conversation)],
             mask=mask_secrets,
         )
         return self._newest

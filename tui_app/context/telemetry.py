@@ -7,8 +7,10 @@ here does nothing.
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from opentelemetry.trace import Span, Status, StatusCode, Tracer, get_current_span, set_span_in_context
+from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.events import (
     CompactionComplete,
@@ -34,10 +36,20 @@ Values = Mapping[str, str | int | float | None]
 _USAGE = ("total", "limit", "utilization", "messages")
 _CUT = ("tokens_before", "tokens_after", "tokens_removed", "messages_before", "messages_after")
 _ENDED = (
-    "outcome", "trigger", "policy", "performed_by", *_CUT, "messages_removed", "retention", "duration_s",
-    "input_tokens", "output_tokens", "cost_usd",
+    "outcome", "trigger", "policy", "performed_by", *_CUT, "messages_removed", "retention",
+    "checkpoint_number", "duration_s", "input_tokens", "output_tokens", "cost_usd",
 )  # fmt: skip
 """Fields of the event that are figures or words of our own; reasons and summaries may quote what was said."""
+
+
+@dataclass(slots=True)
+class SpanConversation(AbstractCapability[Any]):
+    """Puts a run that has no conversation of its own, as one for a summary, into that of its spans."""
+
+    conversation: str
+
+    def get_default_conversation_id(self, run_id: str) -> str | None:
+        return self.conversation or None
 
 
 @dataclass(slots=True)
@@ -111,6 +123,7 @@ class Spans:
             begun = when - round(complete.duration_s * 1_000_000_000)
             span = self._start(COMPACTION, begun, complete.model)
         span.set_attributes(_known({f"{COMPACTION}.{name}": getattr(complete, name) for name in _ENDED}))
+        span.set_attributes(_known({f"{COMPACTION}.request_id": complete.request_id or None}))
         if complete.outcome == "failed":
             _failed(span, "compaction_failed")
         span.end(when)

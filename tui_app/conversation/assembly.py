@@ -241,7 +241,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         text,
         settings.summarization_model,
         settings.summary_timeout_s,
-        telemetry.capabilities(),
+        telemetry.capabilities(history.session),
         RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
     )
     hooks = Hooks(
@@ -266,7 +266,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         compactions=compactions,
         tooling=tooling,
         extras=extras,
-        around=[ToolHooks(hooks), *telemetry.capabilities()],
+        around=[ToolHooks(hooks), *telemetry.capabilities(history.session)],
     )
     runner = setup.runner(own)
     models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)

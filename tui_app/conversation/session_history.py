@@ -215,6 +215,7 @@ class Archive:
             messages_before=len(items),
             messages_after=len(items) - left + new,
             messages_removed=left - new,
+            checkpoint_number=number,
             checkpoint_path=path,
             history_path=str(history),
         )

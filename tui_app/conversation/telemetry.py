@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_ai.capabilities import AbstractCapability
 
 from tui_app.context.history import ignore
-from tui_app.context.telemetry import SCOPE, Spans
+from tui_app.context.telemetry import SCOPE, SpanConversation, Spans
 from tui_app.conversation.threads import DaemonThreads
 from tui_app.events import Notice, Payload
 from tui_app.extras import install_command
@@ -72,14 +72,19 @@ class Telemetry:
     _loop: asyncio.AbstractEventLoop | None = None
     _tell: Callable[[Payload], None] = ignore
 
-    def capabilities(self) -> Sequence[AbstractCapability[Any]]:
-        """What an agent needs so that its runs, requests and tool calls become spans, without any content."""
+    def capabilities(self, session: str) -> Sequence[AbstractCapability[Any]]:
+        """What an agent needs so that its runs, requests and tool calls become spans, without any content.
+
+        Args:
+            session: Whose spans they are, also where it is not the session's own agent.
+        """
         if self.provider is None:
             return ()
         from pydantic_ai.capabilities import Instrumentation
         from pydantic_ai.models.instrumented import InstrumentationSettings
 
         return (
+            SpanConversation(session),
             Instrumentation(
                 InstrumentationSettings(
                     tracer_provider=self.provider,

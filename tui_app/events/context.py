@@ -58,6 +58,8 @@ class CompactionStart(Payload):
     tokens_before: int
     messages_before: int
     model: str
+    breakdown: dict[str, int] = field(default_factory=dict)
+    """The tokens before, by category; empty in older logs."""
     policy: str = "plimsoll"
     focus: str = ""
     from_message: int = 0
@@ -178,6 +180,8 @@ class CompactionComplete(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     tokens_before: int = 0
+    breakdown: dict[str, int] = field(default_factory=dict)
+    """The tokens when the job began, by category; empty in older logs."""
     tokens_after: int = 0
     messages_before: int = 0
     messages_after: int = 0
@@ -187,12 +191,16 @@ class CompactionComplete(Payload):
     facts: tuple[Fact, ...] = ()
     claims_marked: int | None = None
     """Claims of the summary that the log does not hold, each marked behind it; null where code wrote it."""
+    checkpoint_number: int = 0
+    """Number of the checkpoint that was written; 0 where there is none."""
     checkpoint_path: str = ""
     history_path: str = ""
     duration_s: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    request_id: str = ""
+    """The provider's own id of the last answer to the request for the summary; empty where it gave none."""
 
     def headline(self) -> str:
         """The numbers of a compaction; the reason when it did not succeed."""

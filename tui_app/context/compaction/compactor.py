@@ -91,6 +91,7 @@ class Job:
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
             cost_usd=0.0 if free and not self.ledger.requests else spent.cost_usd,
+            request_id=self.ledger.request_id,
         )
 
     def abort(self) -> None:
@@ -131,6 +132,7 @@ def start_event(blank: CompactionComplete, *, reviewed: bool = False) -> Compact
         tokens_before=blank.tokens_before,
         messages_before=blank.messages_before,
         model=blank.model,
+        breakdown=blank.breakdown,
         policy=blank.policy,
         focus=blank.focus,
         from_message=blank.from_message,
@@ -282,6 +284,7 @@ class Compactor:
             focus=plan.focus,
             model=writers[0].model_name,
             tokens_before=plan.tokens_before,
+            breakdown=self.history.usage().breakdown,
             tokens_after=plan.tokens_before,
             messages_before=plan.messages_before,
             messages_after=plan.messages_before,

@@ -43,7 +43,9 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
         complete: The proposal with its measured sizes.
         policy: Says how much counts as progress.
     """
-    freed, before = complete.tokens_removed, complete.tokens_before
+    # What a request carries besides its messages cannot be freed, however much it is.
+    carried = sum(complete.breakdown.get(name, 0) for name in ("system", "tools", "memory"))
+    freed, before = complete.tokens_removed, max(1, complete.tokens_before - carried)
     if complete.trigger not in BY_HAND or freed >= before * policy.minimum_gain:
         return ""
     # Rounded down: a share below the minimum must not look like it.

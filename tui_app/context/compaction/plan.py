@@ -222,8 +222,8 @@ def plan_compaction(
         old = sum(map(tokens, split.old))
         if reason := _hopeless(split, usage, floor, stays):
             reasons.append(reason)
-        elif span.named and old < usage.total * policy.minimum_gain:
-            sizes_said = f"{_thousands(old)} of {_thousands(usage.total)}"
+        elif span.named and old < (usage.total - sizes.carried) * policy.minimum_gain:
+            sizes_said = f"{_thousands(old)} of {_thousands(usage.total - sizes.carried)}"
             reasons.append(f"Too little to gain: what would leave {span.words} is {sizes_said}.")
         else:
             plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)

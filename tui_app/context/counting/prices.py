@@ -110,6 +110,8 @@ class Ledger:
 
     requests: int = 0
     """How often a model was asked."""
+    request_id: str = ""
+    """The provider's own id of the newest answer."""
     _paid: Spent = field(default_factory=Spent)
     _model: Model | None = None
     """Whoever is asked just now."""

@@ -136,7 +136,7 @@ class Tally:
         newest = self.newest
         before = newest.counted + fixed.total
         trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
-        parts, exact = self.parts + fixed, False
+        said, parts, exact = self.parts, self.parts + fixed, False
         if trusted and self._reported > 0:
             total = self._reported + round(self._after * factor)
             parts = parts.scaled(factor)
@@ -153,7 +153,7 @@ class Tally:
             messages=self.messages,
             exact=exact,
             unmeasured=beyond,
-            is_initial=self.messages == 0,
+            is_initial=not (said.summary or said.assistant or said.thinking or said.tool_calls),
             scale=factor,
         )
 

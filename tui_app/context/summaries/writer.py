@@ -401,8 +401,10 @@ class NotesRequest:
             except UnexpectedModelBehavior as error:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
-                said = any(isinstance(one, ModelResponse) and one.parts for one in messages)
-                answered = stopped or received > 0 or said
+                answers = [one for one in messages if isinstance(one, ModelResponse)]
+                answered = stopped or received > 0 or any(one.parts for one in answers)
+                ids = [one.provider_response_id for one in answers if one.provider_response_id]
+                self.ledger.request_id = (ids or [self.ledger.request_id])[-1]
                 self.ledger.book(spent_on(messages, self.model), answered=answered)
         notes = unwrapped(text)
         nothing = "" if notes else "the model answered nothing"
