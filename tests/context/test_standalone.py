@@ -1,9 +1,11 @@
 """The governor as other programs use it, with lists of messages and agents of any kind."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,16 +30,30 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import NOTES, Delta, Heard, Provider, WordCounter, plain_counter
-from tests.context.histories import as_bytes, as_items, complaints, long_conversation, system_prompts
-from tui_app.context import PRESETS, ContextGovernor, Policy
+from tests.context.histories import (
+    as_bytes,
+    as_items,
+    complaints,
+    long_conversation,
+    prompts,
+    system_prompts,
+)
+from tui_app.context import PRESETS, ContextGovernor, Policy, resident_memory
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import CONVERSATIONS_KEPT, Conversations
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
-from tui_app.context.policy import OFF
+from tui_app.context.policy import OFF, derive
 from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.context.view import Change, Item, Rewrite, place_summary, to_messages
 from tui_app.context.windows import resolve_window
-from tui_app.events import CompactionComplete, CompactionStart, ToolTrimmed, Truncation, UsageInfo
+from tui_app.events import (
+    CompactionComplete,
+    CompactionStart,
+    MemoryPressure,
+    ToolTrimmed,
+    Truncation,
+    UsageInfo,
+)
 from tui_app.usage import Breakdown
 
 # The governor in an agent that knows nothing of this program: one line, and nothing else.
@@ -251,6 +267,107 @@ async def test_closing_stops_what_runs_in_the_background() -> None:
     assert heard.outcomes == ["cancelled"]
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
     await agent.run("Still there?", message_history=history)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_a_policy_that_compacts_after_turns_does_so_when_a_run_has_ended() -> None:
+    provider, heard = Provider(40_000), Heard()
+    governor = ContextGovernor(PRESETS["reserve"], listener=heard)
+    agent = Agent(provider, capabilities=[governor])
+    history: list[ModelMessage] = []
+    for turn in range(12):
+        result = await agent.run(f"Question {turn}: " + "about part " * 1_500, message_history=history)
+        history = result.all_messages()
+        done = heard.of(CompactionComplete)
+        assert bool(summaries(history)) == bool(done)
+        assert complaints(history, ends_with_request=False) == []
+        assert result.new_messages()[-1] is history[-1]
+        assert result.output == f"answer {turn + 1}"
+    assert {event.trigger for event in heard.of(CompactionComplete)} == {"turn_end"}
+    assert set(heard.outcomes) == {"success"}
+    await agent.run("And then?", message_history=history)
+    assert len(summaries(provider.sent[-1])) == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_so_does_one_that_counts_messages_and_a_streamed_run() -> None:
+    heard = Heard()
+    policy = derive("counts", {"base": "reserve", "recent_tokens": 0, "unknown_window_tokens": 0})
+    agent = Agent(Provider(None), capabilities=[ContextGovernor(policy, listener=heard)])
+    async with agent.run_stream_events("x", message_history=long_conversation(30)) as events:
+        async for event in events:
+            last = event
+    history = last.result.all_messages()  # type: ignore[union-attr]
+    assert heard.outcomes == ["success"]
+    assert len(history) <= 7
+    assert isinstance(history[0].parts[0], CompactionPart)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_the_result_of_run_stream_keeps_its_list_and_the_next_run_goes_on_from_the_summary() -> None:
+    provider, heard = Provider(None), Heard()
+    policy = derive("counts", {"base": "reserve", "recent_tokens": 0, "unknown_window_tokens": 0})
+    agent = Agent(provider, capabilities=[ContextGovernor(policy, listener=heard)])
+    async with agent.run_stream("x", message_history=long_conversation(30)) as streamed:
+        await streamed.get_output()
+    assert heard.outcomes == ["success"]
+    assert len(streamed.new_messages()) == 2
+    async with agent.run_stream("y", message_history=streamed.all_messages()) as again:
+        await again.get_output()
+    assert heard.outcomes == ["success"]
+    assert len(summaries(provider.sent[-1])) == 1
+    assert prompts(provider.sent[-1])[-2:] == ["x", "y"]
+    assert len(again.all_messages()) < 12
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_a_run_that_waits_for_an_approval_has_not_ended_its_turn() -> None:
+    provider, heard = Provider(40_000), Heard()
+    provider.reply = lambda _number: ModelResponse([ToolCallPart("delete", {}, "d1")])
+    governor = ContextGovernor(PRESETS["reserve"], listener=heard)
+    agent = Agent(provider, output_type=[str, DeferredToolRequests], capabilities=[governor])
+    agent.tool_plain(lambda: "gone", name="delete", requires_approval=True)
+    result = await agent.run("delete it " + "word " * 30_000, message_history=long_conversation(5))
+    assert isinstance(result.output, DeferredToolRequests)
+    assert heard.of(CompactionStart) == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_pinned_messages_stay_word_for_word() -> None:
+    provider = Provider(2_000)
+    pinned = "The harbour key is under the third stone. " * 5
+
+    def is_pinned(message: ModelMessage) -> bool:
+        return any(getattr(part, "content", None) == pinned for part in message.parts)
+
+    agent = Agent(provider, capabilities=[ContextGovernor(PRESETS["background"], is_pinned=is_pinned)])
+    history = await talk(agent, 60, first=pinned)
+    assert len(provider.summary_requests) > 1
+    assert any(is_pinned(message) for message in history)
+    assert all(any(map(is_pinned, sent)) for sent in provider.sent)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_short_memory_is_relieved_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    statm = tmp_path / "statm"
+    statm.write_text("1 1", encoding="ascii")
+    monkeypatch.setattr(resident_memory, "_STATM", statm)
+    heard = Heard()
+    agent = Agent(Provider(200_000), capabilities=[ContextGovernor(listener=heard, memory_limit_mb=900)])
+    result = await agent.run("word " * 30_000, message_history=long_conversation(5))
+    assert heard.of(MemoryPressure) == []
+    statm.write_text(f"1 {1_000_000_000 // os.sysconf('SC_PAGE_SIZE')}", encoding="ascii")
+    for _ in range(3):
+        result = await agent.run("word " * 30_000, message_history=result.all_messages())
+    assert [event.action for event in heard.of(MemoryPressure)] == ["drop", "compact"]
+    assert [event.trigger for event in heard.of(CompactionComplete)] == ["memory_pressure"]
+    assert heard.outcomes == ["success"]
 
 
 @pytest.mark.asyncio

@@ -10,9 +10,9 @@ from tests.conversation.driving import Desk, assert_valid, of, turn, until, view
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.conversation import memory_pressure as resident
+from tui_app.context import resident_memory as resident
+from tui_app.context.resident_memory import LARGE, Past, Reading, Step, decide, next_step
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.memory_pressure import LARGE, Past, Reading, Step, decide
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete, CompactionStart, MemoryPressure, TurnEnd
 
@@ -38,13 +38,23 @@ DROPPED = Past(dropped_at=1_100, messages_dropped=True)
         (replace(SHORT, idle=False), Past(), "drop"),
         (replace(SHORT, idle=False), replace(DROPPED, messages_dropped=False), "compact"),
         (SHORT, replace(DROPPED, messages_dropped=False), "drop"),
-        (SHORT, replace(DROPPED, compacted_at=LARGE), "nothing"),
-        (replace(SHORT, tokens=LARGE + 1), replace(DROPPED, compacted_at=LARGE), "compact"),
-        (replace(SHORT, rss_mb=900), replace(DROPPED, compacted_at=LARGE), "nothing"),
+        (SHORT, replace(DROPPED, compacted_at=1_100), "nothing"),
+        (replace(SHORT, tokens=9 * LARGE), replace(DROPPED, compacted_at=1_100), "nothing"),
+        (replace(SHORT, rss_mb=1_209), replace(DROPPED, compacted_at=1_100), "nothing"),
+        (replace(SHORT, rss_mb=1_210), replace(DROPPED, dropped_at=1_210, compacted_at=1_100), "compact"),
+        (replace(SHORT, rss_mb=900), replace(DROPPED, compacted_at=1_100), "nothing"),
     ],
 )
 def test_decision(now: Reading, past: Past, step: Step) -> None:
     assert decide(now, past) == step
+
+
+def test_a_size_around_the_limit_begins_nothing_anew() -> None:
+    past, steps = Past(), []
+    for rss_mb in (1_100, 1_100, 990, 1_010, 920, 1_100, 900, 1_100):
+        step, past = next_step(replace(SHORT, rss_mb=rss_mb), past)
+        steps.append(step)
+    assert steps == ["drop", "compact", "nothing", "nothing", "nothing", "nothing", "nothing", "drop"]
 
 
 def test_reading_is_that_of_the_system() -> None:
@@ -103,6 +113,12 @@ async def test_caches_go_first_then_the_history_is_compacted_once(
         await conversation.settle()
         assert conversation.usage.total == done.data.tokens_after < usage.total
         assert [await guard.look() for _ in range(3)] == ["nothing"] * 3
+        weigh(opened, 10)
+        await said(desk, fake_openai, opened)
+        weigh(opened, 1_100)
+        assert conversation.usage.total > usage.total
+        guard.past = replace(DROPPED, compacted_at=1_100)
+        assert await guard.look() == "nothing", "it did not help before"
         weigh(opened, 900)
         assert await guard.look() == "nothing"
         weigh(opened, 1_100)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry.trace import get_tracer
-from pydantic_ai import RunContext
+from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
+from pydantic_ai.run import AgentRunResult
 
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -47,6 +49,9 @@ class OnePipeline:
         """The one pipeline."""
         return self.pipeline
 
+    async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
+        """Nothing to do: the program knows its turns."""
+
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Nothing to do."""
 
@@ -68,6 +73,8 @@ class Conversations:
     listener: Callable[[Payload], None]
     summary_model: Model | None = None
     """Writes the summaries; None is the run's own model."""
+    is_pinned: Callable[[ModelMessage], bool] = lambda _message: False
+    memory_limit_mb: int = 0
     _resting: OrderedDict[str, tuple[str | None, Pipeline]] = field(default_factory=OrderedDict)
     _texts: dict[str | None, TextCounter] = field(default_factory=dict)
 
@@ -78,6 +85,7 @@ class Conversations:
         if pipeline is not None and known == encoding:
             if pipeline.compactor is not None:
                 pipeline.compactor.strand()
+                pipeline.compactor.breaker.turn_begins()
             return pipeline
         if pipeline is not None:
             _stop(pipeline)
@@ -85,6 +93,16 @@ class Conversations:
         if not text.loaded:
             await asyncio.to_thread(text.load)
         return self._pipeline(text, ctx.conversation_id or "")
+
+    async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
+        """End the turn; one that waits for an approval has not ended."""
+        if isinstance(result.output, DeferredToolRequests):
+            return
+        messages = result.all_messages()
+        new = {id(part) for message in result.new_messages() for part in message.parts}
+        await pipeline.ended(messages)
+        stays = (at for at, message in enumerate(messages) if not new.isdisjoint(map(id, message.parts)))
+        result._new_message_index = next(stays, len(messages))  # noqa: SLF001 - nothing else says where
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
@@ -111,7 +129,7 @@ class Conversations:
         counter = TokenCounter(text)
         # Whoever sets a tracer provider for the process gets spans; else this writes none.
         spans = Spans(get_tracer(SCOPE), conversation)
-        history = ListHistory(counter, traced(self.listener, spans))
+        history = ListHistory(counter, traced(self.listener, spans), is_pinned=self.is_pinned)
         writers = _Writers(
             fallback=ExtractiveSummariser(text.count),
             limits=self.limits,
@@ -120,7 +138,7 @@ class Conversations:
             conversation=conversation,
         )
         around = StageHost(handles=False, digest=writers.digest)
-        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around)
+        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around, self.memory_limit_mb)
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
@@ -184,7 +202,7 @@ class ContextGovernor(AbstractCapability[Any]):
     runs must not overlap.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a program may want set, all by name
         self,
         policy: Policy = PLIMSOLL,
         *,
@@ -194,6 +212,8 @@ class ContextGovernor(AbstractCapability[Any]):
         limits: Limits | None = None,
         listener: Callable[[Payload], None] = ignore,
         summary_model: Model | None = None,
+        is_pinned: Callable[[ModelMessage], bool] = lambda _message: False,
+        memory_limit_mb: int = 0,
         surroundings: StageHost | None = None,
     ) -> None:
         """Govern with a policy.
@@ -207,6 +227,10 @@ class ContextGovernor(AbstractCapability[Any]):
             listener: Is handed every event, on the thread of the run. A given ``history`` has its own.
             summary_model: Writes the summaries; None is the run's own model. A given ``compactor`` has its
                 own.
+            is_pinned: Whether a message stays word for word in every request; asked when it is first seen.
+                A given ``history`` has pins of its own.
+            memory_limit_mb: Megabytes of the process above which garbage is collected and, where that does
+                not help, a long history compacted; 0 for no limit, as where ``history`` is given.
             surroundings: What the reversible stages may ask of the files around a given ``history``.
 
         Raises:
@@ -222,7 +246,9 @@ class ContextGovernor(AbstractCapability[Any]):
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")
         else:
-            self._pipelines = Conversations(policy, known, listener, summary_model)
+            self._pipelines = Conversations(
+                policy, known, listener, summary_model, is_pinned, memory_limit_mb
+            )
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Give each run, a turn of its conversation, hooks of its own."""

@@ -397,6 +397,8 @@ class ListHistory:
     version: int = 0
     pins: frozenset[int] = frozenset()
     """Keys of messages that stay word for word, within the budget of the policy."""
+    is_pinned: Callable[[ModelMessage], bool] = lambda _message: False
+    """Whether a message that has just come is one of them."""
     _items: list[Item] = field(default_factory=list)
     _next: int = 1
     _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
@@ -533,6 +535,8 @@ class ListHistory:
         for part in parts:
             key = known.key(part)
             items.append(Item(self._next if key is None else key, part, reported, self._model, whole))
+            if self.is_pinned(part):
+                self.pins |= {items[-1].key}
             self._next += key is None
         return items
 

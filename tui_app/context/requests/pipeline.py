@@ -1,5 +1,6 @@
 """The steps around every model request of one conversation, in order."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -23,10 +24,11 @@ from tui_app.context.history import History, RunningCount, RunningMessages, same
 from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
+from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
-from tui_app.events import Notice, Trigger, UsageInfo
+from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
 from tui_app.usage import Breakdown
 
 # The share of a request that its provider may still hold in its prompt cache.
@@ -173,6 +175,8 @@ class Pipeline:
     limits: Limits
     around: StageHost = field(default_factory=StageHost)
     """What the reversible stages ask of the world."""
+    memory_limit_mb: int = 0
+    """Megabytes of the process above which this looks after its memory; 0 where its program does."""
     relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
@@ -184,6 +188,9 @@ class Pipeline:
     _refused_by: Model | None = field(default=None, init=False)
     """The model that has already refused the present request once as too long."""
     _warned: bool = field(default=False, init=False)
+    _memory: Past = field(default_factory=Past, init=False)
+    _compacted: Sequence[object] = field(default=(), init=False)
+    """The parts of the newest run's messages as they were before the compaction at its end."""
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
 
@@ -207,8 +214,15 @@ class Pipeline:
         if self.compactor is not None:
             # The user may have chosen another policy since the last request.
             self.policy = self.relief.policy = self.compactor.policy
-        version = self.history.version
-        self.history.sync(request.messages)
+        before = self._compacted
+        version: int | None = self.history.version
+        messages, self._compacted = request.messages, ()
+        if before and _parts(messages)[: len(before)] == before:
+            # A streamed run's result has kept the list as it was: its compaction holds all the same.
+            ends = accumulate(len(message.parts) for message in messages)
+            behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
+            version, messages = None, [*to_messages(self.history.items()), *behind]
+        self.history.sync(messages)
         self._fix(request)
         self.relief.arrivals()
         self.relief.share()
@@ -267,7 +281,7 @@ class Pipeline:
         await self._compact("overflow")
         self._persist(ctx, version)
 
-    def _persist(self, ctx: RunContext[object], version: int) -> None:
+    def _persist(self, ctx: RunContext[object], version: int | None) -> None:
         """Make a rewritten view the run's own history."""
         if self.history.version != version:
             ctx.messages[:] = to_messages(self.history.items())
@@ -286,14 +300,50 @@ class Pipeline:
         """Start a compaction that is due, and wait for it where the window is nearly full."""
         if self.compactor is None:
             return
+        if self.memory_limit_mb:
+            await self._look_at_memory(self.compactor)
         if self.compactor.pressed:
             self.compactor.pressed = False
-            await self._compact("memory_pressure")
+            # It may have shrunk since it was found large.
+            if self.history.usage().total >= LARGE:
+                await self._compact("memory_pressure")
         match self.policy.pressure(usage_as_sent(self.history, self._messages)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
                 await self._compact("blocking")
+
+    async def _look_at_memory(self, compactor: Compactor) -> None:
+        """Collect garbage where the process is too large, and ask for a compaction where it stays so."""
+        step: Step = "drop"
+        while step == "drop" and (rss_mb := await asyncio.to_thread(resident_mb)) is not None:
+            now = Reading(
+                rss_mb=rss_mb,
+                limit_mb=self.memory_limit_mb,
+                tokens=self.history.usage().total,
+                automatic=self.policy.automatic,
+                idle=False,
+            )
+            step, self._memory = next_step(now, self._memory)
+            if step != "nothing":
+                self.history.report(MemoryPressure(rss_mb=rss_mb, limit_mb=now.limit_mb, action=step))
+            if step == "drop":
+                collect()
+        compactor.pressed = compactor.pressed or step == "compact"
+
+    async def ended(self, messages: list[ModelMessage]) -> None:
+        """Do what the policy does after a turn, where the history is that of the run.
+
+        Args:
+            messages: Those of the run's result; a compaction rewrites them.
+        """
+        compactor, version = self.compactor, self.history.version
+        if compactor is not None and compactor.policy.at_turn_end:
+            self.history.sync(messages)
+            await compact_at_turn_end(compactor)
+            if self.history.version != version:
+                self._compacted = _parts(messages)
+                messages[:] = to_messages(self.history.items())
 
     async def _compact(self, trigger: Trigger) -> None:
         """Wait for the running job, then run another one if the view is still too full."""
@@ -343,6 +393,11 @@ class Pipeline:
         return replace(request, messages=list(out.messages))
 
 
+def _parts(messages: Sequence[ModelMessage]) -> list[object]:
+    """The parts of messages, which stay the same when agents join neighbouring requests."""
+    return [part for message in messages for part in message.parts]
+
+
 def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
     """Instructions and tools, which stand in front of the messages."""
     parameters = request.model_request_parameters
@@ -358,6 +413,10 @@ class Pipelines(Protocol):
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
         """Reserve the pipeline of a run's conversation."""
+        ...
+
+    async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
+        """Do what is due after a run that ended with a result."""
         ...
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
@@ -391,7 +450,9 @@ class GovernedRun(AbstractCapability[Any]):
         """Hold the conversation's pipeline while the run lasts."""
         pipeline = self._pipeline = await self._pipelines.acquire(ctx)
         try:
-            return await handler()
+            result = await handler()
+            await self._pipelines.ended(pipeline, result)
+            return result
         finally:
             self._pipeline = None
             self._pipelines.release(ctx, pipeline)
