@@ -351,15 +351,22 @@ def build(
         raise ContextTooLarge(usage.window.stated, smallest + usage.window.stated - known)
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)
+    # What is left is repaired once more: a request may come in front of it, and answers in a row are joined.
+    sent = sendable(left)
+    items = [Item(place, message) for place, message in enumerate(left)]
+    tokens += sum(
+        sizes.estimate(history.weigh(Item(0, ModelRequest(parts=[part]))).total)
+        for part in _new_parts(items, sent)
+    )
     truncation = Truncation(
         tokens_before=before,
         tokens_after=tokens,
         messages_before=len(messages),
-        messages_after=len(left),
+        messages_after=len(sent),
         tokens_removed=before - tokens,
-        messages_removed=len(messages) - len(left),
+        messages_removed=len(messages) - len(sent),
     )
-    return Outgoing(sendable(left), truncation)
+    return Outgoing(sent, truncation)
 
 
 def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:
