@@ -355,6 +355,26 @@ async def test_a_resumed_session_goes_on_with_what_was_chosen_in_it(
         assert again.conversation.policy == "off", "it has left the settings since"
 
 
+async def test_one_asked_for_while_opening_is_remembered(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(*(Text("Hello.") for _ in range(3)))
+    new = open_session(replace(desk.opening(), policy="sliding-window"))
+    session = new.conversation.session
+    await new.prepare()
+    await turn(new.conversation, "Hi")
+    await new.close()
+    async with desk.session(session=session) as again:
+        assert again.conversation.policy == "sliding-window"
+    other = open_session(replace(desk.opening(session=session), policy="reserve"))
+    await other.prepare()
+    await other.close()
+    async with desk.session(session=session, policy="off") as again:
+        assert again.conversation.policy == "reserve", "the setting is for new sessions"
+        last = again.store.last_of(session, PolicyChange.TYPE)
+        assert last is not None
+        assert last.data == PolicyChange(old="sliding-window", new="reserve")
+
+
 async def test_one_asked_for_while_opening_ranks_above_it(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("Hello."))

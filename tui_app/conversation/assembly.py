@@ -41,9 +41,10 @@ from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue
-from tui_app.events import CompactionStart, SessionStart, Trigger
+from tui_app.events import CompactionStart, PolicyChange, SessionStart, Trigger
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
+from tui_app.session.model_state import chosen_policy
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -67,6 +68,8 @@ class OpenSession:
     memory: MemoryGuard
     remembering: SessionMemory
     extras: Extras
+    policy_before: str
+    """Name of the policy it followed until another one was asked for; empty where none was."""
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -76,6 +79,9 @@ class OpenSession:
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
         self.memory.start_watching()
+        policy = self.conversation.compactor.policy.name
+        if self.policy_before not in ("", policy):
+            self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
         self.turns.close_open_calls(ProgramEnded())
         self.turns.mark_unanswered()
         await self.conversation.prepare()
@@ -157,16 +163,20 @@ def _open(opening: Opening, queue: WorkQueue | None) -> OpenSession:
             policy = policy_of(store, session, settings, opening.policy)
             model = asked or info.model or model
             recorded = model if opening.passing else info.model
+            remembers = bool(opening.policy) and not opening.passing
+            before = chosen_policy(store, session) if remembers else ""
             folder = SessionFolder(paths.sessions_dir / session)
         else:
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
-            session, recorded = store.create(start, time=time.time()), model
+            session, recorded, before = store.create(start, time=time.time()), model, ""
             undo.callback(store.delete, session)
             folder = SessionFolder(paths.sessions_dir / session)
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
-        opened = _assemble(opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own))
+        opened = _assemble(
+            opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own, before)
+        )
         undo.pop_all()
     return opened
 
@@ -184,6 +194,8 @@ class _Place:
     """The model it went on with until now."""
     own: OwnAgent | None
     """The user's own agent."""
+    policy_before: str
+    """The policy it followed until another one was asked for."""
 
 
 @dataclass(slots=True)
@@ -299,5 +311,5 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     memory = MemoryGuard(conversation, settings.memory_limit_mb)
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
-        remembering, extras,
+        remembering, extras, place.policy_before,
     )  # fmt: skip

@@ -53,8 +53,8 @@ def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str
     Args:
         store: Where its log is.
         session: Id of the session.
-        settings: What the user has set; it decides where nothing else was chosen.
-        wanted: A policy asked for this time; it ranks above what was chosen in the session before.
+        settings: What the user has set; it decides where the session's own policy is not known.
+        wanted: A policy asked for this time; it ranks above the one that the session followed until now.
 
     Raises:
         SettingsError: if the policy asked for, or the one that is set, is unknown.

@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
-from tui_app.events import ModelChange, PolicyChange, UsageInfo
+from tui_app.events import ModelChange, PolicyChange, SessionStart, UsageInfo
 from tui_app.session.agent_view import AgentView
 from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
@@ -48,7 +48,7 @@ class Known:
     factor: float = 1.0
     """Real tokens of the model per counted token."""
     policy: str = ""
-    """Name of the policy that was chosen for this session; empty where none was chosen."""
+    """Name of the policy that this session follows; empty where its log names none."""
 
     def basis(self, view: AgentView) -> Basis:
         """What the size of the next request is worked out from, for a view."""
@@ -94,7 +94,7 @@ def known_of(store: SessionStore, session: str) -> Known:
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
-    """Name of the policy that was chosen for a session last; empty where none was.
+    """Name of the policy that a session follows: the one chosen last, else the one it began under.
 
     Args:
         store: Where the log is.
@@ -104,7 +104,10 @@ def chosen_policy(store: SessionStore, session: str) -> str:
         sqlite3.Error: if it cannot be read.
     """
     change = store.last_of(session, PolicyChange.TYPE)
-    return change.data.new if change is not None and isinstance(change.data, PolicyChange) else ""
+    if change is not None and isinstance(change.data, PolicyChange):
+        return change.data.new
+    start = store.last_of(session, SessionStart.TYPE)
+    return start.data.policy if start is not None and isinstance(start.data, SessionStart) else ""
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

@@ -425,7 +425,7 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
         " WHERE NOT EXISTS (SELECT 1 FROM events WHERE session = sessions.id AND seq = 1)"
     )
     for session, title, cwd, model, created in db.execute(query).fetchall():
-        start = SessionStart(cwd=cwd, model=model, title=title)
+        start = SessionStart(cwd=cwd, model=model, policy="", title=title)
         row = row_of(Record(seq=1, time=created, session=session, data=start), None)
         db.execute(f"INSERT INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     db.execute(COUNT_BYTES)
