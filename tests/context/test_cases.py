@@ -63,7 +63,7 @@ async def test_case_c_a_summary_that_is_not_smaller_is_rejected() -> None:
     view = viewed(long_conversation(20), window=200_000)
     before = as_bytes(live(view))
     complete = await compacted(
-        view, Writer(lambda _task: " ".join(f"word{number}" for number in range(40_000)))
+        view, Writer(lambda _task: NOTES + " ".join(f"word{number}" for number in range(40_000)))
     )
     assert complete.reason == "the summary is not smaller than what it would replace"
     assert as_bytes(live(view)) == before
@@ -318,4 +318,4 @@ async def test_case_r_other_scripts_are_counted_by_what_they_cost() -> None:
     assert counter.count(chinese) / 2 < estimated < counter.count(chinese) * 2
     view = viewed([said(chinese), answered("好。" * 400), *long_conversation(10)], window=8_000)
     assert (await compacted(view)).outcome == "success"
-    assert chinese[:20] in (summary_of(view).content or "")
+    assert chinese[:17] in (summary_of(view).content or "")

@@ -336,12 +336,12 @@ async def test_two_compactions_without_progress_are_announced_once() -> None:
 
 async def wordy(trigger: Trigger, gain: float) -> Bench:
     """A bench whose writer writes so much that a compaction frees only a share of the view."""
-    trial, at = bench(writer=Writer(lambda _task: letters(100))), bench()
+    trial, at = bench(writer=Writer(lambda _task: NOTES + letters(100))), bench()
     trial.compactor.start(trigger)
     freed = await trial.compactor.finish()
     assert freed is not None
     words = 100 + freed.tokens_removed - round(gain * freed.tokens_before)
-    at.writer.does = lambda _task: letters(words)
+    at.writer.does = lambda _task: NOTES + letters(words)
     return at
 
 

@@ -44,7 +44,7 @@ def test_facts_are_found_whatever_white_space_quotes_and_marks() -> None:
 def test_what_is_missing_can_be_got_back_by_its_handle_or_is_lost() -> None:
     judged, score = judge(FACTS, replacement_text="Ran make docs.")
     assert [fact.state for fact in judged] == ["recoverable"] * 3 + ["kept", "recoverable"]
-    assert score == round(1 / 10.5, 4)
+    assert score == round(1 / 10, 4), "a name weighs nothing beside the others"
     lost, _ = judge(FACTS, replacement_text="", recoverable=False)
     assert {fact.state for fact in lost} == {"lost"}
     on_disk, _ = judge(

@@ -204,7 +204,7 @@ async def test_notes_in_any_script_leave_room_for_the_next_part() -> None:
 
     provider = Provider(None)
     made = ModelSummariser(model=provider, model_name="scripted", input_budget=lambda: 1_744, count=dense)
-    provider.deltas = lambda _number: ["- " + "記" * 700]
+    provider.deltas = lambda _number: ["- " + "".join(map(chr, range(0x4E00, 0x4E00 + 700)))]
     task = SummaryTask(items=TASK.items, previous="記" * 5_000, budget_tokens=400)
     await made.summarise(task, quiet, Ledger())
     assert len(provider.summary_requests) > 2

@@ -415,7 +415,7 @@ async def test_five_compactions_by_an_echo_neither_nest_nor_grow(grounds: Ground
         assert complete.summary.count("- and so on") == round_
         sizes.append(complete.tokens["summary"])
         made.grow(12)
-    assert sizes[-1] < sizes[0] * 2
+    assert sizes[-1] < sizes[0] * 2.5, "the user's own words grow until they fill their room"
 
 
 @pytest.mark.asyncio

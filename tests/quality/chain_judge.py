@@ -34,7 +34,8 @@ _GOOD = re.compile(
     r"(?i)\b(?:pass\w*|succe\w+|ok|fine|green|worked|exit code 0)\b|✓|成功|réuss|erfolgreich|éxito|успешн"
 )
 _BAD = re.compile(
-    r"(?i)\b(?:fail\w*|error\w*|broke\w*|red|exit(?:ed)?(?: with)?(?: code)? [1-9])\b|✗|Error|失败|échou|fehlgeschlagen|falló|ошибк"
+    r"(?i)\b(?:fail\w*|error\w*|broke\w*|red|exit(?:ed)?(?: with)?(?: code)? [1-9])\b|✗|Error"
+    r"|失败|échou|fehlgeschlagen|falló|ошибк"
 )
 _MADE = r"angelegt|erstellt|geschrieben|créé|écrit|creó|creado|escribió|[Сс]оздан|записан|创建|写入"
 _CHANGED = r"bearbeitet|geändert|modifié|[Mm]odific|изменён|修改"
