@@ -94,13 +94,17 @@ class Evidence:
         return list(latest_runs(self.reading).values())
 
     @cached_property
-    def _tokens(self) -> set[str]:
+    def _found(self) -> set[str]:
+        """What stands between blanks and brackets, as it was written."""
         found: set[str] = set()
         for text in self.texts:
             found.update(_TOKEN.findall(text))
-        found.update(self._listed())
+        return found.union(self._listed())
+
+    @cached_property
+    def _tokens(self) -> set[str]:
         known: set[str] = set()
-        for token in found:
+        for token in self._found:
             bare = _LINE_BEHIND.sub("", token.removeprefix("./")).rstrip(_EDGES).casefold()
             while bare:
                 known.add(bare)
@@ -111,7 +115,9 @@ class Evidence:
 
     @cached_property
     def _words(self) -> set[str]:
-        return {part.casefold() for token in self._tokens for part in _PARTS.split(token) if part}
+        split = {part for token in self._found for part in _PARTS.split(token)}
+        folded = {part for token in self._found for part in _PARTS.split(token.casefold())}
+        return {part.strip(_EDGES).casefold() for part in split | folded} - {""}
 
     @cached_property
     def _folders(self) -> str:

@@ -187,7 +187,7 @@ class UserEvidence:
         return any(
             plainly == 2 or len(sentence.stems & stems) >= 2
             for sentence in self.laid_down
-            if (plainly := retraction(sentence.text)) and flat(sentence.text) != rule
+            if (plainly := retraction(sentence.text)) and rule not in flat(sentence.text)
         )
 
     @cached_property
@@ -270,7 +270,7 @@ def _is_strange(bare: str, user: UserEvidence) -> bool:
 def _voids(text: str, bare: str, statement: Statement, user: UserEvidence) -> bool:
     """Whether a statement says that a rule of the user's holds no more, where they took none back."""
     whole = flat(text)
-    rules = [flat(rule.text) for rule in user.laid_down if len(rule.text) >= _LEAST_RULE]
+    rules = [flat(rule.text.rstrip(".!… ")) for rule in user.laid_down if len(rule.text) >= _LEAST_RULE]
     held = next((rule for rule in rules if rule in whole), "")
     quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW and user.quotes(quote)]
     if not (held or quotes) or user.takes_back(held or flat(quotes[0])):
