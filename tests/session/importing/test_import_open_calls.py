@@ -154,3 +154,21 @@ def test_a_compaction_hides_the_added_result_as_well(tmp_path: Path, late: bool)
     assert [outcome for _, outcome, _ in answers(imported)] == (
         ["success", "success"] if late else ["success", "interrupted"]
     )
+
+
+def test_a_result_that_came_late_stands_behind_its_call(tmp_path: Path) -> None:
+    returned = [{"role": "tool", "tool_call_id": name, "content": name} for name in ("b", "c", "a")]
+    path = chat(
+        tmp_path,
+        asks("a", "b"),
+        returned[0],
+        asks("c", "d"),
+        *returned[1:],
+        {"role": "user", "content": "So?"},
+    )
+    imported = import_file(path)
+    assert [call_id for call_id, _, _ in answers(imported)] == ["b", "a", "c", "d"]
+    assert (imported.tool_calls, imported.tool_results, imported.messages) == (4, 3, 6)
+    messages = loaded(imported)
+    assert len(repair(messages)) == imported.messages
+    assert open_calls(messages) == []

@@ -135,16 +135,27 @@ NO_RESULT = "No result: the transcript holds none for this call."
 def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     """Give every call without a result one that says so, behind the results that follow its response.
 
-    A session that is opened closes its open calls. One that has none stays byte for byte as imported.
+    A session that is opened closes its open calls. One that has none stays byte for byte as imported. A
+    result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
     """
-    results = {event.data.tool_call_id for event in events if isinstance(event.data, ToolResult)}
+    results = {event.data.tool_call_id: event for event in events if isinstance(event.data, ToolResult)}
     closed: list[ImportedEvent] = []
     waiting: list[ImportedEvent] = []
+    moved: set[str] = set()
+    open_calls: dict[str, None] = {}
     for event in events:
-        if waiting and not isinstance(event.data, ToolCall | ToolResult):
-            closed += waiting
-            waiting = []
+        if not isinstance(event.data, ToolCall | ToolResult):
+            late = [call_id for call_id in open_calls if call_id in results]
+            moved.update(late)
+            closed += [*(results[call_id] for call_id in late), *waiting]
+            waiting, open_calls = [], {}
+        if isinstance(event.data, ToolResult):
+            open_calls.pop(event.data.tool_call_id, None)
+            if event.data.tool_call_id in moved:
+                continue
         closed.append(event)
+        if isinstance(event.data, ToolCall):
+            open_calls[event.data.tool_call_id] = None
         if isinstance(event.data, ToolCall) and event.data.tool_call_id not in results:
             call = event.data
             message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
