@@ -28,7 +28,7 @@ _REMINDERS = words(
     "local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
 """Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
-_NOTE_TAG = re.compile(r"(?i)\w[\w-]*[_-](?:reminder|notification|hook|caveat|diagnostics)")
+_NOTE_TAG = re.compile(r"(?i)\w[\w-]*[_-](?:reminder|notification|hook|caveat|diagnostics)|hook[_-]\w[\w-]*")
 """Tags that only programs write, also those of programs to come."""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "

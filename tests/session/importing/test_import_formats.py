@@ -108,6 +108,12 @@ OTHERS: list[tuple[str, Any]] = [
     ("Zed", {"title": "T", "messages": [{"User": {"content": [{"Text": "Fix the till"}]}}]}),
     ("Zed", {"version": "0.2.0", "messages": [{"id": 0, "role": "user", "segments": [SAID]}]}),
     ("AI SDK", [{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1"}]}]),
+    ("AI SDK", [{"id": "m", "role": "user", "parts": [SAID]}]),
+    ("AI SDK", {"messages": [{"role": "assistant", "content": "x", "toolInvocations": []}]}),
+    (
+        "Responses API",
+        [{"role": "user", "content": "Fix"}, {"type": "function_call", "call_id": "c", "name": "x"}],
+    ),
     ("Anthropic", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
     ("Anthropic", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
 ]
@@ -134,7 +140,11 @@ OTHER_LINES: list[tuple[str, list[foreign.Json]]] = [
     ("program", "content"),
     [
         *((program, json.dumps(document, indent=1).encode()) for program, document in OTHERS),
-        *((program, foreign.jsonl(each)) for program, each in OTHERS if isinstance(each, list)),
+        *(
+            (program, foreign.jsonl(each))
+            for program, each in OTHERS
+            if isinstance(each, list) and program != "Responses API"
+        ),
         *((program, foreign.jsonl(records)) for program, records in OTHER_LINES),
     ],
 )

@@ -27,6 +27,10 @@ def _items(record: Json, path: str, *keys: str) -> bool:
     return any(key in item for item in objects_at(record, path) for key in keys)
 
 
+def _is_call(record: Json) -> bool:
+    return record.get("type") in ("function_call", "function_call_output") and "call_id" in record
+
+
 def _is_cline(record: Json) -> bool:
     texts = (value_at(block, "text") for block in block_list(record.get("content")))
     if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
@@ -34,6 +38,11 @@ def _is_cline(record: Json) -> bool:
     return ("role" in record and "modelInfo" in record) or (
         record.get("type") in ("ask", "say") and "ts" in record
     )
+
+
+def _is_ai_sdk(record: Json) -> bool:
+    parts = "toolInvocations" in record or _items(record, "parts", "type")
+    return "role" in record and (parts or _blocks(record, "tool-call", "tool-result"))
 
 
 def _is_cursor(record: Json) -> bool:
@@ -53,7 +62,7 @@ def _is_factory(record: Json) -> bool:
 
 def _is_gemini(record: Json) -> bool:
     if record.get("role") in ("user", "model") and "content" not in record:
-        return any("text" in part or "functionCall" in part for part in objects_at(record, "parts"))
+        return any("type" not in part for part in objects_at(record, "parts"))
     return _items(record, "history", "parts") or _items(record, "contents", "parts")
 
 
@@ -91,7 +100,7 @@ _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("LibreChat", lambda each: "isCreatedByUser" in each or _items(each, "messages", "isCreatedByUser")),
     ("Qwen Code", lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts"))),
     ("Zed", lambda each: _items(each, "messages", "User", "Agent", "segments")),
-    ("the AI SDK", lambda each: "role" in each and _blocks(each, "tool-call", "tool-result")),
+    ("the AI SDK, or of one that writes as it does", _is_ai_sdk),
     ("Anthropic's API", lambda each: "role" in each and _blocks(each, "tool_use", "tool_result")),
 )  # fmt: skip
 """In the order in which they are asked; each is told a record, or a message in one."""
@@ -114,6 +123,9 @@ def other_program(source: Source) -> str:
     records: list[Any] = value[:_LOOKED_AT] if isinstance(value, list) else [value]
     records += islice(found.messages if found else (), _LOOKED_AT)
     known = [record for record in records if isinstance(record, dict)]
+    if isinstance(source.document, list) and any(_is_call(record) for record in known):
+        # On lines of their own the same items are an old rollout of Codex.
+        return "OpenAI's Responses API"
     return next((program for program, is_from in _SIGNS if any(map(is_from, known))), "")
 
 
