@@ -28,8 +28,11 @@ _REMINDERS = words(
     "local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
 """Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
-_NOTE_TAG = re.compile(r"(?i)\w[\w-]*[_-](?:reminder|notification|hook|caveat|diagnostics)|hook[_-]\w[\w-]*")
-"""Tags that only programs write, also those of programs to come."""
+_NOTE_TAG = re.compile(
+    r"(?i)(?:agent|background|bash|ide|mcp|new|post|pre|session|stop|subagent|system|task|tool)[\w-]*"
+    r"[_-](?:caveat|diagnostics|hook|notification|reminder)|hook[_-](?:context|feedback|output|prompt)"
+)
+"""Tags that only agents' programs write, also those to come; elements of a page may end in the same words."""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
     "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
@@ -45,10 +48,10 @@ _NOTES = ("caveat: the messages below were generated", "# agents.md instructions
 """How texts begin that a program wrote from beginning to end."""
 _INTERRUPTED = "[request interrupted by user"
 _HOOK = re.compile(
-    r"\s*(?:[A-Z][a-z]+){1,4}(?::\S{1,60})? hook (?:feedback|additional context|success|error|stopped)\b"
+    r"\s*(?:[A-Z][a-z]+){1,4}(?::\S{1,60})? hook (?:additional context|(?:blocking )?error|feedback|success):"
 )
 """How a note begins that hands on what a hook printed."""
-_TOLD = re.compile(r"\s*<[A-Za-z_-]{1,40}[_-]notification[ >]")
+_TOLD = re.compile(r"\s*<(?:agent|background|bash|subagent|task)[\w-]*notification[ >]")
 """How a text begins that reports on something in the background, up to its last word."""
 _SURROUNDINGS = re.compile(r"\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", re.IGNORECASE)
 """How the surroundings begin that an editor puts in front of a request."""

@@ -127,7 +127,6 @@ def iso(time: float) -> str:
 
 FIRST_SEQ = 2
 """Log number of the first imported event: number 1 is the session's start."""
-NOTES = "notes the program wrote into the conversation were left out"
 NO_RESULT = "No result: the transcript holds none for this call."
 """What a call is answered with whose result is not in the file."""
 
@@ -154,10 +153,10 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             if event.data.tool_call_id in moved:
                 continue
         closed.append(event)
-        if isinstance(event.data, ToolCall):
-            open_calls[event.data.tool_call_id] = None
-        if isinstance(event.data, ToolCall) and event.data.tool_call_id not in results:
-            call = event.data
+        if isinstance(call := event.data, ToolCall):
+            open_calls[call.tool_call_id] = None
+            if call.tool_call_id in results:
+                continue
             message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
             data = ToolResult(
                 tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted"
@@ -284,6 +283,8 @@ class Calls:
         return "tool result without its call"
 
 
+NOTES = "notes the program wrote into the conversation were left out"
+"""Finishes a sentence of the account, see :meth:`Timeline.leave`."""
 ToolOutcome = Literal["success", "error", "denied", "interrupted"]
 
 
