@@ -44,7 +44,12 @@ _COMMAND_ARGS = "command-args"
 _WRAPPERS = _TAGS | {_COMMAND_ARGS}
 _LONGEST_REFUSAL = 20_000
 _SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
-_NOTES = ("caveat: the messages below were generated", "# agents.md instructions for")
+_NOTES = (
+    "caveat: the messages below were generated",
+    "# agents.md instructions for",
+    "here is the user's editor context",
+    "here is a summary of changes in the user's editor context",
+)
 """How texts begin that a program wrote from beginning to end."""
 _INTERRUPTED = "[request interrupted by user"
 _HOOK = re.compile(

@@ -625,6 +625,28 @@ def test_pydantic_ai_runs_a_line_are_one_conversation(tmp_path: Path) -> None:
         assert imported.skipped == ()
 
 
+def test_models_stand_in_several_places(tmp_path: Path) -> None:
+    codex = [each for each in foreign.codex() if each["type"] != "turn_context"]
+    codex[0]["payload"]["model"] = "gpt-5"
+    copilot = [each for each in foreign.copilot() if each["type"] != "session.model_change"]
+    for each in copilot:
+        each["data"].pop("model", None)
+    next(each for each in copilot if each["type"] == "tool.execution_complete")["data"]["model"] = "gpt-5"
+    for records in (codex, copilot):
+        assert read_lines(tmp_path, records).model == "gpt-5"
+    opencode = foreign.opencode()
+    opencode["messages"][1]["info"] |= {"modelID": None, "model": {"modelID": "gpt-5"}}
+    openhands = foreign.openhands() | {"metadata": {"llm_config": {"model": "gpt-5"}}}
+    for event in openhands["history"]:
+        event.pop("tool_call_metadata", None)
+    inspect = foreign.inspect_ai()
+    inspect["eval"]["model"] = "gpt-5"
+    inspect["samples"][0]["messages"][3].pop("model")
+    mini = {"info": {"config": {"model": {"model_name": "gpt-5"}}}, "messages": foreign.openai()}
+    for document in (opencode, openhands, inspect, mini):
+        assert read_document(tmp_path, document).model == "gpt-5"
+
+
 def test_swe_agent_names_its_model_in_the_settings_of_the_run(tmp_path: Path) -> None:
     for settings in ({"agent": {"model": {"name": "gpt-5"}}}, '{"agent": {"model": {"name": "gpt-5"}}}'):
         assert read_document(tmp_path, foreign.swe_agent() | {"replay_config": settings}).model == "gpt-5"

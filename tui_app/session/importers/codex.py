@@ -239,8 +239,7 @@ class _Reader(LineReader):
         if kind == ITEM:
             self._item(line, payload)
         elif kind in ("session_meta", "turn_context"):
-            if kind == "turn_context":
-                self.model = record_text(payload, "model") or self.model
+            self.model = text_at(payload, "model", "collaboration_mode.settings.model") or self.model
             self.cwd = self.cwd or record_text(payload, "cwd")
             self.out.leave(line.number, "records about session and turns were left out")
         elif kind == "compacted":

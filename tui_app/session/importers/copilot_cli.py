@@ -86,6 +86,7 @@ class _Reader(LineReader):
             case ("tool", "execution_start"):
                 self._call(line, data, "toolName")
             case ("tool", "execution_complete"):
+                self.model = self.model or record_text(data, "model")
                 result, error = data.get("result"), data.get("error")
                 content = result.get("content") if isinstance(result, dict) else result
                 trouble = record_text(error, "message") if isinstance(error, dict) else error
@@ -120,7 +121,7 @@ class _Reader(LineReader):
         context = data.get("context")
         if kind == ("session", "start") and isinstance(context, dict):
             self.cwd = record_text(context, "cwd")
-        self.model = text_at(data, "newModel", "selectedModel") or self.model
+        self.model = text_at(data, "newModel", "selectedModel", "currentModel") or self.model
         if kind == ("system", "message"):
             self.out.leave(line.number, "system prompts of the other program were left out")
         elif kind[0] in _GROUPS:

@@ -207,7 +207,7 @@ class _Reader(Reader):
         steps = _steps(parts)
         for place, step in enumerate(steps, 1):
             answer = self.answer(number)
-            answer.model = record_text(info, "modelID")
+            answer.model = text_at(info, "modelID", "model.modelID")
             if place == len(steps):
                 tokens = ("tokens.input", "tokens.output", "tokens.cache.read", "tokens.cache.write")
                 answer.usage = usage(*(value_at(info, path) for path in tokens))

@@ -91,11 +91,14 @@ def read_openhands(source: Source) -> Imported:
 
 
 def _histories(source: Source) -> list[list[Any]]:
-    document = source.document
-    candidates = [line.data for line in source.lines.records] if document is None else [document]
-    lists = [[value_at(each, name) for name in _LISTS] for each in candidates]
+    lists = [[value_at(each, name) for name in _LISTS] for each in _records(source)]
     found = [next(filter(_is_history, each)) for each in lists if any(map(_is_history, each))]
-    return found or ([document] if _is_history(document) else [])
+    return found or ([source.document] if _is_history(source.document) else [])
+
+
+def _records(source: Source) -> list[Any]:
+    """The document, or the instances of an ``output.jsonl``."""
+    return [line.data for line in source.lines.records] if source.document is None else [source.document]
 
 
 def _is_history(value: Any) -> bool:
@@ -110,6 +113,10 @@ def _is_history(value: Any) -> bool:
 class _Reader(Reader):
     def read(self, histories: list[list[Any]]) -> Imported:
         events = histories[0] if histories else []
+        known = (
+            text_at(each, "metadata.llm_config.model", "llm_config.model") for each in _records(self.source)
+        )
+        self.model = next(filter(None, known), "")
         self._calls: dict[int, str] = {}
         """Id of the call that an action made, by the number of the action."""
         self._numbers: dict[int, int] = {}
