@@ -295,7 +295,6 @@ def test_gauge_after_one_message() -> None:
     ]
     tally.reset(
         (MessageWeight(key=key, tokens=counter.message(message)) for key, message in enumerate(messages)),
-        trusted_after=0,
     )
     baseline = [recount(messages, text) for _ in range(5)]
     ours = [add_one(tally, counter, number) for number in range(400)]

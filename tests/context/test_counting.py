@@ -515,9 +515,9 @@ def test_the_report_of_another_model_does_not_count() -> None:
 def test_reports_from_before_a_rewrite_do_not_count() -> None:
     counted = Tally()
     view = [user(1, 100), answer(2, 50, 900), user(9, 10)]
-    counted.reset(view, trusted_after=3)
+    counted.reset(view, trusted=(3).__le__)
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 160
-    counted.reset(view, trusted_after=2)
+    counted.reset(view, trusted=(2).__le__)
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 910
     assert counted.messages == 3
 
@@ -583,11 +583,11 @@ def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_droppe
     counted = tally(*long)
     before = counted.usage(WINDOW, fixed, model="m", factor=factor)
     assert before.total == pytest.approx(reported, abs=2)
-    counted.reset([user(1, 400), answer(2, 50, reported)], trusted_after=3, newest=counted.newest)
+    counted.reset([user(1, 400), answer(2, 50, reported)], trusted=(3).__le__, newest=counted.newest)
     after = counted.usage(WINDOW, fixed, model="m", factor=factor)
     assert after.total < before.total
     assert not after.exact
-    counted.reset(long, trusted_after=4, newest=counted.newest)
+    counted.reset(long, trusted=(4).__le__, newest=counted.newest)
     again = counted.usage(WINDOW, fixed, model="m", factor=factor)
     assert again.total == pytest.approx(reported, abs=3)
     assert counted.usage(WINDOW, fixed, model="n", factor=factor).total == pytest.approx(850 * factor, abs=2)
@@ -595,19 +595,19 @@ def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_droppe
 
 def test_a_low_report_of_a_small_view_says_little_of_a_large_one() -> None:
     counted = tally(user(1, 1_000), answer(2, 0, 300))
-    counted.reset([user(1, 20_000)], trusted_after=3, newest=counted.newest)
+    counted.reset([user(1, 20_000)], trusted=(3).__le__, newest=counted.newest)
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 12_000
 
 
 def test_hidden_thoughts_are_not_multiplied_with_a_view_that_comes_back() -> None:
     counted = tally(user(1, 100), answer(2, 50, 5_000))
-    counted.reset([user(1, 6_000)], trusted_after=3, newest=counted.newest)
+    counted.reset([user(1, 6_000)], trusted=(3).__le__, newest=counted.newest)
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 6_000 + 4_850
 
 
 def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
     counted = tally(user(1, 1_000), answer(2, 0, 800))
-    counted.reset([user(1, 500)], trusted_after=3, newest=counted.newest)
+    counted.reset([user(1, 500)], trusted=(3).__le__, newest=counted.newest)
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 400
     counted.add(user(4, 100))
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 480

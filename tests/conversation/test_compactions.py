@@ -15,7 +15,7 @@ from tui_app.context.compaction.compactor import State
 from tui_app.context.view import is_summary
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Reviews
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, asked_compaction
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Rewind, asked_compaction
 from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
@@ -85,6 +85,29 @@ async def test_by_hand_undone_and_redone(desk: Desk, fake_openai: FakeOpenAI) ->
         await done(conversation, Restate(undo=False))
         assert view_bytes(conversation) == compacted
         assert conversation.usage.total == complete.tokens_after
+
+
+async def test_the_gauge_is_what_it_was_once_all_is_undone(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    async with desk.session() as opened:
+        conversation, seen = opened.conversation, []
+        for number, reported in enumerate([(900, 40), (1_900, 50), (3_100, 60)]):
+            fake_openai.add(Text(f"Answer {number}. {LONG}", usage=reported))
+            await turn(conversation, f"Question {number}? {LONG}")
+            seen.append((conversation.usage.total, conversation.usage.exact))
+        assert seen[-1] == (3_160, True)
+        prompts = [head.seq for head in conversation.history.view.visible() if head.type == "user.message"]
+        fake_openai.add(Text(NOTES), phrase=ASKS)
+        for change in (Compact(), Clear(), Rewind(prompts[1])):
+            await done(conversation, change)
+            assert conversation.usage.total < 3_000
+            if isinstance(change, Rewind):
+                assert (conversation.usage.total, conversation.usage.exact) == seen[0]
+            await done(conversation, Restate(undo=True))
+            assert (conversation.usage.total, conversation.usage.exact) == seen[-1]
+        session = conversation.session
+    async with desk.session(session=session) as again:
+        assert again.conversation.usage.total == 3_160
 
 
 async def test_files_and_index_follow_undo_and_redo(desk: Desk, fake_openai: FakeOpenAI) -> None:

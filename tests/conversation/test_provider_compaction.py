@@ -129,6 +129,23 @@ async def test_taken_back_the_originals_are_sent_and_applied_again_the_part(
         assert "First?" not in said
 
 
+async def test_taken_back_the_figures_are_the_providers_own_again(desk: Desk, server: FakeOpenAI) -> None:
+    async with desk.session(provider_compaction=True) as opened:
+        conversation = opened.conversation
+        server.add(Text(f"One. {LONG}", usage=(2_000, 50)), Compacts("Two.", usage=(3_000, 10)))
+        await turn(conversation, f"First? {LONG}")
+        await turn(conversation, f"Second? {LONG}")
+        small = conversation.usage
+        assert small.total < 2_000
+        await done(conversation, Restate(undo=True))
+        assert (conversation.usage.total, conversation.usage.exact) == (3_010, True)
+        last = opened.store.last_of(conversation.session, CompactionUndone.TYPE)
+        assert last is not None
+        assert last.data == CompactionUndone(
+            compaction=last.data.compaction, tokens_before=small.total, tokens_after=3_010
+        )
+
+
 async def test_resumed_the_view_is_the_same(desk: Desk, server: FakeOpenAI) -> None:
     async with desk.session(provider_compaction=True) as opened:
         await compacted(opened, server)

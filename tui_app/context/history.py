@@ -549,7 +549,7 @@ class ListHistory:
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded
         newest = self._tally.newest
-        self._tally.reset(map(self._weighed, self._items), trusted_after=0, newest=newest)
+        self._tally.reset(map(self._weighed, self._items), newest=newest)
 
 
 def reported_tokens(message: ModelMessage) -> int:

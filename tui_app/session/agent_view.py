@@ -48,7 +48,7 @@ from tui_app.usage import CATEGORIES, Breakdown
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 3
+_FORMAT = 4
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
@@ -116,6 +116,7 @@ class AgentView:
         edits: By the number of a compaction, the other words its summary was given, the newest last.
         cuts: Number of each rewind and clear that can be taken back, and the view before it.
         reports: What a provider has reported last.
+        measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
     """
 
     last: int = 0
@@ -128,6 +129,9 @@ class AgentView:
     edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     reports: Reports = field(default_factory=Reports)
+    measured: tuple[tuple[int, int], ...] = ()
+    _before: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """By the number of a compaction, what was measured of the view before it was applied, or undone."""
     _heads: Heads = field(default_factory=Heads, compare=False)
     _visible: list[ViewItem] = field(default_factory=list)
     _hidden: dict[int, HiddenItems] = field(default_factory=dict)
@@ -151,13 +155,35 @@ class AgentView:
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
             return False
-        if self._compaction(head) or self._form(head):
+        known = (*self.measured, (self.version, head.seq))
+        if self._compaction(head):
             self.cuts.clear()
-        elif not self._cut(head):
+            self._measure_again(head, known)
+        elif self._form(head):
+            self.cuts.clear()
+            self.measured, self._before = (), {}
+        elif self._cut(head, known):
+            self._before = {}
+        else:
             return False
         self.version = head.seq
         self.reports.rewritten()
         return True
+
+    def _measure_again(self, head: Head, known: tuple[tuple[int, int], ...]) -> None:
+        """Remember what was measured before a compaction; its undo and redo bring that back.
+
+        Args:
+            head: What has been folded.
+            known: What was measured of the view that it has changed.
+        """
+        match head.type:
+            case CompactionComplete.TYPE:
+                self.measured, self._before[head.seq] = (), known
+            case CompactionUndone.TYPE | CompactionRedone.TYPE:
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
+            case CompactionEdited.TYPE:
+                self.measured, self._before = (), {}
 
     def _compaction(self, head: Head) -> bool:
         match head.type:
@@ -198,7 +224,7 @@ class AgentView:
                 return False
         return True
 
-    def _cut(self, head: Head) -> bool:
+    def _cut(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
         match head.type:
             case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
                 # What it was before the newest cut, but for the pins, which were set since.
@@ -206,17 +232,24 @@ class AgentView:
                 for each in fields(self):
                     if each.name not in ("last", "pins", "cuts", "_heads"):
                         setattr(self, each.name, copy(getattr(before, each.name)))
+                self.measured = (*self.measured, (self.version, head.ref))
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+                self.measured = ()
                 self._hide(self._visible, head.seq)
                 self.undone.clear()
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
+                self.measured = known
                 since = [item for item in self._visible if item.seq >= head.ref]
                 self._hide([item for item in since if self._heads[item.seq].type in MESSAGES], head.seq)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+                # What stays is as it was measured, unless something is taken back with the rest.
+                edits = (edit.form[0] for words in self.edits.values() for edit in words)
+                rewrites = (*self.compactions, *self.rewrites, *edits)
+                self.measured = () if any(seq >= head.ref for seq in rewrites) else known
                 self._undo([seq for seq in self.compactions if seq >= head.ref])
                 self._take_back({seq for seq in self.rewrites if seq >= head.ref})
                 for compaction in list(self.edits):
@@ -325,6 +358,8 @@ class AgentView:
             "edits": {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()},
             "acknowledged": self._acknowledged,
             "reports": self.reports.to_plain(),
+            "measured": self.measured,
+            "before": self._before,
             "visible": plain_items(self._visible),
         }
         return json.dumps(parts, separators=(",", ":"))
@@ -357,6 +392,11 @@ class AgentView:
             restored={(kind, seq) for kind, seq in parts["restored"]},
             pins=set(parts["pins"]),
             reports=Reports.from_plain(parts["reports"]),
+            measured=tuple((first, last) for first, last in parts["measured"]),
+            _before={
+                int(seq): tuple((first, last) for first, last in ranges)
+                for seq, ranges in parts["before"].items()
+            },
             _heads=Heads(read),
             _visible=items_of(parts["visible"]),
             _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},

@@ -1,5 +1,6 @@
 """What the log knows of a session's model and policy: the gauge before, or without, the agent side."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
 from tui_app.events import ModelChange, PolicyChange, SessionStart, UsageInfo
-from tui_app.session.agent_view import AgentView
+from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 
@@ -34,7 +35,8 @@ class Basis:
 
 def tally_of(view: AgentView) -> Tally:
     tally = Tally()
-    tally.reset(view.weighed(), trusted_after=view.version, newest=view.reports.newest)
+    ranges = (*view.measured, (view.version, sys.maxsize))
+    tally.reset(view.weighed(), trusted=in_ranges(ranges), newest=view.reports.newest)
     return tally
 
 

@@ -1,9 +1,9 @@
 """The running tally of a view: the tokens of the next request, kept up to date message by message."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
 
 _TRUNCATION_MIN = 2_000
 _TRUNCATION_SHARE = 0.6
@@ -92,13 +92,17 @@ class Tally:
         self._note(weighed)
 
     def reset(
-        self, view: Iterable[MessageWeight], *, trusted_after: int, newest: Report | None = None
+        self,
+        view: Iterable[MessageWeight],
+        *,
+        trusted: Callable[[int], bool] = lambda _key: True,
+        newest: Report | None = None,
     ) -> None:
         """Count a rewritten view anew.
 
         Args:
             view: The visible messages, oldest first.
-            trusted_after: Log number of the last rewrite; reports of older answers measured another view.
+            trusted: Whether the answer of a key measured this view; reports of the others are of another one.
             newest: The newest report there was, whatever view it measured.
         """
         every = list(view)
@@ -106,7 +110,7 @@ class Tally:
         self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
         self._reported, self._reported_model, self._after = 0, "", 0
         for weighed in every:
-            self._note(weighed if weighed.key >= trusted_after else replace(weighed, reported=0))
+            self._note(weighed if trusted(weighed.key) else replace(weighed, reported=0))
 
     def _note(self, weighed: MessageWeight) -> None:
         self.messages += 1
@@ -143,6 +147,10 @@ class Tally:
             if parts.total > total:
                 share = total / parts.total
                 parts, factor = parts.scaled(share), factor * share
+                # What rounding adds is taken off where it shows least: the total is the provider's own.
+                most = max(CATEGORIES, key=lambda name: int(getattr(parts, name)))
+                excess = max(0, parts.total - total)
+                parts = replace(parts, **{most: getattr(parts, most) - excess})
             exact, beyond = self._after == 0 or counter_exact, max(0, total - parts.total)
         else:
             factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
