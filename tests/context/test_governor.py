@@ -158,7 +158,7 @@ async def test_waiting_for_a_background_job_is_told_before_it_ends() -> None:
     assert made.compactor.awaited
     assert made.compactor.state is State.RUNNING
     job = made.heard.of(CompactionStart)[0].job
-    awaited = CompactionAwaited(job=job, trigger="blocking", model="scripted")
+    awaited = CompactionAwaited(job=job, trigger="blocking", began_as="background", model="scripted")
     assert made.heard.of(CompactionAwaited) == [awaited]
     assert not CompactionAwaited.STORED
     made.provider.gate.set()

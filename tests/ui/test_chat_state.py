@@ -133,7 +133,8 @@ def test_the_status_names_whoever_writes_and_the_total_has_what_a_failure_cost()
     failed = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="no", cost_usd=0.25)
     assert after(failed, failed, state=state).spent == 0.5
     awaited = CompactionAwaited(job="j", trigger="blocking", model="cheap:one")
-    assert after(begun("background"), awaited).status.model == "cheap:one"
+    status = after(begun("background"), awaited).status
+    assert (status.model, status.trigger) == ("cheap:one", "background"), "as its entry will say"
 
 
 def test_a_compaction_stopped_by_hand_says_as_before_that_nothing_changed() -> None:

@@ -77,6 +77,8 @@ class CompactionAwaited(Payload):
     job: str
     trigger: Trigger
     """Why the request cannot go on without it."""
+    began_as: Trigger = "background"
+    """The trigger of the job, under which it stays known."""
     model: str = ""
     """Who is writing just now."""
 

@@ -413,6 +413,9 @@ def amount_text(usage: ContextUsage, pending: int = 0) -> str:
     return f"{sign}{tokens(usage.total + pending)}"
 
 
+LOADING = "loading the model's window …"
+
+
 def gauge_text(
     usage: ContextUsage | None,
     *,
@@ -433,7 +436,7 @@ def gauge_text(
         blocking: See :func:`zone`.
 
     Returns:
-        ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?`` or
+        ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?``, :data:`LOADING` or
         ``over by 3.1k · 131.1k of 128k · full``; ``128k?`` where the limit is assumed.
     """
     known_by = usage.window if usage is not None else window
@@ -441,7 +444,7 @@ def gauge_text(
     known = window_known and limit > 0
     size = window_text(limit) + ("?" if known_by is not None and known_by.source == "default" else "")
     if usage is None:
-        return f"?% of {size}" if known else "?% of ?"
+        return f"?% of {size}" if known else LOADING
     amount = amount_text(usage, pending)
     if not known:
         return f"{amount} of ?"

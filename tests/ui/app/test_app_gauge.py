@@ -50,7 +50,7 @@ async def test_estimates_carry_a_tilde_and_an_empty_context_is_no_false_zero(
     served: Desk, slow_start: threading.Event
 ) -> None:
     async with shown(served.app()) as deck:
-        assert deck.gauge == "?% of ?"
+        assert deck.gauge == "loading the model's window …"
         slow_start.set()
         await deck.ready()
         # Instructions and tool definitions are there before anything is said.

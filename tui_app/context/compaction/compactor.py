@@ -332,7 +332,9 @@ class Compactor:
         job = self._job
         waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
         if job is not None and waiting and not job.task.done():
-            awaited = CompactionAwaited(job=job.blank.job, trigger=trigger, model=self._writer)
+            awaited = CompactionAwaited(
+                job=job.blank.job, trigger=trigger, began_as=job.blank.trigger, model=self._writer
+            )
             self.history.report(awaited)
         self._waiting += 1
         try:

@@ -392,7 +392,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 size=payload.tokens_before,
             )
             return replace(state, compacting=True, status=status)
-        case CompactionAwaited(trigger=trigger, model=model):
+        case CompactionAwaited(began_as=trigger, model=model):
             status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
