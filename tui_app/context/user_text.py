@@ -88,8 +88,8 @@ def typed_text(text: str) -> str:
         return ""
     if "<" in text and _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
         return command
-    text = own_text(text)
-    return (_without_blocks(text, _WRAPPERS) if "<" in text else text).strip()
+    own = text if is_marked_command(text) else own_text(text)
+    return (_without_blocks(own, _WRAPPERS) if "<" in own else own).strip()
 
 
 def own_text(text: str) -> str:
@@ -110,10 +110,16 @@ def own_text(text: str) -> str:
         text = text[request.end() :].strip() if request else ""
     if "<" not in text:
         return text
-    if text.lstrip().startswith("<command-"):
+    if is_marked_command(text):
         return command_typed(text)
     own = _without_blocks(text, _REMINDERS)
     return text if own == text else own.strip()
+
+
+def is_marked_command(text: object) -> bool:
+    """Whether a text is a slash command with the marks in which programs write one down."""
+    begins = isinstance(text, str) and text.lstrip().startswith("<command-")
+    return begins and _COMMAND_NAME.search(str(text)) is not None
 
 
 def without_quotes(text: str) -> str:

@@ -84,6 +84,10 @@ OTHERS: list[tuple[str, Any]] = [
     ("Amp", {"v": 7, "id": "T-1", "messages": [{"role": "user", "messageId": 0, "content": [SAID]}]}),
     ("Amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),
     ("ATIF", {"schema_version": "ATIF-v1.0", "steps": [{"source": "user", "message": "Fix the till"}]}),
+    (
+        "Amazon Q",
+        {"conversation_id": "c", "history": [{"user": {"content": {}}, "assistant": {"Response": {}}}]},
+    ),
     ("ChatGPT", [{"title": "T", "create_time": 1.0, "mapping": {"a": {"message": None}}}]),
     ("ChatGPT", {"mapping": {"a": {"message": None}}, "current_node": "a"}),
     ("Claude.ai", [{"uuid": "c", "chat_messages": [{"sender": "human", "text": "Fix the till"}]}]),

@@ -54,6 +54,7 @@ OWN = [
     "Why does <command-name>/x</command-name> stand there?",
     "<issue>The till is wrong</issue>",
     "Explain <Hook>one</Hook> and <file>two</file>.",
+    "<command-line> stands there",
     "Why is <toast-notification>this</toast-notification> not shown?",
     "<use-hook>this</use-hook> renders twice.",
     "Stop hook errors from being shown",
@@ -133,9 +134,11 @@ def test_rules_are_the_users_alone(tmp_path: Path) -> None:
         script.user(note)
     script.user("Never touch the pier.")
     script.says("m1", text("No."))
+    script.user("<command-name>/usage</command-name>")
     messages = messages_of(import_file(script.write(tmp_path)).events)
     facts = extract_facts([Item(seq, message) for seq, message in enumerate(messages, 2) if message])
-    assert [fact.text for fact in facts if fact.kind == "rule"] == ["Never touch the pier."]
+    said = {(fact.kind, fact.text) for fact in facts if fact.kind in ("rule", "request")}
+    assert said == {("rule", "Never touch the pier."), ("request", "Never touch the pier.")}
 
 
 def test_what_an_extension_of_pi_wrote_is_no_prompt(tmp_path: Path) -> None:

@@ -162,9 +162,9 @@ def summary_of(payload: Json, said: Collection[str]) -> str:
     if message := record_text(payload, "message").strip():
         return message
     history = objects_at(payload, "replacement_history")
-    prompts = of_type(history, "message")
-    sealed = any("compaction" in record_text(item, "type") for item in history)
-    if not prompts or sealed or is_note(prompts[-1].get("content")):
+    told = [item for item in of_type(history, "message") if item.get("role") == "user"]
+    prompts = [item for item in told if not is_note(item.get("content"))]
+    if not prompts or any("compaction" in record_text(item, "type") for item in history):
         return ""
     text = _text_of(prompts[-1])
     # A long prompt is cut in its middle.

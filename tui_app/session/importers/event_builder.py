@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeGuard
 
-from tui_app.context.user_text import own_text
+from tui_app.context.user_text import is_marked_command, own_text
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -97,15 +97,6 @@ def plain_text(content: Any) -> str:
         else:
             return json.dumps(content, ensure_ascii=False)
     return "\n\n".join(texts)
-
-
-def own_content(content: Content) -> Content:
-    """A prompt without what programs wrote into it; empty when the user said nothing in it."""
-    if isinstance(content, str):
-        return own_text(content)
-    items = (own_text(item) if isinstance(item, str) else item for item in content)
-    kept = [item for item in items if item != ""]
-    return kept[0] if len(kept) == 1 and isinstance(kept[0], str) else kept
 
 
 def is_file(item: str | Json) -> TypeGuard[Json]:
@@ -351,19 +342,19 @@ class Timeline:
         """
         if not content or content == [""]:
             return self.skip(line, "empty user message")
-        if message is None:
-            sent = content
-            content = own_content(sent)
-            if not content:
-                return self.leave(line, NOTES)
-            self.left_out["prompts held notes or marks of the program, which were left out"] += (
-                content != sent
-            )
-        items = [content] if isinstance(content, str) else list(content)
+        sent = [content] if isinstance(content, str) else list(content)
+        own = sent if message else [own_text(item) if isinstance(item, str) else item for item in sent]
+        kept = [(item, said) for item, said in zip(sent, own, strict=True) if said != ""]
+        if not kept:
+            return self.leave(line, NOTES)
+        self.left_out["prompts held notes or marks of the program, which were left out"] += own != sent
+        items = [said for _, said in kept]
         attached = tuple(attachment_name(item) for item in items if is_file(item))
         data = UserMessage(text=plain_text(items), attachments=attached)
+        # A command is read by the model with its marks, by which facts know it, too.
+        read = [*(item if is_marked_command(item) else said for item, said in kept), *beside]
         part: Json = {"part_kind": "user-prompt", "timestamp": iso(time)}
-        part["content"] = [*items, *beside] if beside else content
+        part["content"] = read[0] if len(read) == 1 and isinstance(read[0], str) else read
         self.add(data, message or request(part, time), time, line)
         return None
 

@@ -86,6 +86,7 @@ _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("Amp", lambda each: record_text(each, "id").startswith("T-") and "messages" in each),
     ("Amp", lambda each: "role" in each and type(each.get("messageId")) is int),
     ("a harness that writes ATIF", lambda each: record_text(each, "schema_version").startswith("ATIF")),
+    ("Amazon Q, or Kiro", lambda each: _items(each, "history", "assistant")),
     ("ChatGPT", lambda each: "mapping" in each and ("current_node" in each or "create_time" in each)),
     ("Claude.ai", lambda each: "chat_messages" in each),
     ("Cline, or a relative such as Roo Code", _is_cline),
