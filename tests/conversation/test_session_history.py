@@ -1,5 +1,6 @@
 """The agent view over a real log: counted after each step, committed whole or not, undone to the byte."""
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -296,11 +297,51 @@ def test_most_words_first_and_newest_among_equals(history_search_store: SqliteSt
 def test_only_what_was_said_is_found(history_search_store: SqliteStore) -> None:
     search = spoken(
         history_search_store,
-        ToolCall(tool_call_id="albatross", name="grep", args='{"pattern": "albatross"}'),
+        ToolCall(tool_call_id="albatross", name="search_history", args='{"query": "albatross"}'),
         AssistantMessage(text="", thinking="albatross?", model="albatross"),
         CompactionComplete(job="j", outcome="success", trigger="manual", summary="The albatross is gone."),
     )
     assert [(hit.seq, hit.role) for hit in search.search("albatross")] == [(4, "summary")]
+
+
+BODY = "import os\n\ndef albatross():\n    return 'größe'\n"
+
+
+@pytest.mark.parametrize("words", ["albatross", "def albatross", "größe", "src/m5.py", "write_file m5"])
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"path": "src/m5.py", "content": BODY},
+        {"path": "src/m5.py", "edits": [{"old": "x", "new": BODY}]},
+    ],
+)
+def test_calls_are_found_by_what_the_model_wrote_in_them(
+    history_search_store: SqliteStore, args: dict[str, object], words: str
+) -> None:
+    search = spoken(
+        history_search_store,
+        AssistantMessage(text="I write it.", call_ids=("a", "b")),
+        ToolCall(tool_call_id="a", name="write_file", args=json.dumps(args)),
+        ToolCall(tool_call_id="b", name="ls", args="{}"),
+        ToolResult(tool_call_id="a", name="write_file", text="done"),
+        UserMessage(text="Thanks."),
+    )
+    [hit] = search.search(words)
+    assert (hit.seq, hit.role) == (3, "write_file")
+    for handle in (2, 3):
+        whole = search.fetch(handle)
+        assert whole is not None
+        assert "albatross" in whole.text
+    whole = search.fetch(2)
+    assert whole is not None
+    assert whole.text.startswith("I write it.\n\nwrite_file\npath: src/m5.py\n")
+    assert whole.text.endswith("\n\nls")
+
+
+@pytest.mark.parametrize("args", ["", '{"path": "unfini', "[1, 2]", '"albatross"', "[" * 2_000])
+def test_calls_that_were_cut_off_do_no_harm(history_search_store: SqliteStore, args: str) -> None:
+    search = spoken(history_search_store, ToolCall(tool_call_id="a", name="look", args=args))
+    assert [hit.seq for hit in search.search("look")] == [2]
 
 
 def test_other_sessions_are_none_of_its_business(history_search_store: SqliteStore) -> None:
@@ -345,7 +386,7 @@ def test_one_message_whole(history_search_store: SqliteStore) -> None:
     hit = search.fetch(2)
     assert hit is not None
     assert len(hit.text) == 90_000
-    assert [search.fetch(seq) for seq in (1, 3, 99, -1)] == [None] * 4
+    assert [search.fetch(seq) for seq in (1, 99, -1)] == [None] * 3
 
 
 def test_ten_thousand_messages_hardly_cost_more_than_a_hundred(history_search_store: SqliteStore) -> None:

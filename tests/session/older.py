@@ -57,7 +57,13 @@ CREATE TABLE consolidations (
 );
 """
 SCHEMA_6 = "ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;"
-OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6)
+SCHEMA_7 = """
+CREATE TABLE snapshots (
+    session TEXT NOT NULL, part INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (session, part)
+);
+"""
+OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6, SCHEMA_7)
 """What each version added to the schema; the third and the fifth only counted anew. Kept here as they were
 released."""
 

@@ -1,5 +1,6 @@
 """Searching all sessions: any text is a query, the best fits come first, and each says where it stands."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tui_app.events import AssistantMessage, SessionStart, ToolResult, UserMessage
+from tui_app.events import AssistantMessage, SessionStart, ToolCall, ToolResult, UserMessage
 from tui_app.session import search
 from tui_app.session import search as search_parts
 from tui_app.session.search import Found, Searched, read_query, search_sessions, searching, snippet_of
@@ -190,3 +191,18 @@ def test_of_a_word_that_stands_everywhere_only_the_newest_are_weighed(
         monkeypatch.setattr(search_parts, "_PART", part)
         monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
         assert places(search_sessions(store.path, "tide")) == [(newer, seq) for seq in (6, 5, 4, 3)]
+
+
+def test_calls_are_found_by_their_arguments(store: SqliteStore) -> None:
+    session = say(store, "write it")
+    args = json.dumps(
+        {"path": "src/m5.py", "content": "import os\n\ndef lighthouse():\n    return 'größe'\n"}
+    )
+    store.append(session, ToolCall(tool_call_id="a", name="write_file", args=args), None, time=3.0)
+    store.append(session, ToolCall(tool_call_id="b", name="look", args='{"unfini'), None, time=3.0)
+    for words in ("lighthouse", '"def lighthouse"', "größe", "src/m5.py", "write_file"):
+        (found,) = search_sessions(store.path, words)
+        assert (found.seq, found.type) == (3, "tool.call")
+    assert "def lighthouse" in found.snippet or "write_file" in found.snippet
+    store.delete(session)
+    assert search_sessions(store.path, "lighthouse") == []

@@ -207,6 +207,7 @@ MOST = 50
 _WHO = {
     "user.message": "user",
     "assistant.message": "assistant",
+    "tool.call": "call",
     "tool.result": "tool",
     "session.compaction_complete": "summary",
 }

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tui_app.events import (
     CompactionComplete,
     Payload,
     Record,
+    ToolCall,
     ToolOutput,
     ToolResult,
     UserMessage,
@@ -127,7 +128,8 @@ class SessionSearch:
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)
             # What was searched for before repeats what is elsewhere in the log.
-            if hit is None or (isinstance(payload, ToolResult) and payload.name == SEARCH_HISTORY.name):
+            searched = isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
+            if hit is None or searched:
                 continue
             text = hit.text.lower()
             score = sum(word in text for word in wanted)
@@ -139,7 +141,19 @@ class SessionSearch:
 
     def fetch(self, seq: int) -> HistoryHit | None:
         record = self.store.record(self.session, seq)
-        return hit_of(seq, record.data) if record is not None else None
+        hit = hit_of(seq, record.data) if record is not None else None
+        if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
+            return hit
+        # Its calls stand behind it, and in the view it is one message with them.
+        calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
+        for behind in count(seq + 1):
+            record = self.store.record(self.session, behind)
+            if record is None or not wanted or isinstance(record.data, AssistantMessage | UserMessage):
+                break
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:
+                wanted.discard(record.data.tool_call_id)
+                calls.append(record.data.said)
+        return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
 
 
 def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
@@ -149,6 +163,8 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
             return HistoryHit(seq, "user", text)
         case AssistantMessage(text=text) if text:
             return HistoryHit(seq, "assistant", text)
+        case ToolCall(name=name):
+            return HistoryHit(seq, name or "tool", payload.said)
         case ToolResult(text=text, name=name):
             return HistoryHit(seq, name or "tool", text)
         case CompactionComplete(summary=text) if text:

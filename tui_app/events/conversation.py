@@ -1,5 +1,6 @@
 """What was said and done in a conversation: messages, tool calls, approvals, changed files."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -76,6 +77,10 @@ class AssistantMessage(Payload):
         return words_of(self.text or self.thinking)
 
 
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 @event("tool.call")
 class ToolCall(Payload):
     """The model asked for a tool; the call itself is part of the assistant message before it."""
@@ -84,6 +89,18 @@ class ToolCall(Payload):
     name: str
     args: str
     """Arguments as JSON text."""
+
+    @property
+    def said(self) -> str:
+        """The tool's name, and each argument on lines of its own, its text as the model meant it."""
+        try:
+            args = json.loads(self.args)
+        except (ValueError, RecursionError):
+            args = None  # a call cut off while it was streamed
+        if not isinstance(args, dict):
+            return f"{self.name}\n{self.args}"
+        values = {name: _text(value) for name, value in args.items()}
+        return "\n".join([self.name, *(f"{name}: {value}" for name, value in values.items())])
 
 
 @event("tool.result")

@@ -9,6 +9,13 @@ _TABLES = frozenset({"sessions", "events"})
 _SAID = "COALESCE(json_extract({row}data, '$.text'), json_extract({row}data, '$.summary'), '')"
 """What an event says, as SQL: the text of a message, or the summary of a compaction."""
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
+SPOKEN = (
+    "CASE type WHEN 'tool.call' THEN json_extract(data,'$.name')||ifnull((SELECT group_concat(' '||atom,'')"
+    "FROM json_tree(CASE WHEN json_valid(json_extract(data,'$.args'))"
+    "THEN json_extract(data,'$.args')END)),'')"
+    "ELSE coalesce(json_extract(data,'$.text'),json_extract(data,'$.summary'),'')END"
+)
+"""The same of every event that speaks: of a call the tool's name and each value of its arguments."""
 _MESSAGES = "('system.message', 'user.message', 'assistant.message', 'tool.result')"
 
 _VERSION_1 = (
@@ -140,6 +147,19 @@ _VERSION_7 = (
     )
     """,
 )
+# Calls are found by what the model wrote in them. Said once, as a view: the schema should fit the first page.
+_VERSION_8 = (
+    "DROP TRIGGER said_more",
+    "DROP TRIGGER said_less",
+    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,{SPOKEN} FROM events WHERE type IN"
+    "('tool.call','user.message','assistant.message','tool.result','session.compaction_complete')",
+    "CREATE TRIGGER said_more AFTER INSERT ON events BEGIN"
+    " INSERT INTO said (rowid,session,text) SELECT * FROM spoken WHERE place=new.rowid; END",
+    "CREATE TRIGGER said_less BEFORE DELETE ON events BEGIN"
+    " INSERT INTO said (said,rowid,session,text) SELECT 'delete',* FROM spoken WHERE place=old.rowid; END",
+    "INSERT INTO said (rowid,session,text) SELECT spoken.* FROM spoken JOIN events ON events.rowid=place"
+    " WHERE type='tool.call'",
+)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -148,6 +168,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_5,
     _VERSION_6,
     _VERSION_7,
+    _VERSION_8,
 )
 """Statements that lead from version N to N+1."""
 WITH_SNAPSHOTS = 7
@@ -216,7 +237,6 @@ def rebuild_index(db: sqlite3.Connection) -> int:
     query = (
         "INSERT INTO said (rowid, session, text)"
         # A damaged event has no words, and stops nothing.
-        f" SELECT rowid, session, CASE WHEN json_valid(data) THEN {_SAID.format(row='')} ELSE '' END"
-        f" FROM events WHERE type IN {_SPEAKING}"
+        " SELECT spoken.* FROM spoken JOIN events ON events.rowid = place WHERE json_valid(data)"
     )
     return db.execute(query).rowcount

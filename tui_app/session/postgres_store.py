@@ -19,6 +19,7 @@ from tui_app.events import (
     CompactionComplete,
     Payload,
     Record,
+    ToolCall,
     ToolResult,
     UserMessage,
     payload_to_json,
@@ -47,12 +48,14 @@ _LAST_PLACE = 16_383
 
 
 def said(payload: Payload) -> str:
-    """What an event says: the text of a message, or the summary of a compaction."""
+    """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
     match payload:
         case UserMessage(text=text) | AssistantMessage(text=text) | ToolResult(text=text):
             return text
         case CompactionComplete(summary=summary):
             return summary
+        case ToolCall():
+            return payload.said
         case _:
             return ""
 

@@ -12,6 +12,7 @@ from time import monotonic
 from types import MappingProxyType
 
 from tui_app.session.database import Database
+from tui_app.session.migrations import SPOKEN
 from tui_app.session.sqlite_store import connect
 from tui_app.settings.spec import SessionServer
 
@@ -194,7 +195,7 @@ _NEWEST = (
 )
 _BEST = (
     "SELECT weight, place, events.session, seq, type, time, title, cwd,"
-    " COALESCE(json_extract(data, '$.text'), json_extract(data, '$.summary'), '')"
+    f" {SPOKEN}"
     " FROM (SELECT rowid AS place, bm25(said, 0.0, 1.0) AS weight FROM said WHERE said MATCH ?"
     " AND rowid >= ? AND rowid < ? ORDER BY weight, rowid DESC LIMIT ?)"
     " JOIN events ON events.rowid = place JOIN sessions ON sessions.id = events.session"

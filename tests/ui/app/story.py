@@ -42,7 +42,8 @@ class Story:
     def __init__(
         self, title: str = "", *, model: str = MODEL, cwd: str = "/home/ada/ferry-timetable"
     ) -> None:
-        self.start = SessionStart(cwd=cwd, model=model, title=title)
+        # Without a policy of its own: the one that is set governs it.
+        self.start = SessionStart(cwd=cwd, model=model, policy="", title=title)
         self.model = model
         self.events: list[tuple[Payload, str | None, float]] = []
 

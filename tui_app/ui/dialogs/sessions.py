@@ -138,6 +138,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 _WHO = {
     "user.message": "you",
     "assistant.message": "answer",
+    "tool.call": "call",
     "tool.result": "tool",
     "session.compaction_complete": "summary",
 }
