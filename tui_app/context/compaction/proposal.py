@@ -57,6 +57,8 @@ NOTES_OF_A_MODEL = (
 """Stands in front of them: what binds is written by code, in parts of its own."""
 _WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Thai, Chinese, Japanese and Korean."""
+_NAMES_SHARE = 0.6
+"""Of the room for facts that the summary lacks, what names may take."""
 _OPEN_TOKENS = 200
 """Room for what awaits the user where a policy wants no facts: two questions."""
 
@@ -174,7 +176,9 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
         # Without what awaits the user, their next words, perhaps a bare yes, would answer nothing.
         wanted, budget = tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
     lacking = lacking_facts(wanted, standing)
-    missing = facts_block(lacking, budget, _rough, root_in(standing))
+    # There are always more names than there is room: they have no claim on what others leave.
+    names = int(plan.facts_budget * _NAMES_SHARE)
+    missing = facts_block(lacking, budget, _rough, root_in(standing), names_budget=names)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     lacked = {(fact.kind, fact.text, fact.source) for fact in lacking}
     judged = tuple(

@@ -244,7 +244,12 @@ def lacking_facts(facts: Sequence[Fact], replacement_text: str) -> list[Fact]:
 
 
 def facts_block(
-    missing: Sequence[Fact], budget_tokens: int, count: Callable[[str], int], root: str = ""
+    missing: Sequence[Fact],
+    budget_tokens: int,
+    count: Callable[[str], int],
+    root: str = "",
+    *,
+    names_budget: int | None = None,
 ) -> str:
     """Write the weightiest of some facts down, as :func:`missing_facts` does.
 
@@ -253,6 +258,7 @@ def facts_block(
         budget_tokens: Tokens the block may take.
         count: Counts the tokens of a text.
         root: Folder below which paths are told short.
+        names_budget: Tokens that names may take of it; None for all that the rest leaves.
     """
     chosen: dict[str, list[str]] = {}
     folders: set[str] = set()
@@ -271,6 +277,7 @@ def facts_block(
             folders |= {folder} - {""}
             left -= cost
     # Names come last, one by one: what was done and wanted goes before them.
+    left = min(left, budget_tokens if names_budget is None else names_budget)
     left -= 0 if "detail" in chosen else count(_label("detail")) + 1
     for text, part in chosen_lines(filter(is_name, by_weight), left, count):
         chosen.setdefault("detail", []).append(f"- {shortened(text, root)} ({part[0].source})")

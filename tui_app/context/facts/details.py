@@ -353,6 +353,8 @@ _MOST_OWNERS = 3
 _WEIGHT = 0.13
 """Weight of a fact for each point of its name's score."""
 _FILES_IN_A_LINE = 40
+_FILES_SHARE = 0.5
+"""Of the room for names, what files may take before any other name."""
 
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}|\\]{4,300}")
 _MEASURE = re.compile(
@@ -391,21 +393,27 @@ def chosen_lines(
     Returns:
         The text of each line with its facts, the weightiest line first.
     """
-    taken: list[Fact] = []
+    taken: dict[int, Fact] = {}
     places: dict[str, int] = {}
-    left = budget
-    for fact in facts:
-        name, place = fact.text.partition(_SEPARATOR)[0], _place(fact)
-        cost = count(f"{name}, ")
-        # A folder stands in front of its first file, a file in front of its third name.
-        opens = 1 if place.endswith("/") else _FEWEST_IN_FILE
-        if place and places.get(place, 0) + 1 == opens:
-            cost += count(f"\n- {place}: (#1000)")
-        if cost <= left:
-            places[place] = places.get(place, 0) + 1
-            taken.append(fact)
-            left -= cost
-    return list(grouped(taken))
+    spent = 0
+    ranked = list(enumerate(facts))
+    # Of files there are few, and each leads to many names: they have room of their own.
+    for most, only_files in ((int(budget * _FILES_SHARE), True), (budget, False)):
+        for rank, fact in ranked:
+            name, place = fact.text.partition(_SEPARATOR)[0], _place(fact)
+            of_folder = place.endswith("/")
+            if (only_files and not of_folder) or rank in taken:
+                continue
+            cost = count(f"{name}, ")
+            # A folder stands in front of its first file, a file in front of its third name.
+            opens = 1 if of_folder else _FEWEST_IN_FILE
+            if place and places.get(place, 0) + 1 == opens:
+                cost += count(f"\n- {place}: (#1000)")
+            if spent + cost <= most:
+                places[place] = places.get(place, 0) + 1
+                taken[rank] = fact
+                spent += cost
+    return list(grouped(taken[rank] for rank in sorted(taken)))
 
 
 def grouped(facts: Iterable[Fact]) -> Iterator[tuple[str, list[Fact]]]:
