@@ -351,3 +351,53 @@ def test_masking_twice_changes_nothing(text: str) -> None:
 def test_masking_twice_changes_nothing_however_marks_and_names_meet(pieces: list[str]) -> None:
     once = mask_secrets("".join(pieces))
     assert mask_secrets(once) == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Пароль: {}",
+        "密码：{}",
+        "密码是{}。",
+        "パスワードは {} です",
+        "비밀번호는 {}입니다",
+        "كلمة المرور: {}",
+        "รหัสผ่าน: {}",
+        "Hasło: {}",
+        "senha = {}",
+        "Mot secret\u00a0: «{}»",
+        "La password è {}",
+        "Wachtwoord:\n{}",
+        "- **Lösenord:** `{}`",
+        '{{"пароль": "{}"}}',
+    ],
+)
+@pytest.mark.parametrize("secret", ["Kestrel-harbour-77", "tide!quay_19", "Qx7vT2mR9bLz4", "Pier#Nine9"])
+def test_a_value_nobody_speaks_behind_the_word_that_names_it_is_masked_in_any_language(
+    text: str, secret: str
+) -> None:
+    assert mask_secrets(text.format(secret)) == text.format(MASK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Commit: 3f23bb7a9c0d1e2f3a4b5c6d7e8f90a1b2c3d4e5",
+        "Id: 0F8FAD5B-D9CB-469F-A165-70867728950E",
+        "версия: Release-2.10.3-beta1",
+        "文件：tui_app/Session-search-77.py",
+        "ctx: CanvasRenderingContext2D",
+        "values: Int64Array",
+        "license: BSD-3-Clause",
+        "test: test_Harbour_case-77",
+        "время: 2026-01-09T10:22:31Z",
+        "почта: Kestrel77@harbour-mail.example",
+        "image: Harbour-tide:Build-77",
+        "fonction: HarbourTide_read_77",
+        "ETag => W/Kestrel-harbour-77",
+        "we look at Kestrel-harbour-77 in the list of ships and go on",
+        "backupFileName: 97f579074d1d59ad@v1",
+    ],
+)
+def test_what_is_built_like_something_else_is_no_value_of_a_secret(text: str) -> None:
+    assert mask_secrets(text) == text

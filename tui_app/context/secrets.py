@@ -1,7 +1,7 @@
 """Mask keys, tokens and passwords in text that is summarised, logged, shown or exported.
 
-Patterns follow the shapes the issuers publish. They catch what can be told by its form; a password in plain
-prose cannot. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.
+Patterns follow the shapes the issuers publish, and what is built like no word of any language where it is
+given a name. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.
 """
 
 import math
@@ -251,6 +251,66 @@ def _telling(kind: str, value: str) -> bool:
     return digits > 0 if _PASSWORD.search(kind) else digits > 2 and looks_random(value)
 
 
+# Secrets known by what stands around them, in any language: "word: value", "word = value", "word is value".
+#
+# What a language calls a password cannot be listed. But a value that nobody speaks, right behind a word that
+# names it, is one, unless it has the build of something else: a version, a path, a file, an id, a date.
+
+_CANDIDATE = re.compile(
+    r"(?<![A-Za-z0-9!#$%&+.?@^_~/\\=-])(?=[^0-9\s]{0,40}[0-9])"
+    r"[A-Za-z0-9!#$%&+.?@^_~*-]{8,64}+(?![A-Za-z0-9/\\=\[(_])"
+)
+_OTHER_BUILD = re.compile(
+    r"[0-9a-fA-F-]+$|[0-9]{2,4}-|[^@]{1,64}@[^@]+\.|.*(?:[0-9]\.[0-9]|\.[A-Za-z]{1,5}[0-9]?$)|sha[0-9]|v?[0-9]+(?:[._-][0-9]+)+"
+    r"|[a-z]{2,12}[_-][A-Za-z0-9]{16,}$|[A-Z0-9_-]+$|[A-Za-z]+_\w*$|test"
+)
+"""Hashes and ids, dates, addresses, versions and files, constants and names of functions."""
+_CLEAR_SIGNS = frozenset("!#$%&+?@^~")
+_CLEAREST_SIGNS = frozenset("!$^~")
+_CHANGES = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
+_LONG_WORD = re.compile(r"[a-z]{5}")
+_WORDS_AND_NUMBER = re.compile(
+    r"[A-Z]?[a-z]{2,20}(?:-[A-Z]?[a-z]{2,20}(?![A-Za-z])|-?[0-9]{2,6}(?![0-9A-Za-z])){1,8}[!?#]?$"
+)
+_ASSIGNED = re.compile(
+    r"(?<![\w./?&;$@\[-])(?:[A-Za-z]|[^\x00-\x7f]){2,40}[\"'*]{0,2}[ \t\u00a0\u202f]{0,2}"
+    r"(?::=|=>|->|→|[:=：＝])[*_\"']{0,2}[ \t\u00a0]{0,4}(?:\r?\n[ \t]{0,8})?[\"'`「『“„«*]{0,3}$"
+)
+_STATED = re.compile(r"(?:^|[.。!?:\n])[ \t]*(?:[^\W\d_]+[ \t]+){1,3}[^\W\d_]{1,6}[ \t]{1,3}[\"'`“„«*]{0,3}$")
+_SENTENCE_ENDS = re.compile(r"[\"'`”“»*]{0,3}(?:[.,;!?。](?:\s|$)|[ \t]{0,8}(?:[\r\n]|$))")
+_UNCASED_BEFORE = re.compile(
+    r"[^\W\d_A-Za-z\u00c0-\u058f][\u0900-\u0dff\u0e31-\u0e4e]?[ \t]?[\"'`「『“„«*]{0,3}$"
+)
+"""A letter of a script without capitals: there a word is not always parted from the value behind it."""
+_BEFORE_VALUE = 80
+
+
+def _mask_told(text: str) -> str:
+    return _CANDIDATE.sub(_masked_told, text)
+
+
+def _masked_told(match: re.Match[str]) -> str:
+    value = match[0].rstrip(".*")
+    if _OTHER_BUILD.match(value) or PLACEHOLDER.match(value) or not _unspoken(value):
+        return match[0]
+    before = match.string[max(0, match.start() - _BEFORE_VALUE) : match.start()]
+    told = _ASSIGNED.search(before) or _UNCASED_BEFORE.search(before)
+    if not told and _SENTENCE_ENDS.match(match.string, match.start() + len(value)):
+        told = _STATED.search(before)
+    return MASK + match[0][len(value) :] if told else match[0]
+
+
+def _unspoken(value: str) -> bool:
+    """Whether no name is built like a value: a word and digits in a row, clear signs, or many changes."""
+    if not any(map(str.isdigit, value)):
+        return False
+    if not (any(map(str.isupper, value)) and any(map(str.islower, value))):
+        return not _CLEAREST_SIGNS.isdisjoint(value[1:]) and any(map(str.isalpha, value))
+    if _WORDS_AND_NUMBER.match(value) or not _CLEAR_SIGNS.isdisjoint(value[1:]):
+        return True
+    return len(_CHANGES.findall(value)) >= 4 and not _LONG_WORD.search(value) and looks_random(value)
+
+
 # Secrets known by their own shape: the keys of vendors, and hashes of passwords.
 
 _KEY_SHAPES = re.compile(
@@ -372,7 +432,7 @@ def mask_secrets(text: str) -> str:
     text = _QUOTED.sub(_masked_quoted, text)
     text = _BARE.sub(_masked_bare, text)
     text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
-    return mask_options(mask_in_place(text))
+    return _mask_told(mask_options(mask_in_place(text)))
 
 
 def names_secret(name: str) -> bool:
