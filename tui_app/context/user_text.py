@@ -5,6 +5,7 @@ there is not the user's, so all of it is taken out before anything is read as th
 """
 
 import re
+from collections.abc import Callable, Sequence
 
 # Sets of words, written as one text.
 
@@ -35,7 +36,8 @@ _NOTE_TAG = re.compile(
 """Tags that only agents' programs write, also those to come; elements of a page may end in the same words."""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
-    "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document"
+    "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document mail email "
+    "message readme comment page article"
 )
 """Blocks in which the user hands over what others wrote."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
@@ -122,13 +124,130 @@ def is_marked_command(text: object) -> bool:
     return begins and _COMMAND_NAME.search(str(text)) is not None
 
 
+# What others said, in a message of the user's: told by its shape; words only say which of two readings holds.
+
+_FENCE = re.compile(r"^[ \t]{0,8}(```|~~~)[^\n]{0,200}\n.*?(?:^[ \t]{0,8}\1[`~]{0,9}[ \t]*$|\Z)", re.M | re.S)
+_QUOTED_LINE = re.compile(
+    r"[ \t]{0,8}(?:>|\[?\d{4}-\d\d-\d\d[T \t]{1,2}\d\d:\d\d|\[?\d\d:\d\d:\d\d\b|\[[A-Z]{4,8}\][ \t:]"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d )"
+)
+"""Block quotes, and lines of a log."""
+_MARKS = (
+    r"“[^“”]{2,4000}”|„[^„“”]{2,4000}[“”]|«[^«»]{2,4000}»|»[^«»]{2,4000}«|‹[^‹›]{2,4000}›|”[^”“]{2,4000}”"
+    r"|「[^「」]{2,4000}」|『[^『』]{2,4000}』|(?<![\w\"=])\"(?=\S)[^\"]{2,4000}\"(?![\w\"])"
+)
+_SPEECH = re.compile(_MARKS)
+_SEVERAL = re.compile(r"[.!?…][\"'”»)]?\s+\S|[。！？؟।].|\n")
+"""Where a sentence ends and another one begins."""
+_ITEM = re.compile(r"[ \t]{0,12}(?:[-*•+]|\d{1,3}[.)])[ \t]")
+_HEADER = re.compile(r"[^\W\d_][\w -]{1,24}[:：][ \t]*\S")
+_MAIL = re.compile(
+    r"(?im)^[^\n:]{1,25}[:：][^\n@]{0,200}@[\w-]+\.\w|^(?:subject|betreff|asunto|objet|assunto|oggetto"
+    r"|onderwerp|тема|主题|主旨|件名|الموضوع|제목)[ \t]*[:：]"
+)
+_SAYS = re.compile(
+    r"(?i)\b(?:says?|(?<!\bi )(?:said|wrote|writes?)|reads|quot(?:e[sd]?|ing)|schr(?:eibt|ieb)|sagte?"
+    r"|dice|dijo|escrib(?:e|ió)|diz|disse|escreveu|dit|écrit|scrive|ha scritto|mówi|napisał\w*|zegt|schreef"
+    r"|пишет|написал\w*|говорит|сказал\w*|يقول|كتب|تقول|yazıyor|diyor|yazdı)\b|说|写道|寫道|書いて|言って|とある"
+    r"|라고|적혀|말했"
+)
+_DOCUMENT = re.compile(
+    r"(?i)\b(?:tickets?|issue|e-?mails?|message|letter|logs?|readme|docs?|document(?:ation)?|comment|review|post"
+    r"|customer|client|chat|page|article|wiki|report|meldung|nachricht|kunde\w?|protokoll|kommentar|courriel"
+    r"|correo|mensaje|cliente|registro|comentario|журнал|лог\w?|тикет\w?|письмо|сообщени\w|клиент\w?|заявк\w"
+    r"|رسالة|الرسالة|التذكرة|تذكرة|السجل|العميل|البريد)\b|工单|邮件|日志|客户|文档|评论|消息|チケット|メール|ログ"
+    r"|お客様|顧客|文書|티켓|메일|로그|고객|문서"
+)
+_LONG_PASTE = 1_500
+"""Characters behind a colon that nobody types."""
+_LONGEST_INTRODUCTION = 240
+
+
 def without_quotes(text: str) -> str:
-    """What the user typed without the blocks in which they hand over what others wrote, such as an issue.
+    """What the user typed without what they quote or hand over: an issue, a mail, a log, somebody's words.
+
+    Fences, block quotes, lines of a log, indented blocks, mails with their headers, speech of several
+    sentences, and what an introduction with a colon hands over. What could be the user's own list stays.
 
     Args:
         text: From ``typed_text``.
     """
-    return _without_blocks(text, _QUOTED) if "</" in text else text
+    text = _FENCE.sub("\n\n", _without_blocks(text, _QUOTED) if "</" in text else text)
+    text = _SPEECH.sub(_clipped_speech, text)
+    lines = [line for line in text.split("\n") if not _QUOTED_LINE.match(line)]
+    blocks = [block for block in re.split(r"\n[ \t]*\n", "\n".join(lines)) if block.strip()]
+    blocks = [block for block in blocks if not _is_indented(block)] or blocks
+    asked = len(blocks) > 2 and blocks[-1].rstrip("\"')* \n").endswith(("?", "？", "؟"))
+    if asked and any(
+        _DOCUMENT.search(block) or _SAYS.search(block) for block in _short(blocks[0], blocks[-1])
+    ):
+        blocks = [blocks[0], blocks[-1]]
+    own: list[str] = []
+    for number, block in enumerate(blocks):
+        head = block.strip().split("\n")[:6]
+        if len(head) > 1 and all(map(_HEADER.match, head[:2])) and _MAIL.search("\n".join(head)):
+            break
+        kept, over = _introduced(block, blocks[number + 1 :])
+        own.append(kept)
+        if over:
+            break
+    return "\n\n".join(own)
+
+
+def _clipped_speech(speech: re.Match[str]) -> str:
+    """What several sentences in quotation marks become, so that none of them stands alone."""
+    told = speech.string[: speech.start()].rstrip()[-1:] in (":", "：", "，")
+    return "“ … ”" if _SEVERAL.search(speech[0], 1, len(speech[0]) - (not told)) else speech[0]
+
+
+def is_speech(sentence: str, *, directs: Callable[[str], bool]) -> bool:
+    """Whether a sentence only passes on what stands in it in quotation marks.
+
+    Args:
+        sentence: One sentence of the user's.
+        directs: Whether words ask for something.
+    """
+    quoted = [speech[0] for speech in _SPEECH.finditer(sentence) if _is_long(speech[0])]
+    if not quoted:
+        return False
+    around = _SPEECH.sub(" ", sentence)
+    if _SAYS.search(around) and not directs(_SAYS.sub(" ", around)):
+        return True
+    told = re.search(rf"[:：,，][ \t]{{0,4}}(?:{_MARKS})", sentence) is not None
+    if directs(around):
+        return told and _DOCUMENT.search(around) is not None
+    return told or sum(map(len, quoted)) > len(around)
+
+
+def _is_long(quoted: str) -> bool:
+    """Whether quotation marks hold a sentence: three words, or as much without spaces."""
+    return len(quoted.split()) > 2 or sum(char > "\u0dff" for char in quoted) > 7
+
+
+def _is_indented(block: str) -> bool:
+    return all(line.startswith(("    ", "\t")) for line in block.split("\n")) and not _ITEM.match(block)
+
+
+def _short(*blocks: str) -> list[str]:
+    return [block for block in blocks if len(block) <= _LONGEST_INTRODUCTION]
+
+
+def _introduced(block: str, after: Sequence[str]) -> tuple[str, bool]:
+    """What of a block is the user's own, and whether all that follows it is somebody else's."""
+    for colon in re.finditer(r"[:：](?=\s|$)|：", block):
+        begin = max(block.rfind("\n", 0, colon.start()) + 1, colon.start() - _LONGEST_INTRODUCTION)
+        introduction = re.split(r"[.!?。！？]\s*", block[begin : colon.start()])[-1]
+        rest = block[colon.end() :]
+        if _SAYS.search(introduction) and not _SPEECH.match(rest.lstrip(" \t*_")):
+            return block[: colon.end()], not rest.strip()
+        if rest.strip() and (rest.lstrip(" \t")[:1] != "\n" or _ITEM.match(rest.lstrip(" \t")[1:])):
+            continue
+        near = " ".join(introduction.split()[-4:])
+        document = _DOCUMENT.search(near) and (rest.strip() or not (after and _ITEM.match(after[0])))
+        pasted = sum(map(len, after)) + len(rest) > _LONG_PASTE and not (after and _ITEM.match(after[0]))
+        if document or pasted or (after and not rest.strip() and after[0].lstrip().startswith("#")):
+            return block[: colon.end()], not rest.strip()
+    return block, False
 
 
 def command_typed(text: str) -> str:

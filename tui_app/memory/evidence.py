@@ -18,10 +18,9 @@ from tui_app.context.facts.observations import (
     checks,
     command_of,
     read_items,
-    sentences,
     worked,
 )
-from tui_app.context.facts.rules import asks, find_rules, sounds_decided
+from tui_app.context.facts.rules import asks, find_rules, prose, sounds_decided
 from tui_app.context.facts.shell import normal_command
 from tui_app.context.message_marks import is_inbox
 from tui_app.context.secrets import mask_secrets
@@ -85,7 +84,8 @@ class Evidence:
         if said is None:
             raise NotRemembered(f"#{source} is no message in which the user says anything")
         wanted, negated = _words(text), bool(NEGATION.search(text))
-        for sentence in (*sentences(said), said):
+        own = tuple(prose(said))
+        for sentence in (*own, " ".join(own)):
             if _share(wanted, sentence) >= _RULE and bool(NEGATION.search(sentence)) == negated:
                 _names(text, said)
                 return

@@ -15,7 +15,7 @@ from tui_app.context.facts.observations import (
     sentences,
 )
 from tui_app.context.stems import stems_of
-from tui_app.context.user_text import without_quotes, words
+from tui_app.context.user_text import is_speech, without_quotes, words
 from tui_app.events import Fact
 
 # The words that mark a rule, a decision, a plan or a question.
@@ -345,7 +345,11 @@ def prose(typed: str) -> Iterator[str]:
     Args:
         typed: What the user typed.
     """
-    return (sentence for sentence in sentences(without_quotes(typed)) if not looks_pasted(sentence))
+    for sentence in sentences(without_quotes(typed)):
+        if not looks_pasted(sentence) and not is_speech(
+            sentence, directs=lambda said: rule_strength(said) == 2
+        ):
+            yield sentence
 
 
 def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
