@@ -432,3 +432,12 @@ def test_what_was_brought_back_before_is_found_where_it_was_said(history_search_
         ToolResult(tool_call_id="c", name="search_history", text="#2 user: The albatross flies."),
     )
     assert [hit.seq for hit in search.search("albatross")] == [2]
+
+
+@pytest.mark.parametrize("question", ["我们什么时候部署潮汐服务？", "部署", "潮汐"])
+def test_a_question_without_spaces_finds_what_it_asks_for(
+    history_search_store: SqliteStore, question: str
+) -> None:
+    said = [UserMessage(text=text) for text in ("把潮汐服务部署到生产环境。", "低水位在九点。")]
+    hits = spoken(history_search_store, *said).search(question)
+    assert [hit.text for hit in hits][:1] == ["把潮汐服务部署到生产环境。"]

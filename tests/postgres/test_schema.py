@@ -10,10 +10,11 @@ import pytest
 from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
-from tui_app.events import SessionStart
+from tui_app.events import SessionStart, UserMessage
 from tui_app.session import postgres_server as schema
 from tui_app.session.database import has_begun
 from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.search import search_sessions
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
@@ -133,3 +134,17 @@ def test_an_address_that_is_wrong_shows_no_password(server: SessionServer, spoil
     shown = f"{''.join(traceback.format_exception(told.value))} {SessionServer(spoil(server.url))!r}"
     assert "4711" not in shown
     assert "other-secret" not in shown
+
+
+def test_an_older_index_is_cut_anew(server: SessionServer) -> None:
+    store = PostgresStore(server)
+    session = store.create(START, time=1.0)
+    store.append(session, UserMessage(text="把潮汐服务部署到生产环境"), None, time=2.0)
+    store.close()
+    with psycopg.connect(server.url, autocommit=True) as db:
+        old = "'把潮汐服务部署到生产环境':1"
+        db.execute("UPDATE plimsoll.events SET words = %s::tsvector WHERE words IS NOT NULL", (old,))
+        db.execute("UPDATE plimsoll.version SET number = 5")
+    assert not search_sessions(server, "部署")
+    PostgresStore(server).close()
+    assert [found.seq for found in search_sessions(server, "部署")] == [2]

@@ -20,6 +20,7 @@ from tui_app.session.lock import WriterLock
 from tui_app.session.repair import Health, InUse, examine, mend
 from tui_app.session.search import search_sessions
 from tui_app.session.sqlite_store import SqliteStore, connect
+from tui_app.session.word_index import add_index_words
 from tui_app.session.workspace import SessionFolder
 
 PAGE = 4_096
@@ -201,6 +202,7 @@ def test_rows_that_another_program_has_numbered_anew(file: Path) -> None:
 
 def test_sessions_that_are_not_listed(file: Path) -> None:
     with closing(sqlite3.connect(file)) as db:
+        add_index_words(db)
         first, second = (row[0] for row in db.execute("SELECT id FROM sessions ORDER BY title LIMIT 2"))
         db.execute("DELETE FROM sessions WHERE id IN (?, ?)", (first, second))
         db.execute("DELETE FROM events WHERE session = ? AND seq = 1", (second,))

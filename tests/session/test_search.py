@@ -206,3 +206,37 @@ def test_calls_are_found_by_their_arguments(store: SqliteStore) -> None:
     assert "def lighthouse" in found.snippet or "write_file" in found.snippet
     store.delete(session)
     assert search_sessions(store.path, "lighthouse") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "把潮汐服务部署到生产环境，修改gen_tide脚本。",
+            "部署 生产环境 潮汐服务 gen_tide 改gen_tide 脚",
+        ),
+        (
+            "潮位サーバーを本番へデプロイ、config.tomlを直す。",
+            "デプロイ 本番 config.toml 潮",
+        ),
+        ("다음 주까지 조위서버를 운영환경에 배포하고 나서 설정을 고칩니다.", "조위서버 배포 환경에 설정"),
+        ("เราต้องติดตั้งบริการน้ำขึ้นน้ำลงในระบบจริง", "ติดตั้ง น้ำขึ้นน้ำลง ระบบ"),
+        ("យើងត្រូវដំឡើងសេវាកម្មជំនោរ", "ដំឡើង ជំនោរ"),
+        ("ພວກເຮົາຕ້ອງຕິດຕັ້ງບໍລິການ", "ຕິດຕັ້ງ ບໍລິການ"),
+        ("ကျွန်ုပ်တို့ဒီရေဝန်ဆောင်မှုကိုတပ်ဆင်ရမည်", "ဒီရေ တပ်ဆင်"),
+        ("ＡＢＣ１２３とﾃﾞﾌﾟﾛｲ", "ABC123 デプロイ"),
+        ("Die Maße von O’Brien in Łódź", "masse o'brien łodz"),
+        ("Ngày mai chuyển dịch vụ thuỷ triều", "thủy trieu"),
+    ],
+)
+def test_words_are_found_inside_of_scripts_without_spaces(store: SqliteStore, said: str, words: str) -> None:
+    session = say(store, "Low water at nine.", said, "水位が高い。 물때표. 低潮位置。")
+    for word in words.split():
+        assert (session, 3) in places(search_sessions(store.path, word)), word
+    assert search_sessions(store.path, "署部") == []
+
+
+def test_the_snippet_marks_a_word_inside_of_a_run() -> None:
+    text = "我们需要把潮汐服务部署到生产环境"
+    shown, hits = snippet_of(text, read_query("部署"))
+    assert [shown[start:end] for start, end in hits] == ["部署"]

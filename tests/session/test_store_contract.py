@@ -120,6 +120,15 @@ def test_any_text_comes_back(store: SessionStore, text: str, title: str) -> None
     store.delete(session)
 
 
+@pytest.mark.parametrize("word", ["部署", "署", "潮汐服务", "gen_tide", "改gen"])
+def test_words_inside_of_a_script_without_spaces_are_matched(store: SessionStore, word: str) -> None:
+    session = store.create(START, time=1.0)
+    for text in ("把潮汐服务部署到生产环境，修改gen_tide脚本。", "low water"):
+        store.append(session, UserMessage(text=text), None, time=2.0)
+    assert [seq for seq, _ in store.matching(session, [word])] == [2]
+    assert not store.matching(session, ["署部"])
+
+
 @pytest.mark.parametrize("piece", ["é\0", "word ", "x", "🌊 a1-b2/c3.py "])
 def test_a_text_of_megabytes_comes_back_and_is_found_by_its_beginning(
     store: SessionStore, piece: str

@@ -30,6 +30,7 @@ from tui_app.events import (
 )
 from tui_app.paths import Paths
 from tui_app.session.store import SessionStore
+from tui_app.session.word_index import WORD, is_joined
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.tables import rules_of
 from tui_app.tool_specs import FILE_LOOKERS, SEARCH_HISTORY
@@ -102,8 +103,10 @@ def own_folders(paths: Paths) -> tuple[Path, ...]:
 
 # Finding what was said, also long after it left the model's context.
 
-_WORD = re.compile(r"\w{2,}")
+_WORD = re.compile(rf"(?:\w|{WORD.pattern})+")
 _MAX_WORDS = 16
+_MAX_PAIRS = 48
+"""Pairs of letters, of questions in scripts without spaces."""
 _BEFORE, _AFTER = 200, 400
 """Characters that belong to one place in a long message."""
 _MAX_PLACES = 200
@@ -123,7 +126,11 @@ class SessionSearch:
         Only the first words of a long question count, and the log's index of words picks the candidates, so
         the length of the conversation hardly matters.
         """
-        wanted = set(list(dict.fromkeys(word.lower() for word in _WORD.findall(words)))[:_MAX_WORDS])
+        said = [word.lower() for word in _WORD.findall(words) if len(word) > 1 or is_joined(word)]
+        wanted = set(list(dict.fromkeys(said))[:_MAX_WORDS])
+        # A whole question is one run there: what it asks for stands somewhere inside of it.
+        pairs = (word[at : at + 2] for word in said if is_joined(word) for at in range(len(word) - 1))
+        wanted.update(islice(pairs, _MAX_PAIRS))
         scored: list[tuple[int, int, HistoryHit]] = []
         for seq, payload in self.store.matching(self.session, wanted):
             hit = hit_of(seq, payload)

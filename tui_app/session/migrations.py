@@ -16,6 +16,11 @@ SPOKEN = (
     "ELSE coalesce(json_extract(data,'$.text'),json_extract(data,'$.summary'),'')END"
 )
 """The same of every event that speaks: of a call the tool's name and each value of its arguments."""
+_INDEX_AGAIN = (
+    "INSERT INTO said (rowid, session, text)"
+    # A damaged event has no words, and stops nothing.
+    " SELECT spoken.* FROM spoken JOIN events ON events.rowid = place WHERE json_valid(data)"
+)
 _MESSAGES = "('system.message', 'user.message', 'assistant.message', 'tool.result')"
 
 _VERSION_1 = (
@@ -147,18 +152,20 @@ _VERSION_7 = (
     )
     """,
 )
-# Calls are found by what the model wrote in them. Said once, as a view: the schema should fit the first page.
+# Calls are found by what the model wrote in them, and words are cut by the program, so that they are found
+# inside of scripts without spaces too. Said once, as a view: the schema should fit the first page.
 _VERSION_8 = (
     "DROP TRIGGER said_more",
     "DROP TRIGGER said_less",
-    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,{SPOKEN} FROM events WHERE type IN"
+    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words({SPOKEN})"
+    " FROM events WHERE type IN"
     "('tool.call','user.message','assistant.message','tool.result','session.compaction_complete')",
     "CREATE TRIGGER said_more AFTER INSERT ON events BEGIN"
     " INSERT INTO said (rowid,session,text) SELECT * FROM spoken WHERE place=new.rowid; END",
     "CREATE TRIGGER said_less BEFORE DELETE ON events BEGIN"
     " INSERT INTO said (said,rowid,session,text) SELECT 'delete',* FROM spoken WHERE place=old.rowid; END",
-    "INSERT INTO said (rowid,session,text) SELECT spoken.* FROM spoken JOIN events ON events.rowid=place"
-    " WHERE type='tool.call'",
+    "INSERT INTO said (said) VALUES ('delete-all')",
+    _INDEX_AGAIN,
 )
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_1,
@@ -234,9 +241,4 @@ def rebuild_index(db: sqlite3.Connection) -> int:
         How many messages it holds.
     """
     db.execute("INSERT INTO said (said) VALUES ('delete-all')")
-    query = (
-        "INSERT INTO said (rowid, session, text)"
-        # A damaged event has no words, and stops nothing.
-        " SELECT spoken.* FROM spoken JOIN events ON events.rowid = place WHERE json_valid(data)"
-    )
-    return db.execute(query).rowcount
+    return db.execute(_INDEX_AGAIN).rowcount

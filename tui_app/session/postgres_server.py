@@ -1,5 +1,6 @@
 """The PostgreSQL server: the connection, opened again when lost; its errors as sentences; the schema."""
 
+import json
 import os
 import queue
 import socket
@@ -18,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.extras import install_command
+from tui_app.session.word_index import vector
 from tui_app.settings.spec import SessionServer
 
 try:
@@ -327,7 +329,18 @@ _VERSION_5 = (
     )
     """,
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
+# Words are cut otherwise beyond ASCII; ``_index_again`` follows.
+_VERSION_6: tuple[str, ...] = ()
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _VERSION_1,
+    _VERSION_2,
+    _VERSION_3,
+    _VERSION_4,
+    _VERSION_5,
+    _VERSION_6,
+)
+_CUT_BY_PAIRS = 6
+"""The first version whose index finds words inside of scripts without spaces."""
 """Statements that lead from version N to N+1."""
 WITH_SNAPSHOTS = 5
 """The first version that has a table of them."""
@@ -380,8 +393,28 @@ def migrate(db: Connection, server: SessionServer) -> int:
         for step in MIGRATIONS[version:]:
             for statement in step:
                 db.execute(statement.encode())
+        if version < _CUT_BY_PAIRS:
+            _index_again(db)
         db.execute("UPDATE plimsoll.version SET number = %s", (len(MIGRATIONS),))
     return len(MIGRATIONS)
+
+
+def _index_again(db: Connection) -> None:
+    """Cut the words anew of all that is not plain ASCII, some events at a time."""
+    place: tuple[object, object] = ("", 0)
+    query = (
+        "SELECT session, seq, data FROM plimsoll.events WHERE (session, seq) > (%s, %s) AND words IS NOT NULL"
+        r" AND (data LIKE '%%\\u%%' OR octet_length(data) > length(data)) ORDER BY session, seq LIMIT 500"
+    )
+    while rows := db.execute(query, place).fetchall():
+        for session, seq, data in rows:
+            said = json.loads(str(data))
+            words = vector(str(said.get("text") or said.get("summary") or ""))
+            db.execute(
+                "UPDATE plimsoll.events SET words = %s::tsvector WHERE session = %s AND seq = %s",
+                (words, session, seq),
+            )
+        place = (rows[-1][0], rows[-1][1])
 
 
 def _one(db: Connection, query: str) -> object:

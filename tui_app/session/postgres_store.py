@@ -1,10 +1,8 @@
 """Sessions on a PostgreSQL server: the same events as in the file, and one writer over all machines."""
 
 import json
-import re
 import time
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -31,20 +29,12 @@ from tui_app.session.postgres_server import Connection, PostgresDb, Wire, this_w
 from tui_app.session.sql_store import Db, Dialect, SqlStore
 from tui_app.session.stats import COUNTED, FIGURES
 from tui_app.session.store import Event, SessionDeleted
+from tui_app.session.word_index import LONGEST, index_words, vector
 from tui_app.settings.spec import SessionServer
 
 # The index of words: what is looked for, and in what, as PostgreSQL takes it.
 #
-# Words are cut here and not by a text search configuration, so that both stores find the same: letters and
-# digits without accents and case, in any language, also inside of paths and names.
-
-_WORD = re.compile(r"[^\W_]+")
-_LONGEST = 256
-"""Characters of a word that count."""
-_MOST_BYTES = 900_000
-"""Of words and their places in one event; the server takes a million."""
-_MOST_PLACES = 64
-_LAST_PLACE = 16_383
+# Words are cut by the program and not by a text search configuration, so that both stores find the same.
 
 
 def said(payload: Payload) -> str:
@@ -60,29 +50,11 @@ def said(payload: Payload) -> str:
             return ""
 
 
-def vector(text: str) -> str | None:
-    """The words of a text with their places, as a ``tsvector``; None where it has none."""
-    places: dict[str, list[int]] = {}
-    size = 0
-    for place, word in enumerate(_words(text), start=1):
-        known = places.get(word)
-        if known is None:
-            size += len(word.encode()) + 8
-            if size > _MOST_BYTES:
-                break
-            known = places[word] = []
-        if len(known) < _MOST_PLACES and place <= _LAST_PLACE:
-            size += 2
-            known.append(place)
-    entries = (f"'{word}':{','.join(map(str, at))}" if at else f"'{word}'" for word, at in places.items())
-    return " ".join(entries) or None
-
-
 def words_query(words: Iterable[str]) -> str:
     """Any of these words, or a longer one that begins with it, as a ``tsquery``; empty for no words."""
     wanted = []
     for word in words:
-        *whole, last = list(_words(word)) or [""]
+        *whole, last = [each[:LONGEST] for each in index_words(word, ends=False)] or [""]
         if last:
             wanted.append(" & ".join([*(f"'{each}'" for each in whole), f"'{last}':*"]))
     return " | ".join(f"({each})" for each in wanted)
@@ -92,24 +64,15 @@ def phrases(terms: Iterable[tuple[Sequence[str], bool]]) -> str:
     """All of these, each its words side by side, as a ``tsquery``; empty for none.
 
     Args:
-        terms: Words, and whether the last one may go on.
+        terms: Words as the index holds them, and whether the last one may go on.
     """
     wanted = []
     for words, begins in terms:
-        cut = [each for word in words for each in _words(word)]
+        cut = [word[:LONGEST] for word in words]
         if cut:
             cut[-1:] = [f"'{cut[-1]}':*" if begins else f"'{cut[-1]}'"]
             wanted.append(" <-> ".join([*(f"'{each}'" for each in cut[:-1]), cut[-1]]))
     return " & ".join(f"({each})" for each in wanted)
-
-
-def _words(text: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKD", text)
-    if not plain.isascii():
-        plain = "".join(char for char in plain if not unicodedata.combining(char))
-        plain = plain.encode("utf-8", "replace").decode()
-    for match in _WORD.finditer(plain.casefold()):
-        yield match[0][:_LONGEST]
 
 
 # What is said otherwise than to the sessions file.
@@ -466,7 +429,7 @@ def search(server: SessionServer, terms: Iterable[tuple[Sequence[str], bool]], l
 
     Args:
         server: Where the sessions are.
-        terms: Words that stand side by side, and whether the last one may go on.
+        terms: Words of the index that stand side by side, and whether the last one may go on.
         limit: How many to return at most.
 
     Raises:

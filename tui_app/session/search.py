@@ -14,6 +14,7 @@ from types import MappingProxyType
 from tui_app.session.database import Database
 from tui_app.session.migrations import SPOKEN
 from tui_app.session.sqlite_store import connect
+from tui_app.session.word_index import WORD, index_words, is_joined
 from tui_app.settings.spec import SessionServer
 
 # Queries: any text is one, and nothing in it is read as the index's own syntax.
@@ -22,8 +23,6 @@ MOST_WORDS = 16
 """Words and phrases of a query that count."""
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
-_WORDS = re.compile(r"[^\W_]+")
-"""What the index takes for a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +33,11 @@ class Term:
     """Side by side, in this order."""
     begins: bool = False
     """Whether the last one may go on."""
+
+    def indexed(self) -> tuple[tuple[str, ...], bool]:
+        """The words as the index holds them, and whether the last one is only the beginning of one there."""
+        found = tuple(index_words("_".join(self.words), ends=False))
+        return found, self.begins or (len(found[-1]) == 1 and is_joined(found[-1]))
 
 
 def read_query(text: str, *, typing: bool = False) -> tuple[Term, ...]:
@@ -48,7 +52,8 @@ def read_query(text: str, *, typing: bool = False) -> tuple[Term, ...]:
     """
     terms: list[Term] = []
     for quoted, bare in _PIECES.findall(text):
-        if words := tuple(_WORDS.findall(quoted or bare)):
+        words = tuple(WORD.findall(quoted or bare))
+        if any(index_words("_".join(words))):
             terms.append(Term(words, begins=bare.endswith("*")))
     if typing and terms and text[-1:].isalnum():
         terms[-1] = Term(terms[-1].words, begins=True)
@@ -66,17 +71,18 @@ def match_expression(terms: Sequence[Term], longer: Mapping[str, Sequence[str]] 
 
 
 def _wanted(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
-    *first, last = term.words
-    if not term.begins:
-        return f'"{" ".join(term.words)}"'
+    words, begins = term.indexed()
+    *first, last = words
+    if not begins:
+        return f'"{" ".join(words)}"'
     if last not in longer:
-        return f'"{" ".join(term.words)}" *'
+        return f'"{" ".join(words)}" *'
     return "({})".format(" OR ".join(f'"{" ".join([*first, word])}"' for word in longer[last]))
 
 
 def is_word(text: str) -> bool:
     """Whether the index takes a text for one word."""
-    return _WORDS.fullmatch(text) is not None
+    return WORD.fullmatch(text) is not None
 
 
 # Searching the sessions file in parts, the newest messages first: how far it is, and a way to stop it.
@@ -172,14 +178,14 @@ class _Search:
                 slow = error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and not self._stopped()
                 if not slow or self._longer is not None:
                     raise
-            words = {term.words[-1] for term in self._terms if term.begins}
+            words = {found[-1] for found, begins in map(Term.indexed, self._terms) if begins}
             self._longer = {word: _longer(self._db, word) for word in words}
 
     @contextmanager
     def _patience(self) -> Iterator[None]:
         """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
         end = monotonic() + _PATIENCE_S
-        hurry = self._longer is None and any(term.begins for term in self._terms)
+        hurry = self._longer is None and any(term.indexed()[1] for term in self._terms)
         self._db.set_progress_handler(lambda: self._stopped() or (hurry and monotonic() > end), 1_000)
         try:
             yield
@@ -303,7 +309,7 @@ def searching(
     if terms and isinstance(database, SessionServer):
         from tui_app.session.postgres_store import search
 
-        wanted = [(term.words, term.begins) for term in terms]
+        wanted = [term.indexed() for term in terms]
         yield Searched([_found(row, terms) for row in search(database, wanted, limit)])
     elif terms and isinstance(database, Path) and database.exists():
         for part in search_parts(database, terms, limit, stopped):
@@ -358,7 +364,8 @@ def _best(hits: Sequence[re.Match[str]], room: int) -> int:
 
 def _pattern(term: Term) -> str:
     words = r"[\W_]+".join(map(re.escape, term.words))
-    return rf"(?<![^\W_]){words}{'' if term.begins else _END}"
+    begin = "" if is_joined(term.words[0][0]) else r"(?<![^\W_])"
+    return rf"{begin}{words}{'' if term.begins or is_joined(term.words[-1][-1]) else _END}"
 
 
 def as_json(found: Found) -> dict[str, object]:

@@ -15,6 +15,7 @@ from tui_app.session.lock import WriterLock, holder
 from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
 from tui_app.session.sql_store import Db, Dialect, SqlStore
 from tui_app.session.stats import FIGURES
+from tui_app.session.word_index import add_index_words, index_words
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
     try:
+        add_index_words(db)
         check(db)
         if not read_only:
             db.execute("PRAGMA journal_mode=WAL")
@@ -151,7 +153,8 @@ class SqliteStore(SqlStore):
         """Nothing to do: who follows a session looks at the file."""
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        wanted = " OR ".join(f'"{word}"*' for word in words)
+        phrases = (" ".join(index_words(word, ends=False)) for word in words)
+        wanted = " OR ".join(f'"{phrase}"*' for phrase in phrases if phrase)
         if not wanted:
             return []
         query = (
