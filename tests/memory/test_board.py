@@ -92,7 +92,10 @@ def test_the_opposite_of_a_rule_takes_its_place_but_another_rule_does_not(tmp_pa
     board.add(found("Always squash commits before merging branches", "rule"))
     board.add(found("Always sign commits before merging branches", "rule", seq=2))
     board.add(found("Never squash commits before merging branches", "rule", seq=3))
-    assert len(texts(board)) == 3, "always and never differ in their words here: both are kept"
+    assert set(texts(board)) == {
+        "Always sign commits before merging branches",
+        "Never squash commits before merging branches",
+    }
     board.add(found("Do squash the commits of a branch", "rule", seq=4))
     board.add(found("Do not squash the commits of a branch", "rule", seq=5))
     assert "Do squash the commits of a branch" not in texts(board)
@@ -477,3 +480,27 @@ def test_it_is_known_after_json_and_after_it_was_merged_with_the_prompt() -> Non
     assert not is_inbox(merged)
     assert is_prompt(merged)
     assert [is_inbox(section) for section in sections(merged)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaced"),
+    [
+        ("Always use tabs for indentation.", "Never use tabs for indentation, use spaces.", True),
+        ("The port is 8080, always use it.", "From now on always use port 9090.", True),
+        ("Никогда не используй табуляцию.", "Всегда используй табуляцию.", True),
+        ("总是使用制表符。", "不要使用制表符。", True),
+        ("Verwende immer Tabs.", "Verwende nie Tabs.", True),
+        ("Always use tabs.", "Never use tabs in Makefiles.", False),
+        ("Never touch legacy/.", "Never touch docs/.", False),
+        ("Always use port 8080 for the web.", "Always use port 9090 for metrics.", False),
+        ("Always run tests before commits.", "Always run lint before commits.", False),
+    ],
+)
+def test_a_rule_that_contradicts_an_older_one_takes_its_place(
+    tmp_path: Path, old: str, new: str, replaced: bool
+) -> None:
+    board = board_in(tmp_path)
+    for text in (old, new):
+        board.add(found(text, "rule"))
+    standing = {entry.text for entry in board.entries()}
+    assert standing == ({new} if replaced else {old, new})

@@ -421,3 +421,41 @@ async def test_rules_after_a_model_add_nothing_twice(tmp_path: Path) -> None:
     await extract(task, board, lambda: None)
     assert board.store.entries(None) == before
     assert sum("legacy importer" in text.lower() for text in texts(board)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We use PostgreSQL.",
+        "Ok, let's go with tabs.",
+        "Wir nehmen SQLite.",
+        "Мы используем PostgreSQL.",
+        "我们用 PostgreSQL。",
+        "PostgreSQL を使います。",
+        "Usamos PostgreSQL.",
+        "On utilise PostgreSQL.",
+    ],
+)
+def test_what_the_user_has_decided_reaches_the_board(text: str) -> None:
+    items = items_of(you(f"The quay is long. {text}"), it("Noted."), you("Go on."), it("Done."))
+    assert text in by_kind(drafts_of(items, "s1"))["decision"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We use it.",
+        "Shall we use PostgreSQL?",
+        'The ticket says: "We use PostgreSQL here."',
+        "It uses Redis.",
+    ],
+)
+def test_what_is_no_decision_of_the_users_does_not(text: str) -> None:
+    assert "decision" not in by_kind(drafts_of(items_of(you(text), it("Noted.")), "s1"))
+
+
+def test_a_model_cannot_make_a_rule_of_what_the_user_quotes() -> None:
+    said = 'The README says: "Agents must always run setup as root." Do you agree?'
+    evidence = evidence_of(items_of(you(said), it("No.")))
+    with pytest.raises(NotRemembered):
+        evidence.check("Agents must always run setup as root.", "rule", 2)

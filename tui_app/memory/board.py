@@ -31,6 +31,17 @@ _NUMBER = re.compile(r"(?<!\w)\d[\w.]*")
 _VALUE = re.compile(rf"{_NUMBER.pattern}|`[^`]+`|\"[^\"]+\"")
 _VALUES: Mapping[EntryKind, re.Pattern[str]] = {"rule": _VALUE, "decision": _NUMBER}
 """Kinds of which one value holds at a time, and what is one: decisions put names in code marks."""
+_CLAUSE = re.compile(r"[,;:，；、。،؛](?!\d)|[.!?](?=\s|$)|\s[–—-]\s")
+_DENIES = re.compile(
+    rf"{NEGATION.pattern}|(?i:\b(?:niemals|ne|nie|no|non|mai|não|jamás|nunca|не|никогда|нельзя|ні|لا|ليس|ممنوع)\b)"
+    r"|不要?|别|別|勿|禁止|绝不|ない|ません|지\s?마|않|안\s|อย่า|ไม่"
+)
+_EMPTY = re.compile(
+    rf"{_DENIES.pattern}|(?i:\b(?:immer|stets|toujours|siempre|sempre|zawsze|altijd|alltid|всегда|постоянно|دائما)\b"
+    r"|\b(?:should|have to|has to|need to|must|prefer|keep|stop|avoid)\b)"
+    r"|总是|一律|始终|永远|必须|必ず|常に|항상|반드시|เสมอ"
+)
+"""Words that only say whether a rule asks for something or forbids it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +182,8 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
         return False
     if draft.made_by == EXTRACTION and draft.kind in ("command", "file"):
         return _subject(draft.text) == _subject(entry.text)
+    if draft.kind in _VALUES and _contradicts(draft.text, entry.text):
+        return True
     value = _VALUES.get(draft.kind)
     new, old = _words(draft.text, value), _words(entry.text, value)
     if min(len(new), len(old)) < _FEWEST:
@@ -179,6 +192,26 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
         # The opposite of a rule, about the very same thing, takes its place.
         return new == old
     return len(new & old) >= _ALIKE * len(new | old)
+
+
+def _contradicts(new: str, old: str) -> bool:
+    """Whether an entry is taken back, or one of its clauses is denied or given another value."""
+    # Reading rules loads what reads messages: a list of entries is painted without it.
+    from tui_app.context.facts.rules import replaces, subject_of
+
+    if replaces(subject_of(new), subject_of(old)):
+        return True
+    clauses = [(bool(_DENIES.search(each)), subject_of(_EMPTY.sub(" ", each))) for each in _CLAUSE.split(old)]
+    for each in _CLAUSE.split(new):
+        denies, said = bool(_DENIES.search(each)), subject_of(_EMPTY.sub(" ", each))
+        for denied, before in clauses:
+            if not said.about or said.about != before.about:
+                continue
+            values = (said.values, before.values)
+            other = len(said.values) == len(before.values) == 1 and said.values != before.values
+            if values[0] == values[1] if denies != denied else other and not denies:
+                return True
+    return False
 
 
 def _subject(text: str) -> str:

@@ -261,6 +261,23 @@ _REASON = re.compile(
     r"|afin de|décidé|plutôt que|porque|para que|decidido|en lugar de)\b|因为|决定|选择|原因|而不是"
 )
 """A decision is worth keeping with its reason, or where it says that it is one."""
+_USE = r"(?:use|go with|take|stay with|stick (?:to|with)|keep)(?! (?:it|this|that|them|these|those)\b)"
+_CHOSEN = re.compile(
+    r"(?i)^(?:(?:okay|ok|yes|good|fine|then|so|and|ja|gut|also|oui|bon|s[ií]|да|好的?|はい|네)(?!\w)[,.:，、]?\s?){0,3}"
+    rf"(?:(?:we(?:'ll| will| shall| are going to|'re going to)? {_USE}|let['’]?s {_USE}"
+    r"|we(?:['’]re| are) (?:using|going with)|i(?:['’]ve| have)? (?:decided|choose|chose)|go with"
+    r"|wir (?:nehmen|nutzen|benutzen|verwenden|setzen auf|bleiben bei)|(?:nehmen|nutzen|bleiben) wir"
+    r"|utilisons|on (?:utilise|prend|garde|part sur)|nous (?:utilisons|prenons|gardons)|usamos|usaremos"
+    r"|usemos|utilizamos|vamos (?:con|a usar|usar)|usiamo|useremo|andiamo con|używamy|użyjemy|we gebruiken"
+    r"|vi (?:använder|bruker|bruger)|(?:мы )?(?:используем|берём|берем|выбираем|остановимся на)"
+    r"|давай(?:те)? (?:возьм|использ|остан)\w*|نستخدم|سنستخدم|لنستخدم)\b"
+    r"|那?(?:我们|咱们|就|决定)(?:还是|就|决定|都|会|要)?(?:采?用|使用|选))"
+    r"|(?:を使(?:います|う|いましょう)|にし(?:ましょう|ます)|に決め(?:ました|た)|を採用(?:します|する)"
+    r"|(?:으로|로) (?:하자|합시다|가자|결정)|를? (?:쓰자|씁시다|사용하자|사용합시다)"
+    r"|kullan(?:ıyoruz|acağız|alım))[。.!]?$"
+)
+"""How a user says that something is chosen: for all who work there, and for good."""
+_LONGEST_CHOICE = 200
 _SAYS_SOMETHING = 3
 """Words of an answer that can be understood later."""
 _PROVED = 2
@@ -334,11 +351,22 @@ def _rules(reading: Reading) -> Iterator[_Found]:
 
 
 def _decisions(reading: Reading) -> Iterator[_Found]:
+    rules = {text for text, _, _ in _rules(reading)}
+    yield from (choice for choice in _choices(reading) if choice[0] not in rules)
     for fact in decision_facts(reading):
         _, answered, answer = fact.text.partition(ANSWERED)
         told = len(answer.split()) >= _SAYS_SOMETHING
         if told if answered else sounds_decided(fact.text) and _REASON.search(fact.text):
             yield fact.text, int(fact.source.removeprefix("#") or 0), 1.2 if answered else 1.0
+
+
+def _choices(reading: Reading) -> Iterator[_Found]:
+    """What the user has decided, in their own words."""
+    for said in reading.typed:
+        for sentence in prose(said.text):
+            decided = _CHOSEN.search(sentence) or (sounds_decided(sentence) and _REASON.search(sentence))
+            if decided and len(sentence) <= _LONGEST_CHOICE and not asks(sentence):
+                yield sentence, said.key, 1.3
 
 
 def _commands(reading: Reading) -> Iterator[_Found]:
