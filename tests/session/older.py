@@ -107,6 +107,10 @@ def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, lis
                 event = (session, seq, payload.TYPE, record.time, head, data, '{"m": 1}')
                 db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", event)
                 written[session].append(str(record.to_json()))
+        if version > 5:
+            sizes = " + ".join(f"LENGTH(CAST({name} AS BLOB))" for name in ("head", "data", "message"))
+            count = f"SELECT SUM({sizes}) FROM events WHERE session = sessions.id"
+            db.execute(f"UPDATE sessions SET bytes = ({count})")
         db.execute(f"PRAGMA user_version = {version}")
         db.commit()
     return written
