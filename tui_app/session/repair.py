@@ -21,6 +21,8 @@ from tui_app.session.sqlite_store import SQLITE, connect
 from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
+_WITH_CALLS = 8
+"""The version of the file from which on calls are part of the index of words."""
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
 _SAMPLE = 20
 """Messages at either end of the log whose words are looked up."""
@@ -126,7 +128,9 @@ def index_trouble(db: sqlite3.Connection) -> str:
 
 
 def _index_trouble(db: sqlite3.Connection) -> str:
-    said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}").fetchone()[0]
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    calls = " OR type = 'tool.call'" if version >= _WITH_CALLS else ""
+    said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
     indexed = db.execute("SELECT COUNT(*) FROM said_docsize").fetchone()[0]
     if said != indexed:
         return f"it knows {indexed:,} of {said:,} messages"
