@@ -249,7 +249,7 @@ class Session(RuleBasedStateMachine):
         """Only its words change, and only where the model sees it."""
         numbers = self.history.view.compactions
         number, keys = numbers[choice % len(numbers)], [item.key for item in self.history.items()]
-        text = f"{words} {choice}" if words else ""
+        text = f"{words} {'abcdefghij'[choice % 10]}" if words else ""
         edits = ManualEdits(self.history, self.compactions)
         if self.loop.run(edits.edit_summary(number, text)):
             shown = next(item for item in self.history.items() if item.key == number)

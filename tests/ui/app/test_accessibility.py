@@ -416,7 +416,7 @@ async def test_a_compaction_shows_its_parts_and_keys(small: Desk, undone: bool) 
     async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
         await deck.ready()
         await compaction(deck, undone)
-        for number, name in enumerate(("Summary", "Facts", "Left 4", "Stayed", "Diff", "Numbers"), 1):
+        for number, name in enumerate(("Sent", "Facts", "Left 4", "Stayed", "Diff", "Numbers"), 1):
             assert f"< {number} of 6 >  {name}" in deck.text
             assert "esc close" in deck.text
             assert ("undone" in deck.text) is undone

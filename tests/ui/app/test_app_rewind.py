@@ -148,7 +148,7 @@ async def test_what_was_left_behind_is_painted_in_the_quiet_colour(served: Desk,
 
 async def test_going_back_past_a_compaction_takes_it_back(served: Desk, fake_openai: FakeOpenAI) -> None:
     session = served.store(Story().turns(6))
-    fake_openai.add(Text("Six questions about words; all were answered.", usage=(0, 0)))
+    fake_openai.add(Text("Question 0 to question 5, each with its answer in words.", usage=(0, 0)))
     full = served.agent_view(session)
     async with shown(served.app(session)) as deck:
         await deck.ready()
