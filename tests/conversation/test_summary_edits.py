@@ -147,7 +147,7 @@ async def test_a_fact_comes_back_word_for_word_and_is_carried_on(
 ) -> None:
     fact = Fact(kind="decision", text="The batch size is 250.", source="#4", state="lost")
     monkeypatch.setattr("tui_app.context.compaction.proposal.extract_facts", lambda *_args: (fact,))
-    monkeypatch.setattr("tui_app.context.compaction.proposal.facts_block", lambda *_args: "")
+    monkeypatch.setattr("tui_app.context.compaction.proposal.facts_block", lambda *_args, **_names: "")
     async with filled(desk, fake_openai) as opened:
         conversation = opened.conversation
         number = await compacted(opened, fake_openai)

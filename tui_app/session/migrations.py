@@ -157,7 +157,7 @@ _VERSION_7 = (
 _VERSION_8 = (
     "DROP TRIGGER said_more",
     "DROP TRIGGER said_less",
-    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words({SPOKEN})"
+    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words(CAST(({SPOKEN})AS BLOB))"
     " FROM events WHERE type IN"
     "('tool.call','user.message','assistant.message','tool.result','session.compaction_complete')",
     "CREATE TRIGGER said_more AFTER INSERT ON events BEGIN"

@@ -50,8 +50,15 @@ def is_joined(text: str) -> bool:
 
 
 def add_index_words(db: sqlite3.Connection) -> None:
-    """Let a connection to the sessions file use ``index_words``, as the triggers of its index do."""
-    db.create_function("index_words", 1, lambda text: " ".join(index_words(str(text))), deterministic=True)
+    """Let a connection to the sessions file use ``index_words``, as the triggers of its index do.
+
+    It is given bytes: half a character is no text, and a prompt that holds one must not be lost.
+    """
+
+    def words(said: bytes | None) -> str:
+        return " ".join(index_words((said or b"").decode("utf-8", "replace")))
+
+    db.create_function("index_words", 1, words, deterministic=True)
 
 
 # What PostgreSQL keeps of a text.
