@@ -21,6 +21,7 @@ from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.counting.prices import Ledger
+from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
