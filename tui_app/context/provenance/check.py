@@ -24,7 +24,7 @@ from tui_app.context.provenance.statements import (
     statements,
     without_names,
 )
-from tui_app.context.provenance.users import wish_is_unknown
+from tui_app.context.provenance.users import FOREIGN, wish_is_unknown
 from tui_app.context.stems import stems_of
 from tui_app.context.summaries.prompt import REPEATS, language_of, repeats
 from tui_app.context.user_text import words
@@ -317,7 +317,6 @@ def _telling(text: str) -> set[str]:
 # The check of a whole summary.
 
 _MARK = re.compile(rf"[ \t]?(?:{'|'.join(map(re.escape, MARKS))})")
-_FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
 _LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-]{3,}")
 """A word of another script stands there for its own sake, like a name."""
 _TAIL = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
@@ -372,7 +371,7 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     if any(not evidence.knows(name.text) for name in names):
         return True
     bare = without_names(statement.text, names)
-    if _FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
+    if FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
         return True
     if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
         return True

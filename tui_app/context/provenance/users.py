@@ -113,7 +113,8 @@ _QUESTION = 1_500
 """Characters at the end of the assistant's message that an answer may refer to."""
 _LEAST_RULE = 12
 """Characters from which on a sentence of the user's is known in a statement."""
-_FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
+FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
+"""Letters of other scripts than the Latin one."""
 _LATIN = re.compile(r"[A-Za-z]{4,}")
 _SAME = 0.7
 """Share of the words of a rule that a statement about it holds."""
@@ -263,7 +264,7 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
 
 def _is_strange(bare: str, user: UserEvidence) -> bool:
     """Whether nobody has said any of the words in Latin letters that a sentence in another script holds."""
-    strange = {word.casefold() for word in _LATIN.findall(bare)} if _FOREIGN.search(bare) else set()
+    strange = {word.casefold() for word in _LATIN.findall(bare)} if FOREIGN.search(bare) else set()
     return bool(strange) and not strange & user.said
 
 
