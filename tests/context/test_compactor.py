@@ -16,7 +16,9 @@ from tui_app.context.compaction.guards import Breaker, Veto
 from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import default_title, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory, OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.builder import sendable
@@ -680,6 +682,30 @@ async def test_facts_take_the_room_that_the_persons_words_leave() -> None:
         sizes.append(len(text.partition("## Also worth keeping")[2]))
     assert sizes[0] > sizes[1], "what stands in the notes is not said again, and facts take its room"
     assert sizes[1] <= 3 * (plan.facts_budget + plan.prompts_budget)
+
+
+async def test_what_is_dense_in_tokens_is_cut_until_the_result_fits() -> None:
+    # Rows of figures: about a token for two characters, where budgets are estimated at three characters.
+    rows = "\n".join(f"{number}.{number % 7} {number * 7919 % 997}|{number % 13}" for number in range(400))
+    counter = TextCounter("o200k_base")
+    counter.load()
+    view = ListHistory(TokenCounter(counter))
+    view.sync(
+        [
+            *long_conversation(2),
+            *(ModelRequest(parts=[UserPromptPart(rows)]) for _ in range(2)),
+            *shell("make"),
+        ]
+    )
+    view.fix(resolve_window(setting=8_000), Breakdown(system=3_500), "m")
+    plan = plan_compaction(
+        view.items(), view.usage(), lambda item: view.weigh(item).total, PLIMSOLL, trigger="model_switch"
+    )
+    assert isinstance(plan, Plan)
+    whole = OriginalView(items=tuple(view.items()))
+    summary = Summary(text=rows[: 5 * plan.summary_budget // 2])
+    done = (await propose(view, plan, whole, summary, BLANK, way_back=WAY_BACK)).complete
+    assert plan.floor < done.tokens_after <= plan.target
 
 
 async def test_extraction_needs_no_model() -> None:

@@ -59,6 +59,8 @@ _WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Thai, Chinese, Japanese and Korean."""
 _NAMES_SHARE = 0.6
 """Of the room for facts that the summary lacks, what names may take."""
+_FITTINGS = 4
+"""Times that a replacement is built at most until it fits."""
 _OPEN_TOKENS = 200
 """Room for what awaits the user where a policy wants no facts: two questions."""
 
@@ -102,7 +104,38 @@ async def propose(
         summary: What was written.
         blank: The completion event with everything known before.
         way_back: How the model can get at what left; empty where it cannot.
+
+    Returns:
+        The proposal. What code puts beside the summary is budgeted by characters: where that is dense in
+        tokens, as pasted logs are, it is cut until the result fits.
     """
+    for _ in range(_FITTINGS):
+        proposal = await _propose(history, plan, whole, summary, blank, way_back=way_back)
+        beside = plan.prompts_budget + plan.facts_budget
+        over = proposal.complete.tokens_after - plan.target
+        if over <= 0 or not beside:
+            break
+        added = proposal.complete.tokens_after - plan.floor
+        dense = max(1.0, added / max(1, _rough(message_text(proposal.message))))
+        # Never more than half of it: short pieces are not cut further, so little less may cut nothing.
+        share = max(0.0, min(0.5, 1 - over / dense / beside))
+        plan = replace(
+            plan,
+            prompts_budget=int(plan.prompts_budget * share),
+            facts_budget=int(plan.facts_budget * share),
+        )
+    return proposal
+
+
+async def _propose(
+    history: History,
+    plan: Plan,
+    whole: OriginalView,
+    summary: Summary,
+    blank: CompactionComplete,
+    *,
+    way_back: str,
+) -> Proposal:
     # Facts of a long history take a while to extract; the user may cancel meanwhile.
     draft = await asyncio.to_thread(_draft, plan, whole, summary, recoverable=bool(way_back))
     split, form = plan.split, plan.form
