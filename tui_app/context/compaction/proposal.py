@@ -57,8 +57,10 @@ NOTES_OF_A_MODEL = (
 """Stands in front of them: what binds is written by code, in parts of its own."""
 _WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Thai, Chinese, Japanese and Korean."""
-_NAMES_SHARE = 0.6
+_NAMES_SHARE = 0.8
 """Of the room for facts that the summary lacks, what names may take."""
+_NAMES_PART = 20
+"""Tokens that leave for each one that names may take: little that leaves needs no long list."""
 _FITTINGS = 4
 """Times that a replacement is built at most until it fits."""
 _OPEN_TOKENS = 200
@@ -210,7 +212,7 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
         wanted, budget = tuple(fact for fact in facts if fact.kind == "question"), _OPEN_TOKENS
     lacking = lacking_facts(wanted, standing)
     # There are always more names than there is room: they have no claim on what others leave.
-    names = int(plan.facts_budget * _NAMES_SHARE)
+    names = min(int(plan.facts_budget * _NAMES_SHARE), plan.old // _NAMES_PART)
     missing = facts_block(lacking, budget, _rough, root_in(standing), names_budget=names)
     judged, retention = judge(facts, replacement_text=f"{standing}\n{missing}", recoverable=recoverable)
     lacked = {(fact.kind, fact.text, fact.source) for fact in lacking}

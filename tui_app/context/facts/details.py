@@ -353,7 +353,7 @@ _MOST_OWNERS = 3
 _WEIGHT = 0.13
 """Weight of a fact for each point of its name's score."""
 _FILES_IN_A_LINE = 40
-_FILES_SHARE = 0.5
+_FILES_SHARE = 0.7
 """Of the room for names, what files may take before any other name."""
 
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}|\\]{4,300}")
