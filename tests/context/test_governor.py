@@ -286,6 +286,34 @@ async def test_silent_truncation_teaches_no_factor_and_is_not_believed() -> None
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
+async def test_a_server_that_reports_only_what_was_not_cached_drops_nothing() -> None:
+    made = rig(Provider(100_000))
+    history: list[ModelMessage] = sized(made.provider, 6_000)
+    for _ in range(4):
+        before = made.provider.real(history)
+        made.provider.reported = 60
+        history = await run(made, history)
+        assert made.provider.real(history) > before
+    assert made.heard.of(Notice) == []
+    assert made.limits.factor(made.provider) == 1.0
+    made.history.sync(history)
+    assert made.history.usage().total == made.provider.real(history)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_a_factor_that_was_wrong_is_mended_without_an_alarm() -> None:
+    made = rig(Provider(100_000))
+    made.limits.learnt.observe(made.limits.model_key(made.provider), 1_000, 2_600)
+    history: list[ModelMessage] = sized(made.provider, 6_000)
+    for _ in range(2):
+        history = await run(made, history)
+    assert made.heard.of(Notice) == []
+    assert made.limits.factor(made.provider) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
 async def test_the_factor_is_learnt_from_the_count_without_factor() -> None:
     made = rig(Provider(100_000, factor=1.5))
     history: list[ModelMessage] = sized(rig(Provider()).provider, 3_000)

@@ -460,10 +460,42 @@ def test_too_little_to_learn_from(counted, reported) -> None:
     assert learnt.observe(MODEL, counted, reported) == 1.0
 
 
-def test_factor_is_clamped_and_absurdly_small_reports_teach_nothing() -> None:
+def test_what_no_tokenizer_makes_of_a_request_teaches_nothing() -> None:
     learnt = LearntModels(None)
-    assert learnt.observe("a", 100, 100_000) == 8.0
+    assert learnt.observe("a", 100, 100_000) == 1.0
     assert learnt.observe("b", 100_000, 1) == 1.0
+
+
+@pytest.mark.parametrize("wild", [300, 4_400, 7_900, 19_000])
+def test_one_wild_report_is_no_lesson(wild: int) -> None:
+    learnt = LearntModels(None)
+    learnt.observe(MODEL, 1_000, 1_200)
+    assert learnt.observe(MODEL, 1_100, wild) == pytest.approx(1.2)
+    learnt.observe(MODEL, 1_200, 1_440)
+    assert learnt.observe(MODEL, 1_100, wild) == pytest.approx(1.2), "nor is one after another"
+
+
+@pytest.mark.parametrize("spoilt", [0.4, 3.0, 7.5])
+def test_a_spoilt_factor_falls_back_within_two_reports(spoilt: int, path: Path) -> None:
+    LearntModels(path).observe(MODEL, 1_000, round(1_000 * spoilt))
+    learnt = LearntModels(path)
+    learnt.observe(MODEL, 1_500, 1_800)
+    assert learnt.observe(MODEL, 1_800, 2_160) == pytest.approx(1.2)
+
+
+def test_reports_that_do_not_grow_with_their_requests_say_nothing_of_a_tokenizer() -> None:
+    learnt = LearntModels(None)
+    learnt.observe(MODEL, 1_000, 1_200)
+    for counted in range(4_000, 6_000, 200):
+        assert learnt.observe(MODEL, counted, 2_050) == pytest.approx(1.2)
+
+
+def test_what_files_cost_says_nothing_of_a_tokenizer() -> None:
+    known, model = limits(), Provider(64_000)
+    known.observe(model, 2_000, 2_400)
+    known.observe(model, 4_000, 8_000, plain=False)
+    known.learn(model, ContextOverflow(64_000, 90_000, "openai"), 50_000, plain=False)
+    assert known.factor(model) == pytest.approx(1.2)
 
 
 def test_lessons_survive_and_are_private(path) -> None:

@@ -92,13 +92,14 @@ class Limits:
         """Real tokens per counted token."""
         return self.learnt.factor(self.model_key(model))
 
-    def observe(self, model: Model, counted: int, reported: int) -> float:
+    def observe(self, model: Model, counted: int, reported: int, *, plain: bool = True) -> float:
         """Learn from an answered request.
 
         Args:
             model: The model that answered.
             counted: Tokens of the request as counted without any factor.
             reported: Input tokens by the provider's usage; 0 when it reported none.
+            plain: Whether it was text alone: what files cost is a guess that says nothing of a tokenizer.
         """
         key = self.model_key(model)
         self._failures[key] = max(0, self._failures.get(key, 0) - 1)
@@ -109,7 +110,7 @@ class Limits:
             if left is not None:
                 self._ceilings[key] = left
         self._prove(model, reported)
-        return self.learnt.observe(key, counted, reported)
+        return self.learnt.observe(key, counted, reported) if plain else self.learnt.factor(key)
 
     def _prove(self, model: Model, reported: int) -> None:
         """Raise a learnt window that an answered request did not fit in, or forget one that was wrong."""
@@ -129,13 +130,16 @@ class Limits:
         else:
             self.learnt.learn_limit(key, reported)
 
-    def learn(self, model: Model, overflow: ContextOverflow, counted: int) -> ContextOverflow:
+    def learn(
+        self, model: Model, overflow: ContextOverflow, counted: int, *, plain: bool = True
+    ) -> ContextOverflow:
         """Learn from an overflow: tokenizer and limit where it gives numbers, and a smaller next try.
 
         Args:
             model: The model that refused.
             overflow: The recognised error; numbers that cannot be true of the request teach nothing.
             counted: Tokens of the refused request as counted without any factor.
+            plain: Whether it was text alone.
 
         Returns:
             What of it is believed.
@@ -143,7 +147,7 @@ class Limits:
         key = self.model_key(model)
         size = round(counted * self.factor(model))
         told = believable(overflow, size, self._announced(model).limit)
-        if told.input and counted:
+        if told.input and counted and plain:
             self.learnt.observe(key, counted, told.input)
         if told.limit:
             self._named(self._learnt_key(model), told, told.limit, size)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
-from tui_app.context.counting.tally import SMALLEST_SHARE
+from tui_app.context.counting.tally import LARGEST_SHARE, SMALLEST_SHARE
 from tui_app.usage import ContextWindow
 
 # Sizes above which a model has refused requests, and how that belief wears off again.
@@ -77,7 +77,13 @@ class Ceiling:
 _log = logging.getLogger(__name__)
 
 _WEIGHT = 0.3
-_FACTOR_MIN, _FACTOR_MAX = SMALLEST_SHARE, 8.0
+_FACTOR_MIN, _FACTOR_MAX = SMALLEST_SHARE, LARGEST_SHARE
+_FAR_BELOW, _FAR_ABOVE = 0.6, 2.0
+"""Shares of a factor outside of which a single report is no lesson: another one must say the same."""
+_ALIKE = 1.25
+"""Factor by which two reports that say the same differ at most."""
+_GROWN = 0.5
+"""Share of what a request has grown by that a lower report has to show, where nothing was dropped."""
 _COUNTED_MIN = 50
 _DIGITS = 4
 _LIMIT_MAX = 1_000_000_000
@@ -110,6 +116,8 @@ class LearntModels:
         self._lock = Lock()
         self._lessons = _read(path)
         self._changed: set[str] = set()
+        self._doubted: dict[str, tuple[int, int]] = {}
+        """By model the last count and report that lay far from its factor."""
 
     def factor(self, model: str) -> float:
         """Tokens the provider reports per token of our own count; 1.0 while unknown."""
@@ -118,21 +126,29 @@ class LearntModels:
     def observe(self, model: str, counted: int, reported: int) -> float:
         """Learn from one response, and return the new factor.
 
-        The factor is an exponential moving average, kept between 0.2 and 8. Requests too small to tell,
-        and reports of nothing or of far less than any tokenizer makes of it, change nothing.
+        The factor is an exponential moving average between 0.2 and 8. Requests too small to tell, and
+        reports of nothing or of what no tokenizer makes of it, change nothing. One far from the factor does
+        when the next says the same, and then at once: either that factor was wrong, or this is a wild one.
 
         Args:
             model: Name with provider.
             counted: Input tokens by our count with factor 1, that is, before any factor was applied.
             reported: Input tokens by the provider's usage, cached ones included.
         """
-        if counted < _COUNTED_MIN or reported < counted * SMALLEST_SHARE:
+        if counted < _COUNTED_MIN or not _FACTOR_MIN <= (ratio := reported / counted) <= _FACTOR_MAX:
             return self.factor(model)
         with self._lock:
             lesson = self._lessons.get(model, _Lesson())
-            ratio = _clamp(reported / counted)
-            known = lesson.factor
-            factor = ratio if known is None else _clamp(known + _WEIGHT * (ratio - known))
+            known, before = lesson.factor, self._doubted.pop(model, None)
+            if known is None:
+                factor = ratio
+            elif known * _FAR_BELOW <= ratio <= known * _FAR_ABOVE:
+                factor = known + _WEIGHT * (ratio - known)
+            elif before is not None and _say_the_same(before, (counted, reported), known):
+                factor = ratio
+            else:
+                self._doubted[model] = (counted, reported)
+                return known
             self._learn(model, replace(lesson, factor=round(factor, _DIGITS)))
         return self.factor(model)
 
@@ -174,6 +190,18 @@ class LearntModels:
             _write(self._path, self._lessons)
         except OSError as error:
             _log.warning("Could not keep what was learnt about %s: %s", model, error)
+
+
+def _say_the_same(before: tuple[int, int], now: tuple[int, int], factor: float) -> bool:
+    """Whether two counts with their reports tell of the same tokenizer.
+
+    A server that drops the beginning of long requests reports much the same whatever they have grown by.
+    """
+    (counted, reported), (later, told) = before, now
+    ratio = told / later
+    if not 1 / _ALIKE <= ratio * counted / reported <= _ALIKE:
+        return False
+    return ratio > factor or (told - reported) * (later - counted) > _GROWN * ratio * (later - counted) ** 2
 
 
 def _clamp(factor: float) -> float:

@@ -10,8 +10,12 @@ _TRUNCATION_SHARE = 0.6
 SMALLEST_SHARE = 0.2
 """Share of our count, without any factor, below which no tokenizer comes: less is a report of something else,
 such as the part of a request that was not cached, or a made up number."""
-_LARGEST_SHARE = 50
-"""Times our count above which a report is made up: no tokenizer comes near."""
+LARGEST_SHARE = 8.0
+"""Times our count above which a report is made up: no tokenizer makes so much of it."""
+_NEW_SHARE = 1.5
+"""Times our count that a report of new text is at most."""
+_CACHE_BLOCK = 512
+"""Tokens that caches of providers leave over at most: they keep whole blocks."""
 _COUNTED_MIN = 500
 """Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
@@ -20,13 +24,24 @@ def is_silent_truncation(counted: int, reported: int) -> bool:
     """Whether a server seems to have dropped part of a request without saying so, as Ollama does.
 
     Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers
-    differ by far less than that once a factor is learnt; small requests tell nothing.
+    differ by far less than that once a factor is learnt; small requests tell nothing. Nor does a report of
+    only what the server had not read before, see :func:`is_uncached_only`.
 
     Args:
         counted: Input tokens of the request by our count, with the model's factor.
         reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
     """
     return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
+
+
+def is_uncached_only(new: int, reported: int) -> bool:
+    """Whether a report may be of the new part of a request alone, without what its server had in a cache.
+
+    Args:
+        new: Tokens of the request, by our count, that the one before did not have.
+        reported: Input tokens by the provider's usage.
+    """
+    return reported <= new * _NEW_SHARE + _CACHE_BLOCK
 
 
 def believable(counted: int, reported: int) -> int:
@@ -36,7 +51,7 @@ def believable(counted: int, reported: int) -> int:
         counted: Tokens of the request as counted without any factor.
         reported: Input tokens by the provider's usage.
     """
-    return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * _LARGEST_SHARE else 0
+    return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * LARGEST_SHARE else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +212,7 @@ def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int
         return False
     if plain >= _TRUNCATION_MIN and report.reported < plain * SMALLEST_SHARE:
         return False
-    if report.reported > limit and report.reported > max(plain, _COUNTED_MIN) * _LARGEST_SHARE:
+    measurable = report.reported > limit or plain >= _TRUNCATION_MIN
+    if measurable and report.reported > max(plain, _COUNTED_MIN) * LARGEST_SHARE:
         return False
     return not is_silent_truncation(counted, report.reported)

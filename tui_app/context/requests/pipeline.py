@@ -18,7 +18,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
-from tui_app.context.counting.tally import believable, is_silent_truncation
+from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
 from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
@@ -185,6 +185,12 @@ class Pipeline:
     """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
     _counted: int = field(default=0, init=False)
     """Tokens of the newest request as counted without any factor."""
+    _new: int = field(default=0, init=False)
+    """Those of its tokens that a server cannot have had in its cache."""
+    _plain: bool = field(default=True, init=False)
+    """Whether it was text alone."""
+    _short: bool = field(default=False, init=False)
+    """Whether the newest report fell short of its request, and that is not explained."""
     _refused_by: Model | None = field(default=None, init=False)
     """The model that has already refused the present request once as too long."""
     _warned: bool = field(default=False, init=False)
@@ -247,17 +253,30 @@ class Pipeline:
             return
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:
-            self.limits.learn(request.model, overflow, self._counted)
+            self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
             self._fix(request)
             return
         self._cache_read = response.usage.cache_read_tokens or None
         reported = believable(self._counted, response.usage.input_tokens)
-        if is_silent_truncation(round(self._counted * self.limits.factor(request.model)), reported):
-            if not self._warned:
-                self.history.report(Notice(text=SILENT_TRUNCATION))
-            self._warned = True
+        # Below our plain count a single report tells; below one that a wrong factor may have made, it takes two.
+        low = is_silent_truncation(
+            round(self._counted * min(1.0, self.limits.factor(request.model))), reported
+        )
+        key = self.limits.model_key(request.model)
+        factor = self.limits.learnt.observe(key, self._counted, 0 if low or not self._plain else reported)
+        if not is_silent_truncation(round(self._counted * factor), reported):
+            self._short = False
+            self.limits.observe(request.model, self._counted, reported, plain=False)
             return
-        self.limits.observe(request.model, self._counted, reported)
+        cached = reported + response.usage.cache_read_tokens
+        if is_uncached_only(round(self._new * factor), reported) or cached >= self._counted * min(
+            1.0, factor
+        ):
+            return
+        if (low or self._short) and not self._warned:
+            self._warned = True
+            self.history.report(Notice(text=SILENT_TRUNCATION))
+        self._short = True
 
     async def refused(
         self, ctx: RunContext[object], request: ModelRequestContext, overflow: ContextOverflow
@@ -267,7 +286,7 @@ class Pipeline:
         Raises:
             ContextTooLarge: if the request was refused before.
         """
-        told = self.limits.learn(request.model, overflow, self._counted)
+        told = self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
         version = self.history.version
         self._fix(request)
         if self._refused_by is not None:
@@ -389,7 +408,14 @@ class Pipeline:
                 carried=carried.nonzero(),
             )
         )
+        before = self._counted
+        answers = (at for at, each in enumerate(reversed(out.messages), 1) if isinstance(each, ModelResponse))
+        last = len(out.messages) - next(answers, len(out.messages))
         self._counted = self.counter.unscaled(self._count.tokens(out.messages)) + carried.total
+        since = [self.counter.message(message) for message in out.messages[last:]]
+        changed = 0 if kept is None else self._counted - round(kept * before)
+        self._new = max(changed, self.counter.unscaled(sum(each.total for each in since)))
+        self._plain = not any(self.counter.message(message).attachments for message in out.messages)
         return replace(request, messages=list(out.messages))
 
 
