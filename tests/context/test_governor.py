@@ -286,6 +286,18 @@ async def test_silent_truncation_teaches_no_factor_and_is_not_believed() -> None
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
+async def test_a_window_set_too_large_is_corrected_aloud_and_once() -> None:
+    made = rig(Provider(4_000))
+    made.limits.setting = 64_000
+    history: list[ModelMessage] = sized(made.provider, 6_000)
+    for _ in range(2):
+        history = await run(made, history)
+    [said] = [notice.text for notice in made.heard.of(Notice) if "64,000" in notice.text]
+    assert "4,000" in said
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
 async def test_a_server_that_reports_only_what_was_not_cached_drops_nothing() -> None:
     made = rig(Provider(100_000))
     history: list[ModelMessage] = sized(made.provider, 6_000)

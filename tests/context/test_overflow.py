@@ -43,6 +43,7 @@ from tests.context.histories import as_bytes, complaints, long_conversation, pro
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.overflow.detection import (
+    PER_REQUEST,
     SIGNALS,
     ContextOverflow,
     detect_overflow,
@@ -121,6 +122,49 @@ def test_what_only_sounds_like_it(row) -> None:
     cause = RuntimeError("the turn failed")
     cause.__cause__ = error
     assert detect_overflow(cause) is None
+
+
+PER_MINUTE = "Request too large for the model `m` on tokens per minute (TPM): Limit {0}, Requested {1}."
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "numbers"),
+    [
+        (429, PER_MINUTE.format(30_000, 45_213), (30_000, 45_213)),
+        (413, PER_MINUTE.format(12_000, 21_893), (12_000, 21_893)),
+        (429, "Rate limit reached (TPM): Limit 30000, Used 900, Requested 31000.", (30_000, 31_000)),
+        (429, "Extra usage is required for long context requests.", (None, None)),
+        (400, "Usage credits required for 1M context", (None, None)),
+        (400, "The long context beta is not yet available for this subscription.", (None, None)),
+        (
+            400,
+            "Invalid 'input[3].output': string too long. Expected a string with maximum length 900000.",
+            (None, None),
+        ),
+    ],
+)
+def test_a_limit_for_one_request_is_not_waited_for(status, message, numbers) -> None:
+    category = ModelRateLimitError if status in (413, 429) else None
+    found = detect_overflow(http(status, {"message": message, "code": "rate_limit_exceeded"}, category))
+    assert found is not None
+    assert (found.signal, (found.limit, found.requested)) == (PER_REQUEST, numbers)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        PER_MINUTE.format(30_000, 12_000),
+        "Rate limit reached (TPM): Limit 30000, Used 29000, Requested 1500. Try again in 1s.",
+        "Invalid 'tools[3].function.name': string too long. Expected a string with maximum length 64.",
+    ],
+)
+def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
+    assert detect_overflow(http(429, {"message": message}, ModelRateLimitError)) is None
+
+
+@pytest.mark.parametrize("whose", ["the model's", "this model's", "the", "its maximum"])
+def test_whose_window_it_is_does_not_matter(whose: str) -> None:
+    assert detect_overflow(http(400, {"message": f"Your input exceeds {whose} context window."})) is not None
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,31 @@ def test_room_for_the_answer_is_not_learnt_as_input() -> None:
     assert known.factor(model) == 1.0
 
 
+def test_the_room_that_an_error_keeps_for_the_answer_is_learnt(path: Path) -> None:
+    known, model = Limits(LearntModels(path)), Provider(16_000)
+    known.learn(model, ContextOverflow(16_000, 18_000, "openai", answer=6_000), 12_000)
+    known.observe(model, 9_000, 9_000)
+    assert known.window(model).effective == 10_000
+    assert Limits(LearntModels(path)).window(model).effective == 10_000, "nor does the next session forget"
+
+
+def test_room_for_the_answer_never_takes_more_than_half() -> None:
+    known, model = limits(), Provider(16_000)
+    known.learn(model, ContextOverflow(16_000, 17_400, "openai", answer=9_000), 8_400)
+    known.observe(model, 1_000, 1_000)
+    assert known.window(model).reserve == 8_000
+
+
+def test_a_window_set_too_large_gives_way_until_it_is_set_anew(path: Path) -> None:
+    known, model = Limits(LearntModels(path), setting=64_000), Provider(None)
+    known.learn(model, ContextOverflow(8_192, 9_000, "lm-studio"), 9_000)
+    known.observe(model, 4_000, 4_000)
+    assert (known.window(model).limit, known.window(model).source) == (8_192, "learnt")
+    assert Limits(LearntModels(path), setting=64_000).window(model).limit == 8_192
+    assert Limits(LearntModels(path), setting=32_000).window(model).limit == 32_000
+    assert Limits(LearntModels(path), setting=4_000).window(model).limit == 4_000
+
+
 NAMELESS = ContextOverflow(None, None, "bedrock")
 
 

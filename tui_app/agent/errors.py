@@ -27,7 +27,7 @@ from pydantic_ai.exceptions import (
 from tui_app.agent import tool_failures as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
-from tui_app.context.overflow.detection import RATE_LIMIT, detect_overflow
+from tui_app.context.overflow.detection import PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import chain, full_text, status_of
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
@@ -84,9 +84,12 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
     if (told := storage_error(error)) is not None:
         return say.disk_trouble(told)
     large = next((one for one in chain(error) if isinstance(one, ContextTooLarge)), None)
+    overflow = detect_overflow(error)
+    if overflow is not None and overflow.signal == PER_REQUEST:
+        return say.too_large_at_once(error, model, overflow.limit, overflow.requested)
     if large is not None:
         return say.too_long(model, large.limit, large.requested)
-    if (overflow := detect_overflow(error)) is not None:
+    if overflow is not None:
         named = overflow.limit if overflow.limit and overflow.limit >= SMALLEST_WINDOW else None
         return say.too_long(model, named, overflow.requested)
     for one in chain(error):

@@ -126,6 +126,19 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     )
 
 
+def too_large_at_once(error: BaseException, model: str, limit: int | None, requested: int | None) -> Error:
+    """A limit of the account for a single request, in the provider's own words: waiting is no help."""
+    words = next((said for one in chain(error) if (said := provider_message(one))), "")
+    return Error(
+        kind="context_overflow",
+        message=f"The provider takes no single request of this size for {model}: {plain(words).rstrip('.')}.",
+        hint="Waiting does not help: press ctrl+g to compact the conversation, raise the account's limit, "
+        f"or {OTHER_MODEL}.",
+        limit=limit,
+        requested=requested,
+    )
+
+
 def wrong_key(error: BaseException, model: str) -> Error:
     where = key_variable(model)
     if where is None:

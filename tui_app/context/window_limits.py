@@ -85,8 +85,16 @@ class Limits:
         named = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
         # A file may hold what was believed when smaller windows still were.
         learnt = named if named is not None and named >= SMALLEST_WINDOW else None
-        server = self.server.get(self.model_key(model))
-        return resolve_window(setting=self.setting, learnt=learnt, server=server, model=model.context_window)
+        server, setting = self.server.get(self.model_key(model)), self.setting
+        if setting and learnt and learnt < setting and self.learnt.refutes(key, setting):
+            setting = None
+        return resolve_window(
+            setting=setting,
+            learnt=learnt,
+            server=server,
+            model=model.context_window,
+            reserve=self.learnt.reserve(key),
+        )
 
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
@@ -151,6 +159,9 @@ class Limits:
             self.learnt.observe(key, counted, told.input)
         if told.limit:
             self._named(self._learnt_key(model), told, told.limit, size)
+            # Room for the answer is a reason only where the input alone would have fitted.
+            if told.answer and told.requested and (told.input or 0) <= told.limit < told.requested:
+                self.learnt.learn_reserve(self._learnt_key(model), told.answer)
         before, ceiling = self._ceilings.get(key), self._refused(model, told, counted)
         if ceiling is not None:
             self._ceilings[key] = ceiling
@@ -184,6 +195,8 @@ class Limits:
             return
         self._answered[key] = 0
         self.learnt.learn_limit(key, limit)
+        if self.setting and limit < self.setting:
+            self.learnt.refute(key, self.setting)
 
     def end_retry(self, model: Model) -> None:
         """Forget how small a retry had to be: what comes next is another request, which may be larger.
@@ -205,8 +218,9 @@ class Limits:
         window = self.window(model).effective
         # The largest request, in tokens of our estimate, that is worth sending.
         if told.limit and told.requested and told.requested > told.limit:
-            room = min(resolve_window(setting=told.limit).effective, announced)
-            target = int(believed * min(1.0, room / told.requested) * _MARGIN)
+            room = min(resolve_window(setting=told.limit, reserve=told.answer).effective, announced)
+            counted_there = told.input if told.answer and told.input else told.requested
+            target = int(believed * min(1.0, room / counted_there) * _MARGIN)
         else:
             target = int(min(believed, window) * _STEPS[self._failures.get(self.model_key(model), 0)])
         if target >= window:

@@ -86,6 +86,7 @@ _GROWN = 0.5
 """Share of what a request has grown by that a lower report has to show, where nothing was dropped."""
 _COUNTED_MIN = 50
 _DIGITS = 4
+_SIZES = ("limit", "reserve", "refuted")
 _LIMIT_MAX = 1_000_000_000
 """No model has a larger window, in tokens: a file that says so is damaged."""
 
@@ -96,6 +97,10 @@ class _Lesson:
 
     factor: float | None = None
     limit: int | None = None
+    reserve: int | None = None
+    """Tokens that an error has said are kept for the answer."""
+    refuted: int | None = None
+    """The user's setting that ``limit`` was named against."""
 
 
 class LearntModels:
@@ -172,10 +177,28 @@ class LearntModels:
         with self._lock:
             self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=limit))
 
+    def reserve(self, model: str) -> int | None:
+        """Tokens kept for the answer, as an error of this model has said."""
+        return self._lessons.get(model, _Lesson()).reserve
+
+    def learn_reserve(self, model: str, reserve: int) -> None:
+        """Remember how many tokens an error said are kept for the answer."""
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), reserve=reserve))
+
+    def refutes(self, model: str, setting: int) -> bool:
+        """Whether an error has named a smaller limit than this setting of the user's."""
+        return self._lessons.get(model, _Lesson()).refuted == setting
+
+    def refute(self, model: str, setting: int) -> None:
+        """Remember that the limit just learnt was named against a larger setting of the user's."""
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), refuted=setting))
+
     def forget_limit(self, model: str) -> None:
         """Remember that the window an error named was not the model's: other sources tell it again."""
         with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None))
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None, refuted=None))
 
     def _learn(self, model: str, lesson: _Lesson) -> None:
         if self._lessons.get(model) == lesson:
@@ -224,11 +247,12 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
     lessons: dict[str, _Lesson] = {}
     for name, entry in models.items():
         if isinstance(entry, dict):
-            factor, limit = _number(entry.get("factor")), _number(entry.get("limit"))
+            factor = _number(entry.get("factor"))
+            sizes = {key: _number(entry.get(key)) for key in _SIZES}
             lessons[name] = _Lesson(
                 # Clamped first: a whole number in the file may be too large for a float.
                 factor=float(_clamp(factor)) if factor is not None else None,
-                limit=limit if isinstance(limit, int) and limit <= _LIMIT_MAX else None,
+                **{key: size for key, size in sizes.items() if isinstance(size, int) and size <= _LIMIT_MAX},
             )
     return lessons
 
@@ -246,7 +270,9 @@ def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     models = {
-        name: {"factor": lesson.factor, "limit": lesson.limit} for name, lesson in sorted(lessons.items())
+        name: {"factor": lesson.factor}
+        | {key: size for key in _SIZES if (size := getattr(lesson, key)) or key == "limit"}
+        for name, lesson in sorted(lessons.items())
     }
     # A temporary file is made with mode 0600 and keeps it when it takes the place of the old one.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -274,6 +300,7 @@ def resolve_window(
     learnt: int | None = None,
     server: int | None = None,
     model: int | None = None,
+    reserve: int | None = None,
 ) -> ContextWindow:
     """Pick the limit from the most trustworthy source that knows one.
 
@@ -282,6 +309,7 @@ def resolve_window(
     negative values mean unknown.
 
     Args:
+        reserve: Room for the answer by an error of this model: kept where it is larger than ours.
         setting: From the user's settings.
         learnt: From an earlier overflow of this model.
         server: From the server's own model listing (``max_model_len``, ``n_ctx``).
@@ -290,7 +318,8 @@ def resolve_window(
     claims = (("setting", setting), ("learnt", learnt), ("server", server), ("model", model))
     for source, limit in claims:
         if limit is not None and limit > 0:
-            return ContextWindow(limit=limit, source=source, reserve=answer_reserve(limit))
+            kept = max(answer_reserve(limit), min(reserve or 0, limit // 2))
+            return ContextWindow(limit=limit, source=source, reserve=kept)
     return ContextWindow(limit=DEFAULT_LIMIT, source="default", reserve=answer_reserve(DEFAULT_LIMIT))
 
 

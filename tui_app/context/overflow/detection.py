@@ -122,7 +122,7 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("bedrock", r"input is too long for requested model|input tokens exceeded"),
     ("bedrock", r"number of input tokens exceeds|too many input tokens"),
     ("minimax", r"context window exceeds limit"),
-    ("openai", r"exceeds the (?:model'?s )?(?:maximum )?context (?:window|length|limit)"),
+    ("openai", r"exceeds? (?:\w+ )?(?:model'?s )?(?:maximum )?context (?:window|length|limit)"),
     ("anthropic", r"prompt is too long|exceeds? context limit|request_too_large"),
     ("groq", r"reduce the length of the (?:input )?messages"),
     ("google", r"request payload size exceeds the limit"),
@@ -136,12 +136,30 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("code", r"context[_ ](?:length|window)[_ ]exceeded|exceed_context_size_error"),
 )
 
+_FOR_ONE_REQUEST: tuple[str, ...] = (
+    r"\blimit:? <limit>,? (?:used:? \d[\d,]*,? )?requested:? <requested>",
+    r"(?:extra usage|usage credits?) (?:is |are )?(?:required|needed) for (?:long|\d+[km]) context",
+    r"long context\b.{0,40}? (?:not|only) (?:yet |currently )?available for",
+    r"[\"'`]?(?:input|messages|contents)\b[^\s\"'`]*[\"'`]?:? string too long",
+)
+"""Limits for a single request that come as a limit over time, or with no word of a context."""
+
+PER_REQUEST = "per-request"
+"""Signal of these."""
+
 _NUMBER_OF = re.compile(r"<(limit|requested|total|answer)>")
 SIGNALS: tuple[Signal, ...] = tuple(
     Signal(name, re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S))
     for name, text in (*_NUMBERED, *_WORDED)
 )
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
+_OF_ONE_REQUEST = tuple(
+    Signal(
+        PER_REQUEST,
+        re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S),
+    )
+    for text in _FOR_ONE_REQUEST
+)
 
 ANSWER_INCLUDED = re.compile(
     rf"(?P<answer>{NUMBER})(?: tokens)? (?:in|for) the (?:completion|output)", re.IGNORECASE
@@ -299,11 +317,15 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
 
 def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     status = status_of(error)
-    if status in OTHER_STATUSES:
-        return None
     spoken = own_words(error)
     # Characters that JSON inside of JSON has written as escapes.
     text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], spoken)
+    alone = _from_wording(text, request, _OF_ONE_REQUEST)
+    # What would have fitted by itself came too early only.
+    if alone is not None and (alone.requested is None or alone.requested > (alone.limit or 0)):
+        return alone
+    if status in OTHER_STATUSES:
+        return None
     answers = [one for one in chain(error) if isinstance(one, ModelAPIError)]
     if any(OVERFLOW_CODES & {one.provider_error_code, one.provider_error_type} for one in answers):
         return _from_wording(text, request) or ContextOverflow(None, None, "code")
@@ -342,8 +364,10 @@ def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bo
     return None
 
 
-def _from_wording(text: str, request: Sequence[ModelMessage]) -> ContextOverflow | None:
-    matches = [(signal, match) for signal in SIGNALS if (match := signal.pattern.search(text))]
+def _from_wording(
+    text: str, request: Sequence[ModelMessage], signals: Sequence[Signal] = SIGNALS
+) -> ContextOverflow | None:
+    matches = [(signal, match) for signal in signals if (match := signal.pattern.search(text))]
     if matches and request:
         said = said_in(request)
         # Of each signal the first place that is not taken from the request.

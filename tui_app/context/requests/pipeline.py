@@ -163,6 +163,12 @@ SILENT_TRUNCATION = (
 )
 
 
+SET_TOO_LARGE = (
+    "{model} takes {limit:,} tokens and not the {set:,} that are set as window: its provider says so. "
+    "{limit:,} counts from now on; correct the setting."
+)
+
+
 @dataclass(slots=True)
 class Pipeline:
     """Measures, relieves and builds the requests of one conversation, one after the other."""
@@ -258,7 +264,7 @@ class Pipeline:
             return
         self._cache_read = response.usage.cache_read_tokens or None
         reported = believable(self._counted, response.usage.input_tokens)
-        # Below our plain count a single report tells; below one that a wrong factor may have made, it takes two.
+        # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
         low = is_silent_truncation(
             round(self._counted * min(1.0, self.limits.factor(request.model))), reported
         )
@@ -286,8 +292,18 @@ class Pipeline:
         Raises:
             ContextTooLarge: if the request was refused before.
         """
+        was = self.limits.window(request.model)
         told = self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
         version = self.history.version
+        now = self.limits.window(request.model)
+        if was.source == "setting" and now.stated < was.stated:
+            self.history.report(
+                Notice(
+                    text=SET_TOO_LARGE.format(
+                        limit=now.stated, model=request.model.model_name, set=was.stated
+                    )
+                )
+            )
         self._fix(request)
         if self._refused_by is not None:
             self.limits.end_retry(request.model)
