@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import Provider, Rig, agent, rig, run, too_long
 from tests.context.histories import as_bytes, complaints, long_conversation, prompts
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.overflow.detection import (
@@ -411,6 +413,19 @@ def test_answers_that_end_because_the_window_is_full(response, signal) -> None:
 )
 def test_silent_truncation(counted, reported, silent) -> None:
     assert is_silent_truncation(counted, reported) is silent
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "openai"])
+def test_a_stream_without_its_end_is_no_whole_answer_on_any_wire(provider: str) -> None:
+    cut = ModelResponse(
+        parts=[TextPart("The ferry")],
+        usage=RequestUsage(input_tokens=9, output_tokens=1),
+        provider_name=provider,
+        provider_response_id="id",
+    )
+    assert why_not_whole(cut) == CUT_OFF
+    assert why_not_whole(replace(cut, finish_reason="stop", provider_details={"finish_reason": "end"})) == ""
+    assert why_not_whole(replace(cut, provider_details={"finish_reason": "a word of its own"})) == ""
 
 
 # Refusals as they really arrive: through the vendors' SDKs, before a stream and inside of one.

@@ -499,6 +499,17 @@ async def test_an_answer_that_is_not_whole_says_so(desk: Desk, fake_openai: Fake
         assert of(records, TurnEnd)[0].outcome == "done"  # type: ignore[attr-defined]
 
 
+async def test_an_answer_that_was_cut_off_is_asked_for_once_more(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(EndsEarly(), Text("All of it."))
+    async with desk.session(retries=1) as opened:
+        records = await turn(opened.conversation, "Tell me.")
+        assert last_answer(records).text == "All of it."
+        assert notices(records) == []
+        [retry] = of(records, TurnRetry)
+        assert "was cut off" in retry.reason  # type: ignore[attr-defined]
+
+
 async def test_an_answer_of_blanks_says_so(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Empty(" \n "))

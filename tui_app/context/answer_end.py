@@ -19,7 +19,10 @@ def why_not_whole(answer: ModelResponse) -> str:
     """
     if reason := _ENDINGS.get(answer.finish_reason):
         return reason
-    taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
     said = (answer.provider_details or {}).get("finish_reason")
+    if answer.finish_reason is None and answer.provider_response_id is not None and answer.parts and not said:
+        # On all other wires a reason comes with the end of every stream.
+        return CUT_OFF
+    taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
     unsaid = taken_for_whole and not said and not answer.usage.has_values()
     return CUT_OFF if answer.state != "complete" or unsaid else ""

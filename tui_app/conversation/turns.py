@@ -24,7 +24,7 @@ from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
-from tui_app.context.answer_end import why_not_whole
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
@@ -291,6 +291,7 @@ class Turns:
         Each try goes on from what the log holds by then: tools that have run are not run again.
         """
         history, failed, tried, self._steered = self.history, 0, set[str](), False
+        once_more = self.rules.retries > 0
         while True:
             before = max((item.key for item in history.items()), default=0)
             self.compactions.in_run = True
@@ -298,6 +299,9 @@ class Turns:
                 result = await self.runner.run(to_messages(history.items()), model)
             finally:
                 self.compactions.in_run = False
+            if result.error is None and once_more and not result.cancelled and self._take_back_cut():
+                once_more = False
+                continue
             if result.error is None:
                 return result
             # Something was answered since: the provider is well enough to start counting anew.
@@ -320,6 +324,16 @@ class Turns:
                 history.append(SessionRewind(to=newest.key, failed=True))
             if pause is not None and not await self._wait(told, failed, pause):
                 return TurnResult(cancelled=not self._steered)
+
+    def _take_back_cut(self) -> bool:
+        """Take an answer whose stream has ended without its end out of the view; whether it was one."""
+        newest = self.history.items()[-1]
+        if not isinstance(newest.message, ModelResponse) or why_not_whole(newest.message) != CUT_OFF:
+            return False
+        self.history.append(SessionRewind(to=newest.key, failed=True))
+        reason = f"{CUT_OFF[0].upper()}{CUT_OFF[1:]}."
+        self.history.append(TurnRetry(attempt=2, attempts=2, wait_s=0.0, reason=reason))
+        return True
 
     async def _wait(self, told: Error, failed: int, pause: float) -> bool:
         """Wait in front of another try; whether the user let it come to an end."""
