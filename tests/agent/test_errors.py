@@ -434,6 +434,13 @@ def test_numbers_that_explain_nothing_are_not_made_a_reason(requested: int) -> N
     assert (said.kind, said.limit, said.requested) == ("context_overflow", 2_048, requested)
 
 
+def test_what_fills_the_window_before_a_word_is_said_is_named() -> None:
+    carried = "tools and instructions take 31,000 of 33,000 tokens: server harbour (44 tools) 30,500"
+    said = describe_error(ContextTooLarge(33_000, 33_600, carried), model=MODEL)
+    assert "server harbour (44 tools) 30,500" in said.message
+    assert "ompact" not in said.hint
+
+
 def test_a_limit_that_no_model_has_is_not_told() -> None:
     body = {"message": "This model's maximum context length is 1 tokens. However, you requested 900 tokens."}
     said = describe_error(ModelHTTPError(400, "m", body), model=MODEL)

@@ -87,6 +87,8 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
     overflow = detect_overflow(error)
     if overflow is not None and overflow.signal == PER_REQUEST:
         return say.too_large_at_once(error, model, overflow.limit, overflow.requested)
+    if large is not None and large.carried:
+        return say.no_room(model, large)
     if large is not None:
         return say.too_long(model, large.limit, large.requested)
     if overflow is not None:

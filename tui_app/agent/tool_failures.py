@@ -34,6 +34,7 @@ from pydantic_core import to_json
 from tui_app.context.overflow.error_text import chain, full_text, provider_message, url_of
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error
 from tui_app.providers import key_variable
 
@@ -123,6 +124,18 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
         hint="Press ctrl+g to compact it, see /context for what is big, or take a larger model with /model.",
         limit=limit,
         requested=requested,
+    )
+
+
+def no_room(model: str, large: ContextTooLarge) -> Error:
+    """What every request carries leaves no room: compacting is no help."""
+    return Error(
+        kind="context_overflow",
+        message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
+        hint="Switch off tools or servers that are not needed, shorten the instructions, or take a larger "
+        "model with /model.",
+        limit=large.limit,
+        requested=large.requested,
     )
 
 

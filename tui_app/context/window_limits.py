@@ -31,12 +31,14 @@ class ContextTooLarge(Exception):
     Attributes:
         limit: Tokens the model takes, by whoever knows it; less may fit after a refusal without numbers.
         requested: Tokens the smallest possible request needs, room for the answer included.
+        carried: What fills most of it by sizes, where that is tools and instructions; else empty.
     """
 
-    def __init__(self, limit: int, requested: int) -> None:
+    def __init__(self, limit: int, requested: int, carried: str = "") -> None:
         super().__init__(f"the request needs {requested} tokens and the model takes {limit}")
         self.limit = limit
         self.requested = requested
+        self.carried = carried
 
 
 @dataclass(slots=True)

@@ -255,7 +255,8 @@ class Turns:
         usage = history.usage()
         needed = history.weigh(Item(0, request)).total
         needed += usage.parts.system + usage.parts.tools + usage.parts.memory
-        if needed > most(usage.window):
+        # Where tools fill the window the request's own error names them.
+        if needed > most(usage.window) > 2 * usage.parts.tools:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens, paths = history.counter.message(request).nonzero(), tuple(file.path for file in files)

@@ -27,7 +27,7 @@ from tui_app.context.requests.builder import Assembly, build, usage_as_sent
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
-from tui_app.context.window_limits import ContextTooLarge, Limits
+from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
 from tui_app.usage import Breakdown
 
@@ -162,6 +162,9 @@ SILENT_TRUNCATION = (
     "Set the window to what it really holds."
 )
 
+
+_HEAVY = 0.75
+"""Share of the window that what every request carries may take without a word."""
 
 SET_TOO_LARGE = (
     "{model} takes {limit:,} tokens and not the {set:,} that are set as window: its provider says so. "
@@ -331,6 +334,25 @@ class Pipeline:
         """Tokens of instructions and tools, without any factor."""
         return self.counter.carried(*_head(request))
 
+    def _heavy(self, request: ModelRequestContext) -> str:
+        """Name what fills most of the window before a word is said; empty where nothing does."""
+        factor, window = self.limits.factor(request.model), self.limits.window(request.model)
+        instructions, tools = _head(request)
+        spent = round(self._carried(request).total * factor)
+        if spent < most(window) * _HEAVY:
+            return ""
+        by_source: dict[str, list[ToolDefinition]] = {}
+        for tool in tools:
+            server = (tool.metadata or {}).get("mcp_server")
+            by_source.setdefault(f"server {server}" if server else "own tools", []).append(tool)
+        sizes = {
+            f"{source} ({len(each)} tools)": round(self.counter.unscaled(self.counter.tools(each)) * factor)
+            for source, each in by_source.items()
+        }
+        sizes["instructions"] = round(self.counter.unscaled(self.counter.instructions(instructions)) * factor)
+        named = ", ".join(f"{name} {size:,}" for name, size in sorted(sizes.items(), key=lambda one: -one[1]))
+        return f"tools and instructions take {spent:,} of {window.stated:,} tokens: {named}"
+
     async def _relieve(self) -> None:
         """Start a compaction that is due, and wait for it where the window is nearly full."""
         if self.compactor is None:
@@ -409,7 +431,13 @@ class Pipeline:
 
     def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request as it is sent: whole if it fits, else cut for this time only."""
-        out = build(self.history, request.messages, self.policy, self._assembly)
+        heavy = self._heavy(request)
+        try:
+            out = build(self.history, request.messages, self.policy, self._assembly)
+        except ContextTooLarge as large:
+            raise ContextTooLarge(large.limit, large.requested, heavy) from None
+        if heavy and self.history.usage().is_initial:
+            self.history.report(Notice(text=f"Little room is left for the conversation: {heavy}."))
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)
