@@ -27,9 +27,10 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.models import infer_model
 
-from tui_app.agent.errors import describe_error
+from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
+from tui_app.conversation.retry_advice import with_size
 from tui_app.events import Error
 from tui_app.providers import key_variable
 
@@ -432,6 +433,24 @@ def test_numbers_that_explain_nothing_are_not_made_a_reason(requested: int) -> N
     )
     assert "ctrl+g" in said.hint
     assert (said.kind, said.limit, said.requested) == ("context_overflow", 2_048, requested)
+
+
+@pytest.mark.parametrize(
+    ("error", "suspect"),
+    [
+        (http(400, {"message": "invalid request"}), True),
+        (http(400, None), True),
+        (ConnectionResetError("peer"), True),
+        (http(400, {"message": "Request is missing the header x-session and cannot be routed."}), False),
+        (ConnectionRefusedError("connection refused"), False),
+        (http(401), False),
+    ],
+)
+def test_where_no_reason_is_given_the_size_is_hinted_at(error: Exception, suspect: bool) -> None:
+    told = describe_error(error, model=MODEL)
+    assert may_be_size(error, told) is suspect
+    assert with_size(told, 900, 0) == told
+    assert "9,000 tokens, and the largest that was answered had 8,000" in with_size(told, 9_000, 8_000).hint
 
 
 def test_what_fills_the_window_before_a_word_is_said_is_named() -> None:

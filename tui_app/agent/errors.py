@@ -28,7 +28,7 @@ from tui_app.agent import tool_failures as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import PER_REQUEST, RATE_LIMIT, detect_overflow
-from tui_app.context.overflow.error_text import chain, full_text, status_of
+from tui_app.context.overflow.error_text import chain, full_text, provider_message, status_of
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
@@ -43,6 +43,8 @@ _LIMIT = re.compile(
     r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
 )
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
+_OPAQUE_WORDS = 4
+"""Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
 
 
@@ -69,6 +71,19 @@ def describe_error(error: BaseException, *, model: str) -> Error:
             hint="Nothing is lost. The details (ctrl+o) tell more; send again to go on.",
         )
     return replace(described, detail=say.raw_detail(error))
+
+
+def may_be_size(error: BaseException, told: Error) -> bool:
+    """Whether a failure gives no reason, so that the size of the request may be it.
+
+    Servers and what stands in front of them refuse what is too large with a bare 400, or hang up.
+    """
+    if told.kind == "network":
+        return not say.is_network_text(full_text(error))
+    if any(isinstance(one, ContentFilterError) for one in chain(error)):
+        return True
+    opaque = len(provider_message(error).split()) <= _OPAQUE_WORDS
+    return told.kind == "provider" and status_of(error) == 400 and opaque
 
 
 def _by_kind(error: BaseException, model: str) -> Error | None:

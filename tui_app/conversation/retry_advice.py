@@ -10,6 +10,27 @@ KEPT = "What came so far is kept: /retry asks the same again."
 """Where a part of the answer has come, and tools may have run."""
 
 
+LARGE = 4_000
+"""Tokens of a request from which on its size may be why it failed."""
+
+
+def with_size(error: Error, tokens: int, answered: int) -> Error:
+    """The same error with a hint at the size of its request, where that is large.
+
+    Args:
+        error: A failure whose reason is not known.
+        tokens: Size of the request.
+        answered: Size of the largest request that was answered; 0 where none is known.
+    """
+    if tokens < LARGE:
+        return error
+    known = f", and the largest that was answered had {answered:,}" if 0 < answered < tokens else ""
+    size = (
+        f"The request had about {tokens:,} tokens{known}: if it stays so, it may be too large for the server"
+    )
+    return replace(error, hint=f"{error.hint} {size}; ctrl+g compacts the conversation.".strip())
+
+
 def with_way_back(error: Error, *, handed_back: bool) -> Error:
     """The same error with how to try again behind its advice.
 

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import why_unavailable
-from tui_app.agent.errors import describe_error
+from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
 from tui_app.context.answer_end import CUT_OFF, why_not_whole
@@ -31,7 +31,7 @@ from tui_app.context.window_limits import most
 from tui_app.conversation.attachments import AttachedFile, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
-from tui_app.conversation.retry_advice import with_way_back
+from tui_app.conversation.retry_advice import with_size, with_way_back
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
@@ -429,6 +429,9 @@ class Turns:
             prompt: Log number of its prompt.
         """
         told = describe_error(error, model=self.history.model)
+        if may_be_size(error, told):
+            answered = max((item.reported for item in self.history.items()), default=0)
+            told = with_size(told, self.history.usage().total, answered)
         if told.kind == "internal":
             _log.error("the turn failed", exc_info=error)
         kept = any(item.key > prompt and _says_something(item.message) for item in self.history.items())
