@@ -28,6 +28,7 @@ from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect,
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
+from tui_app.context.wire_form import WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
 from tui_app.usage import Breakdown
 
@@ -209,6 +210,8 @@ class Pipeline:
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
 
+    _forms: dict[str, WireForm] = field(default_factory=dict, init=False)
+    """By the model, the form that its server has made necessary."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
     _count: RunningCount = field(init=False)
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
@@ -254,6 +257,23 @@ class Pipeline:
         """Build another attempt from the view as it is now, or for another model."""
         self._fix(request)
         return self._outgoing(request)
+
+    def formed(self, request: ModelRequestContext) -> ModelRequestContext:
+        """The request in the form that its model takes; one without a server takes any."""
+        if request.model.provider is None:
+            return request
+        form = self._form(request.model)
+        return replace(request, messages=form.of_messages(request.messages))
+
+    def reformed(self, model: Model[Any], error: Exception) -> bool:
+        """Whether a refusal is of the form, and another one is tried from now on."""
+        form = self._form(model).after(error)
+        if form is not None:
+            self._forms[self.limits.model_key(model)] = form
+        return form is not None
+
+    def _form(self, model: Model[Any]) -> WireForm:
+        return self._forms.get(self.limits.model_key(model)) or WireForm.of(model)
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
@@ -538,11 +558,11 @@ class GovernedRun(AbstractCapability[Any]):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Build the request again for a second attempt, or when another capability has changed the model."""
-        unchanged = request_context.attempt == 1 and request_context.model is self.pipeline.model
-        if unchanged or _resumes(request_context):
+        """Bring the request into its model's form; build it again for another attempt or another model."""
+        if _resumes(request_context):
             return request_context
-        return self.pipeline.again(request_context)
+        unchanged = request_context.attempt == 1 and request_context.model is self.pipeline.model
+        return self.pipeline.formed(request_context if unchanged else self.pipeline.again(request_context))
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
@@ -554,14 +574,16 @@ class GovernedRun(AbstractCapability[Any]):
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
-        """Recover once from "too long"; everything else is passed on.
+        """Recover from "too long" and from a refused form; everything else is passed on.
 
         Raises:
-            RetryModelRequest: to try again with a smaller request.
+            RetryModelRequest: to try again with a smaller request, or in another form.
             ContextTooLarge: if the second attempt was too long as well.
         """
         overflow = detect_overflow(error, request_context.messages)
         if overflow is None:
+            if self.pipeline.reformed(request_context.model, error):
+                raise RetryModelRequest from error
             raise error
         try:
             await self.pipeline.refused(ctx, request_context, overflow)
