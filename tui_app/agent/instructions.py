@@ -47,29 +47,26 @@ Answer as soon as you know, in short Markdown: the answer first, then what it re
 what you could not find."""
 
 
-def system_instructions(
-    cwd: Path,
-    tool_outputs: Path | None = None,
-    history: Path | None = None,
-    working: Collection[str] = (),
-) -> str:
-    """Write the system prompt; it stays the same for a whole session, so that provider caches keep hitting.
+def system_instructions(cwd: Path, working: Collection[str] = (), *, kept: Sequence[Path] = ()) -> str:
+    """Write the system prompt: the same for all sessions of a folder, so that provider caches keep hitting.
+
+    No path of the session stands in it: a fork would be sent all that its parent has in the cache anew.
 
     Args:
         cwd: The workspace folder.
-        tool_outputs: Folder with the full text of large tool results, if the session has one.
-        history: Folder with the full conversation before each compaction, if the session has one.
         working: Names of the tools that change something.
+        kept: The session's folders of full tool results and of conversations before their compactions, if it
+            has any; the tools reach them by their names alone.
     """
     role = _ROLE % (_WORKS if WRITE_FILE.name in working else _READS)
     parts = [role, f"The folder is {cwd}. Give paths relative to it.", MEMORY]
-    if tool_outputs is not None:
+    if kept:
+        outputs, history = (folder.name for folder in kept)
         parts.append(
-            f"A tool result that was too large stands in full under {tool_outputs};"
+            f"A tool result that was too large stands in full in a file under `{outputs}/`;"
             f" read a part with `{READ_FILE.name}` or search it with `{GREP.name}`."
         )
-    if history is not None:
-        parts.append(f"The full conversation before each summary stands under {history}, as Markdown.")
+        parts.append(f"The full conversation before each summary stands under `{history}/`, as Markdown.")
     return "\n\n".join(parts)
 
 

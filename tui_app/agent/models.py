@@ -408,6 +408,9 @@ def _meta(item: Mapping[str, Any], key: str) -> int | None:
     return _number(meta, (key,)) if isinstance(meta, dict) else None
 
 
+BY_BLOCK = ModelProfile(supports_auto_cache=False)
+"""Prompt caching is asked for at the blocks themselves: not every server that speaks Anthropic's protocol
+knows the newer way."""
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
 
 
@@ -530,7 +533,8 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         case providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel
 
-            return AnthropicModel(model, provider=anthropic_provider(endpoint.base_url, key), profile=profile)
+            own["supports_auto_cache"] = False
+            return AnthropicModel(model, provider=anthropic_provider(endpoint.base_url, key), profile=own)
         case providers.GOOGLE:
             from pydantic_ai.models.google import GoogleModel
 
@@ -560,6 +564,12 @@ def _vendor_model(
     if lacking:
         raise ModelNotReady(f"{name} {lacking}.")
     try:
+        if prefix == providers.ANTHROPIC:
+            from pydantic_ai.models.anthropic import AnthropicModel
+
+            return AnthropicModel(
+                name.partition(":")[2], provider=vendor_provider(prefix, env), profile=BY_BLOCK
+            )
         return infer_model(name, lambda provider: vendor_provider(provider, env))
     except ImportError as error:
         raise ModelNotReady(f"{name} needs a Python package that is not installed: {error}") from error

@@ -261,6 +261,8 @@ class Manner:
 
     thinking: str = "default"
     """How much the model thinks; ``default`` leaves it to the model."""
+    prompt_cache: str = "auto"
+    """How long providers that want to be asked keep what was sent: ``auto`` as they do, ``1h`` or ``off``."""
     max_steps: int = 200
     """Model requests of one turn at most."""
     silence_s: float = 600.0
@@ -311,6 +313,9 @@ class TurnRunner:
         settings = ModelSettings()
         if level != "default":
             settings["thinking"] = False if level == "off" else cast("ThinkingLevel", level)
+        if self.manner.prompt_cache != "off":
+            # Tools, system prompt and the newest message are marked, where the protocol has marks.
+            settings["cache"] = "1h" if self.manner.prompt_cache == "1h" else True
         if model.provider is not None and "timeout" not in model.unsupported_settings:
             settings["timeout"] = self.manner.silence_s
         try:

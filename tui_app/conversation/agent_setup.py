@@ -59,7 +59,10 @@ class AgentSetup:
         settings, history = opening.settings, extras.history
         recorder, steps = Recorder(history), StepWatch()
         manner = Manner(
-            thinking=settings.thinking, max_steps=settings.max_steps, silence_s=settings.answer_timeout_s
+            thinking=settings.thinking,
+            prompt_cache=settings.prompt_cache,
+            max_steps=settings.max_steps,
+            silence_s=settings.answer_timeout_s,
         )
         if own is not None:
             files = FilesOnDisk(Workspace(opening.cwd))
@@ -183,6 +186,6 @@ def describe_tools(
     extras.own = [tool.tool_def for each in described for tool in each.tools.values()]
     working = {tool.__name__ for tool in tooling.working}
     overhead = extras.overhead
-    overhead.instructions = system_instructions(opening.cwd, *own, working=working)
+    overhead.instructions = system_instructions(opening.cwd, working, kept=own)
     overhead.tools, overhead.project = extras.own, extras.project.instructions
     return workspace, tools

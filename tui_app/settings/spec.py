@@ -242,6 +242,11 @@ class Settings:
         "How much models that can think do so before they answer.",
     )
     """``default`` leaves it to the models."""
+    prompt_cache: str = setting(
+        "auto",
+        Choice(("auto", "1h", "off")),
+        "Whether providers that want to be asked keep what was sent, for less: minutes, an hour, or not.",
+    )
     max_steps: int = setting(
         200,
         Number(1, 10_000, "a whole number of requests, at least 1", whole=True),

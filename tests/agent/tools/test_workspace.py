@@ -110,9 +110,23 @@ def test_an_entry_of_the_root_goes_before_a_session_folder_of_that_name(root: Pa
     outputs.mkdir(parents=True)
     (outputs / "x.txt").write_text("session\n")
     (root / "tool_outputs").mkdir()
+    (root / "tool_outputs" / "x.txt").write_text("root\n")
     workspace = Workspace(root, extra=[outputs])
     assert workspace.resolve("tool_outputs/x.txt") == (root / "tool_outputs" / "x.txt").resolve()
     assert workspace.display(outputs / "x.txt") == (outputs / "x.txt").as_posix()
+    assert workspace.resolve("tool_outputs/new.txt") == (root / "tool_outputs" / "new.txt").resolve()
+
+
+def test_what_only_the_session_has_is_found_beside_an_entry_of_the_root(root: Path, tmp_path: Path) -> None:
+    outputs = tmp_path / "session" / "tool_outputs"
+    outputs.mkdir(parents=True)
+    (outputs / "x.txt").write_text("session\n")
+    (root / "tool_outputs").mkdir()
+    workspace = Workspace(root, extra=[outputs])
+    assert workspace.resolve("tool_outputs/x.txt") == (outputs / "x.txt").resolve()
+    assert workspace.display(outputs / "x.txt") == "tool_outputs/x.txt"
+    with pytest.raises(OutsideWorkspace):
+        workspace.writable("tool_outputs/x.txt")
 
 
 def test_a_missing_file_and_a_folder_are_told_apart(root: Path) -> None:

@@ -29,7 +29,7 @@ class Workspace:
     Args:
         root: The folder the user opened.
         extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
-            yet, and are reached by absolute path, or as ``NAME/...`` unless the root has such an entry.
+            yet, and are reached by absolute path, or as ``NAME/...`` unless the root has that entry.
         closed: The program's own folders. Nothing is written there; below the root nothing is read
             there either, apart from what is in ``extra``.
     """
@@ -51,8 +51,7 @@ class Workspace:
         """
         try:
             given = Path(path or ".")
-            own = given.is_absolute() or not given.parts or os.path.lexists(self.root / given.parts[0])
-            extra = next((each for each in self._extra if not own and each.name == given.parts[0]), None)
+            extra = self._extra_of(given)
             real = (self.root / given if extra is None else extra.joinpath(*given.parts[1:])).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
@@ -64,6 +63,16 @@ class Workspace:
         if _depth(real, self.hidden) > _depth(real, self._extra):
             raise OutsideWorkspace(f"{path!r:.200} is in a folder of Plimsoll itself: not read.")
         return real
+
+    def _extra_of(self, given: Path) -> Path | None:
+        """The further folder that a relative path leads into: what the root has itself goes first."""
+        if given.is_absolute() or not given.parts or os.path.lexists(self.root / given):
+            return None
+        found = next((each for each in self._extra if each.name == given.parts[0]), None)
+        taken = os.path.lexists(self.root / given.parts[0])
+        if found is None or (taken and not os.path.lexists(found.joinpath(*given.parts[1:]))):
+            return None
+        return found
 
     def writable(self, path: str) -> Path:
         """Return the real path behind ``path`` if a file may be written there; it need not exist.
@@ -86,7 +95,7 @@ class Workspace:
         if path.is_relative_to(self.root):
             return path.relative_to(self.root).as_posix()
         for folder in self._extra:
-            if path.is_relative_to(folder) and not os.path.lexists(self.root / folder.name):
+            if path.is_relative_to(folder) and self._extra_of(path.relative_to(folder.parent)) == folder:
                 return path.relative_to(folder.parent).as_posix()
         return path.as_posix()
 
