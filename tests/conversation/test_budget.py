@@ -53,8 +53,16 @@ def test_costs_add_up_and_say_what_is_unknown() -> None:
     costs = Costs()
     for usd in (None, 0.2, 0.1):
         costs = costs.after(
-            AssistantMessage(text="x", input_tokens=10, cache_read_tokens=4, output_tokens=1, cost_usd=usd)
+            AssistantMessage(
+                text="x",
+                input_tokens=10,
+                cache_read_tokens=4,
+                cache_write_tokens=2,
+                output_tokens=1,
+                cost_usd=usd,
+            )
         )
     assert (costs.input_tokens, costs.cached_tokens, costs.output_tokens) == (30, 12, 3)
+    assert costs.written_tokens == 6
     assert costs.usd == pytest.approx(0.3)
     assert costs.unpriced == 1

@@ -12,6 +12,7 @@ from pydantic_ai.tools import ToolDefinition
 from tests.conversation.driving import Desk, done, turn
 from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, blocks_of
 from tui_app.conversation.work import Compact
+from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
 from tui_app.settings import Endpoint
 
@@ -66,6 +67,9 @@ async def test_each_request_reads_the_one_before_and_a_compaction_breaks_it_once
             await turn(opened.conversation, f"When does it leave? {SAID}")
         first, *later = caching.bill
         assert first.read == 0
+        stats = StatsReader(opened.store.path, opened.conversation.session).read().models[0]
+        assert stats.cache_read_tokens == sum(billed.read for billed in caching.bill)
+        assert stats.cache_write_tokens == sum(sum(billed.written.values()) for billed in caching.bill) > 0
         for before, now in zip([first, *later], later, strict=False):
             assert now.read == before.total - before.fresh > 0
         await done(opened.conversation, Compact())

@@ -262,5 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
+        # No client is left with a connection that nobody closes.
+        self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(data)

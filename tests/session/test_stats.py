@@ -97,7 +97,13 @@ def test_an_answer_that_broke_off_and_was_asked_for_again_takes_no_turn_away() -
 def test_tokens_and_cost_by_model() -> None:
     stats = folded(
         AssistantMessage(
-            text="", model="m", input_tokens=100, output_tokens=5, cache_read_tokens=40, cost_usd=0.5
+            text="",
+            model="m",
+            input_tokens=100,
+            output_tokens=5,
+            cache_read_tokens=40,
+            cost_usd=0.5,
+            cache_write_tokens=30,
         ),
         AssistantMessage(text="", model="m", input_tokens=300, output_tokens=7, cost_usd=None),
         AssistantMessage(text="", model="n", cost_usd=0.25),
@@ -106,7 +112,7 @@ def test_tokens_and_cost_by_model() -> None:
     assert stats.models == (
         ModelRow(
             model="m", answers=2, input_tokens=400, output_tokens=12, cache_read_tokens=40, cost_usd=0.5,
-            unpriced=1,
+            cache_write_tokens=30, unpriced=1,
         ),
         ModelRow(model="n", answers=1, cost_usd=0.25),
     )  # fmt: skip

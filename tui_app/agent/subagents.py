@@ -96,6 +96,7 @@ class SubAgentWatch(AbstractCapability[Any]):
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
             cost_usd=answer_cost(response),
         )
         made = {

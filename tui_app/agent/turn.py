@@ -161,6 +161,7 @@ class Recorder(AbstractCapability[Any]):
             input_tokens=0 if cut or ended == CUT_OFF else usage.input_tokens,
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens,
             finish_reason=response.finish_reason or "",
             interrupted=bool(ended),
             duration_s=round(monotonic() - self._asked, 3),

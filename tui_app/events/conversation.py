@@ -66,6 +66,9 @@ class AssistantMessage(Payload):
     """As reported by the provider; 0 when it reported nothing."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
+    """Input tokens that the provider read from its cache."""
+    cache_write_tokens: int = 0
+    """Input tokens that it wrote into its cache."""
     finish_reason: str = ""
     interrupted: bool = False
     """Whether it is not all the model meant to say: stopped, cut off, filtered, or at its length limit."""

@@ -253,6 +253,7 @@ class SubAgentStep(Payload):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     cost_usd: float | None = None
 
 

@@ -37,7 +37,8 @@ from tui_app.events import (
 # The rows of a session's figures.
 
 FIGURES: tuple[str, ...] = (
-    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cost_usd", "duration_s", "outcome",
+    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd",
+    "duration_s", "outcome",
     "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
     "hook", "to", "job", "cut",
 )  # fmt: skip
@@ -54,6 +55,7 @@ class ModelRow:
     """Cached ones included."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
     """Answers whose price is not known."""
@@ -268,7 +270,7 @@ COUNTED: tuple[str, ...] = (
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-_FORMAT = 2
+_FORMAT = 3
 """Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
@@ -529,6 +531,9 @@ class Costs:
     input_tokens: int = 0
     """Cached ones included."""
     cached_tokens: int = 0
+    """Read from a cache."""
+    written_tokens: int = 0
+    """Written into one."""
     output_tokens: int = 0
     usd: float | None = None
     """None until something with a known price was asked."""
@@ -548,6 +553,7 @@ class Costs:
                 return replace(
                     grown,
                     cached_tokens=self.cached_tokens + payload.cache_read_tokens,
+                    written_tokens=self.written_tokens + payload.cache_write_tokens,
                     unmeasured=self.unmeasured + unmeasured,
                 )
             case CompactionComplete() | ToolArchived() | MemoryConsolidated():

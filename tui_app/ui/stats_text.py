@@ -85,6 +85,9 @@ def _cache(stats: SessionStats) -> Iterable[str]:
         yield f"{count(stats.prefix_breaks, 'request')} began in another way"
     if stats.cache_share:
         yield f"providers read {percent(stats.cache_share)} of the input from their caches"
+    read = sum(row.cache_read_tokens for row in stats.models)
+    if written := sum(row.cache_write_tokens for row in stats.models):
+        yield f"{tokens(read)} tokens were read from them, {tokens(written)} written into them"
 
 
 def _compactions(stats: SessionStats) -> Iterable[str]:

@@ -339,6 +339,7 @@ def turn_text(costs: "Costs") -> str:
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
     cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""
+    cached += f", {tokens(costs.written_tokens)} written" if costs.written_tokens else ""
     sent = tokens(costs.input_tokens) if costs.input_tokens or not costs.unmeasured else ""
     # With a sign where parts are not known.
     sent = " + ".join(filter(None, (sent, "?" if costs.unmeasured else "")))

@@ -374,6 +374,7 @@ class Timeline:
             input_tokens=usage.get("input_tokens", 0),
             output_tokens=usage.get("output_tokens", 0),
             cache_read_tokens=usage.get("cache_read_tokens", 0),
+            cache_write_tokens=usage.get("cache_write_tokens", 0),
             finish_reason=message.get("finish_reason") or "",
             interrupted=message.get("state") in ("interrupted", "incomplete"),
             cost_usd=cost,
