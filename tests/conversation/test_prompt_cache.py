@@ -11,6 +11,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tests.conversation.driving import Desk, done, turn
 from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, blocks_of
+from tui_app.context.counting.prices import request_price
 from tui_app.conversation.work import Compact
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
@@ -128,6 +129,33 @@ def test_other_protocols_that_take_marks_are_asked(name: str, monkeypatch: pytes
         for key, value in dict(settings or {}).items()
         if key.startswith(f"{kind}_cache") and value == "1h"
     } == {f"{kind}_cache_{part}" for part in ("tool_definitions", "instructions", "messages")}
+
+
+# What a request costs, by the rules of its provider: writing, reading, and what is too short for either.
+
+
+@pytest.mark.parametrize(
+    ("model", "cold", "warm"),
+    [
+        ("anthropic:claude-sonnet-4-5", 0.0375, 0.003345),
+        ("openai:gpt-5.2", 0.0175, 0.0019075),
+    ],
+)
+def test_a_cold_request_pays_for_writing_and_a_warm_one_for_reading(
+    model: str, cold: float, warm: float
+) -> None:
+    def price(cached: int) -> float | None:
+        return request_price(model, input_tokens=10_000, cached_tokens=cached, output_tokens=0)
+
+    assert price(0) == pytest.approx(cold)
+    assert price(9_900) == pytest.approx(warm)
+
+
+def test_what_is_too_short_is_neither_written_nor_read() -> None:
+    price = request_price(
+        "anthropic:claude-sonnet-4-5", input_tokens=1_000, cached_tokens=900, output_tokens=0
+    )
+    assert price == pytest.approx(0.003)
 
 
 # The server itself keeps to the rules that it stands for.

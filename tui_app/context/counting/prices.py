@@ -15,6 +15,8 @@ from tui_app.providers import GATEWAY, OFFLINE
 
 FREE = frozenset({OFFLINE})
 """Providers whose answers are made in this program."""
+LEAST_CACHED = 1_024
+"""Tokens below which no provider keeps the beginning of a request."""
 _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
 """Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
 
@@ -50,6 +52,8 @@ def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> flo
 def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int) -> float | None:
     """What a request would cost by today's list, in US dollars; None where no price is known.
 
+    What is not read from the cache is written into it, where the provider asks a price for that.
+
     Args:
         model: Name of the model, with its provider in front (``openai:gpt-5``) or without.
         input_tokens: Tokens of the request, cached ones included.
@@ -59,8 +63,12 @@ def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_t
     provider, colon, name = model.partition(":")
     if provider in FREE:
         return 0.0
+    read = cached_tokens if cached_tokens >= LEAST_CACHED else 0
     usage = genai_prices.Usage(
-        input_tokens=input_tokens, cache_read_tokens=cached_tokens, output_tokens=output_tokens
+        input_tokens=input_tokens,
+        cache_read_tokens=read,
+        cache_write_tokens=input_tokens - read if input_tokens >= LEAST_CACHED else 0,
+        output_tokens=output_tokens,
     )
     for known in priced_as(provider) if colon else (None,):
         try:
