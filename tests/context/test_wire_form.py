@@ -9,7 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, RunContext
+from pydantic_ai.capabilities import Hooks
 from pydantic_ai.messages import (
     BinaryContent,
     CompactionPart,
@@ -23,7 +24,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestContext
 
 from tui_app.agent.models import build_model
 from tui_app.context import ContextGovernor
@@ -313,3 +314,15 @@ def test_a_later_system_prompt_is_told_in_the_user_s_place_and_an_empty_result_s
     assert isinstance(result, ToolReturnPart)
     assert isinstance(told, UserPromptPart)
     assert (result.content, told.content) == (NO_OUTPUT, "<system>\nBe brief.\n</system>")
+
+
+async def test_the_hooks_of_an_agent_have_the_last_word_wherever_they_stand(strict: Strict) -> None:
+    async def instead(ctx: RunContext[Any], request: ModelRequestContext) -> ModelRequestContext:
+        request.messages = [said("Only this.")]
+        return request
+
+    hooks = Hooks[Any](before_model_request=instead)
+    agent = Agent(strict.model("openai-chat"), capabilities=[hooks, ContextGovernor()])
+    result = await agent.run("A number: 4711.")
+    assert [message["content"] for message in strict.bodies[0]["messages"]] == ["Only this."]
+    assert "4711" in str(result.all_messages())

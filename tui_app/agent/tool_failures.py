@@ -418,6 +418,10 @@ class StepWatch(AbstractCapability[Any]):
         self._last = b""
         self._same = 0
 
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the governor, which would compact for a turn that ends."""
+        return CapabilityOrdering(position="outermost")
+
     def begin(self) -> None:
         self._wanted, self._last, self._same = False, b"", 0
 

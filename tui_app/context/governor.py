@@ -13,7 +13,7 @@ from typing import Any
 
 from opentelemetry.trace import get_tracer
 from pydantic_ai import DeferredToolRequests, RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
@@ -249,6 +249,10 @@ class ContextGovernor(AbstractCapability[Any]):
             self._pipelines = Conversations(
                 policy, known, listener, summary_model, is_pinned, memory_limit_mb
             )
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """As each run it hands out: in front of the hooks of an agent."""
+        return CapabilityOrdering(position="outermost")
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Give each run, a turn of its conversation, hooks of its own."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import CompactionPart, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.models.wrapper import WrapperModel
@@ -357,6 +357,10 @@ class ProviderCompaction(AbstractCapability[Any]):
         self.compactor = compactor
         self.wanted = wanted
         self._told = ""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the governor."""
+        return CapabilityOrdering(position="outermost")
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings] | None:
         """Add what the provider must be told, to the requests it understands."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
@@ -141,6 +141,10 @@ class OverheadWatch(AbstractCapability[Any]):
 
     def __init__(self, overhead: RequestOverhead) -> None:
         self._overhead = overhead
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the governor, which counts what this notes."""
+        return CapabilityOrdering(position="outermost")
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

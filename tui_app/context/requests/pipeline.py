@@ -9,7 +9,7 @@ from operator import eq
 from typing import Any, Protocol
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, WrapRunHandler
 from pydantic_ai.exceptions import RetryModelRequest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
@@ -535,6 +535,10 @@ class GovernedRun(AbstractCapability[Any]):
         if self._pipeline is None:
             raise RuntimeError("the run has not started or is over")
         return self._pipeline
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the hooks of an agent, which have the last word on a request."""
+        return CapabilityOrdering(position="outermost")
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Hold the conversation's pipeline while the run lasts."""
