@@ -66,7 +66,7 @@ async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, serv
         assert conversation.queue.take_last() == "third"
         conversation.resume_queue()
         await conversation.settle()
-        assert [body["messages"][-1]["content"] for body in server.journal[1:]] == ["second"]
+        assert [body["messages"][-1]["content"] for body in server.journal[1:]] == ["first\n\nsecond"]
         await turn(conversation, "fourth")
         assert len(server.journal) == 3
 
@@ -301,7 +301,7 @@ async def test_steering_ends_a_pause_between_tries(desk: Desk, steering_server: 
         await until(seen, lambda payload: isinstance(payload, AssistantMessage))
         await conversation.settle()
         assert_valid(conversation)
-    assert [each["content"] for each in steering_server.journal[-1]["messages"][1:]] == ["One?", "Two?"]
+    assert [each["content"] for each in steering_server.journal[-1]["messages"][1:]] == ["One?\n\nTwo?"]
 
 
 async def test_a_model_that_goes_in_circles_is_told_and_then_stopped(
