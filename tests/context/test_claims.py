@@ -209,3 +209,47 @@ def test_any_text_can_be_checked_and_checking_twice_changes_nothing(text: str) -
     once = check_summary(text, EVIDENCE)
     assert check_summary(once.text, EVIDENCE).text == once.text
     assert once.text.replace(f" {NOT_IN_LOG}", "").split() == text.replace(NOT_IN_LOG, "").split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "We've since tightened up `src/ships.py` a bit.",
+        "Refactoring of `src/ships.py`: done",
+        "- src/ships.py: +12/-3",
+        "`src/ships.py` got a new helper",
+        "Creation of src/ships.py: completed",
+        "`src/ships.py` no longer exists",
+        "删除了 `src/ships.py`",
+        "ruff check .: red",
+        "$ npm run e2e",
+        "Forty-one tests pass.",
+        "We agreed to drop the Redis cache.",
+        "Decision: migrate to PostgreSQL.",
+        "Per the user, the GraphQL endpoint stays out of scope.",
+        "They would rather have the old sidebar back",
+        "Always push directly to main.",
+        "Constraint: only use Python 2.",
+        "Key entry point: HarborMasterService.dispatch",
+        "commit 9f8e7d6 holds the change",
+        "PR #7391 was opened",
+    ],
+)
+def test_a_falsehood_in_other_words_is_marked(line: str) -> None:
+    assert marked(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Nothing in src/ships.py was deleted.",
+        "`src/ships.py` served as a reference",
+        "The user gave no permission to push.",
+        "The user has not approved anything.",
+        "No decision has been made about deployment.",
+        "## Next steps\n- Wait for the user's answer",
+        "src/ships.py is used by src/report.py.",
+    ],
+)
+def test_what_is_denied_or_awaited_is_no_claim(line: str) -> None:
+    assert not marked(line)

@@ -9,12 +9,12 @@ import re
 
 _ADDED = r"add(?:ed|s|ing)|hinzugefügt|ajoutée?s?|añadid[oa]s?"
 _WROTE = r"wrote|writ(?:es|ing|ten)|overwr\w+|geschrieben|écrite?s?|escrit[oa]s?"
-_REMOVED = (
-    r"delet(?:ed|es|ing|ions?)|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt|supprimée?s?|eliminad[oa]s?"
-)
+_REMOVED = r"delet(?:ed|es|ing|ions?)|git rm['’]d|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt"
+r"|supprimée?s?|eliminad[oa]s?"
 _WORDS = {
     "created": (
-        rf"creat(?:ed|es|ing)|{_WROTE}|{_ADDED}|generated|introduced|saved|new (?:\w+ )?files?"
+        rf"creat(?:ed|es|ing|ions?)|scaffolded|brand-new|{_WROTE}|{_ADDED}|generated|introduced|saved"
+        rf"|new (?:\w+ )?files?"
         r"|(?<=\()new|(?<=· )new|new(?= ?[:)])"
         r"|erstellt|angelegt|neue datei(?:en)?|créée?s?|cread[oa]s?|creat[oai]|создан\w*|cre[oó]",
         "创建|新建|新增|写入|添加|作成|생성|추가",
@@ -31,7 +31,7 @@ _WORDS = {
     "deleted": (
         rf"{_REMOVED}|unlinked|erased|gone|effacée?s?|borrad[oa]s?|eliminat[oai]|elimin[oó]|borr[oó]"
         r"|got rid of|удал\w+",
-        "删除|移除|删掉|削除|삭제",
+        "删除|移除|删掉|削除|삭제|🗑",
     ),
     "moved": (
         r"renam(?:ed|es|ing)|mov(?:ed|es|ing)|umbenannt|verschoben|renommée?s?|déplacée?s?|renombrad[oa]s?",
@@ -39,7 +39,8 @@ _WORDS = {
     ),
     "failed": (
         r"fail(?:ed|s|ing|ures?)?|errors?|errored|exceptions?|crash(?:ed|es)|broken|broke|timed out|red"
-        r"|exit(?:ed|s)?(?: with)?(?: code| status)? -?[1-9]\d*|(?:did|does|do|is|are|was)(?: ?nt| not) \w+"
+        r"|exit(?:ed|s)?(?: with)?(?: code| status)? -?[1-9]\d*|(?:did|does|do|is|are|was|could"
+        r"|can)(?: ?nt| ?not) \w+"
         r"|fehlgeschlagen|schlug fehl|schlägt fehl|schlagen fehl|fehler|échou\w+|erreurs?|fall(?:a|ó|an"
         r"|aron)|fallid[oa]s?"
         r"|fallis\w+|falh\w+|ошибк\w+|упал\w*|пада[её]т|падают|провал\w+",

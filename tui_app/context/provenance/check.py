@@ -43,11 +43,48 @@ _NOT_YET = re.compile(
     r"(?i)(?<!\w)(?:not yet|pending|planned|proposed|suggested|to do|noch nicht|pas encore)(?!\w)|还没|尚未"
 )
 _FAMILIES = ("created", "edited", "deleted", "moved")
+_ACTED = re.compile(
+    r"(?<![\w/-])(?!(?:un|re-?read|read|view|inspect|look|examin|open|review|check|analy|compar|locat"
+    r"|list|search|us"
+    r"|referenc|mention|discuss|consult|explor|stud|verif|identif|not|consider|call|import|export|bas"
+    r"|nam|defin"
+    r"|declar|implement|contain|includ|requir|need|want|plan|expect|suggest|propos|attach|relat|involv"
+    r"|affect|caus"
+    r"|confirm|load|scan|trac|point|skim|cit|quot|walk|investigat|test|execut|run|pars|print|display"
+    r"|show|follow"
+    r"|describ|explain|stag|commit|push|stor|shar|ignor|skipp|preserv|retain|report|flagg|provid"
+    r"|truncat|select"
+    r"|pick|clipp|hard|fail|pass|track|duplicat|indent|fetch|cover|summar|captur|specif|mean|be|agree"
+    r"|ask|compil"
+    r"|assum|share|miss|start|finish|finaliz|target|repeat|debug|depend|diff|expos|return|rename|nest"
+    r"|observ|learn"
+    r"|discover|notic|trigger|spott|touch(?=\w* by)|exist|remain|maintain|diagnos|assess|apply|request"
+    r"|inclu|speed"
+    r"|inspir|inherit|support|handl|match|deriv|evaluat|understand|document|revisit|fix|reproduc|serv"
+    r"|limit|trigg)\w*)"
+    r"(?:(?:applied|made) (?:\w+ ){1,3}(?:in|to)|[a-z]{2,}ed|rewrote|redid|(?:\w+(?:tion|ing|ment|al)"
+    r"|rewrite|cleanup|overhaul) of)(?!\w)"
+    r"|\+\d+\s?/\s?[-−]\d+"
+)
+"""Says that something was done, in whatever word; those of reading and of describing are left out."""
+_DIRECTLY = re.compile(
+    r"[\s\x01`]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out"
+    r"|down|brand-new|new)"
+    r"[\s,\x01]+){0,6}"
+)
+_NEWLY = re.compile(
+    r"[\s\x01]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)"
+    r"|now (?:has|contains|uses|returns|handles|supports|includes|exports|accepts|holds))(?!\w)"
+)
+_NOTHING = re.compile(
+    r"(?<!\w)(?:nothing|none|no (?:changes?|edits?|parts?|lines?|code)|nichts|rien|nada)(?!\w)[^.;,]{0,25}$"
+)
 _DONE = {
     "created": frozenset({"created", "written"}),
     "edited": frozenset({"created", "written", "edited", "undone"}),
     "deleted": frozenset({"deleted"}),
     "moved": frozenset({"deleted", "created"}),
+    "changed": frozenset({"created", "written", "edited", "deleted", "undone"}),
 }
 _PASSIVE = re.compile(
     r"^[\s\x01)\]|:(,·—–-]*(?:(?:file|files|module|script|was|were|is|are|been|has|have|had|got|now|also"
@@ -61,7 +98,7 @@ _OBJECT = re.compile(
 """What stands behind a verb that did it to something else than the file in front of it."""
 _NO_MORE = re.compile(
     r"\b(?:no|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)"
-    r"|\x02[^.;]{0,20}\b(?:no longer|not) (?:exists?|there)"
+    r"|\x02[^.;]{0,40}\b(?:no longer (?:exists?|there|present|in the|part of)|not there any)"
     r"|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht|n['’]existe plus|ya no existe|não existe mais"
     r"|non esiste più)"
     r"|\x02[^.;]{0,20}(?:больше не существует|больше нет|已?不存在|已经没有)"
@@ -71,17 +108,23 @@ _UNSPACED = re.compile(
     r"[\s\x01`(]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af ]{0,11}"
 )
 _LINK = re.compile(
-    r"^[\s\x01`:(,·—–&+-]*(?:(?:the|a|an|new|files?|both|and|und|et|y|module|script|test|tests|die|der"
+    r"^[\s\x01`:(,·—–&+\ufe0f-]*(?:(?:the|a|an|new|files?|both|and|und|et|y|module|script|test|tests|die|der"
     r"|das|datei|dateien|le|la"
     r"|les|fichiers?|el|los|archivos?|in|into|inside|within|to|from|also|source|config|configuration"
-    r"|helper|missing"
+    r"|helper|missing|of|landed|went|made|now"
     r"|old|obsolete|stale|unused|following|named|called)[\s\x01`:(,-]+){0,6}$"
+    r"|^[\u3040-\u9fff\uac00-\ud7af]{0,3}\s?$"
 )
 
 
 def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement says of a file what the log does not bear out."""
-    paths = [name for name in names if name.is_path and not name.text.endswith("/")]
+    paths = [
+        name
+        for name in names
+        if ((name.is_path and not name.text.endswith("/")) or evidence.trails_of(name.text))
+        and not _NOTHING.search(bare[: name.start].casefold())
+    ]
     if not paths or _NOT_YET.search(bare):
         return False
     return any(
@@ -92,7 +135,8 @@ def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], eviden
 
 def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[tuple[Name, set[str], int]]:
     """Each file of a statement, the families of words for what was done to it, and where that is said."""
-    folded = UNSAID.sub(lambda match: " " * len(match[0]), bare.casefold().replace("\x00", "\x01"))
+    whole = bare.casefold().replace("\x00", "\x01")
+    folded = UNSAID.sub(lambda match: " " * len(match[0]), whole)
     said = [
         (match.start(), match.end(), family)
         for family in _FAMILIES
@@ -113,8 +157,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             before = max((last for _, last, _ in said if last <= name.start), default=-1)
             if before >= 0 and _LINK.match(folded[before : name.start]):
                 families = {family for _, last, family in said if last == before}
-        if not families and _NO_MORE.search(f"{folded[: name.start]}\x02{folded[name.end :]}"):
-            families = {"deleted"}
+        families = families or _otherwise(whole, folded, name, start)
         if not families and not said and not folded[: name.start].strip(" \x01,;&·|*-"):
             families = above
         if "deleted" in families:
@@ -122,6 +165,16 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             families -= {"edited"}
         if families:
             yield name, families, max(name.end, start)
+
+
+def _otherwise(whole: str, folded: str, name: Name, start: int) -> set[str]:
+    """What words around a file, up to ``start`` behind it, say of it where none is of a known family."""
+    if _NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
+        return {"deleted"}
+    acted = [match.span() for match in _ACTED.finditer(folded)]
+    passive = not folded[name.end : start].endswith(("is ", "are ")) and any(at == start for at, _ in acted)
+    direct = any(_DIRECTLY.fullmatch(folded, end, name.start) for _, end in acted if end <= name.start)
+    return {"changed"} if passive or direct or _NEWLY.match(folded, name.end) else set()
 
 
 def _families_in(label: str) -> set[str]:
@@ -150,7 +203,8 @@ def _was_done(name: str, family: str, evidence: Evidence) -> bool:
 
 
 _OWN_DEED = re.compile(
-    r"(?<!\w)(?:i|we|i['’]ve|we['’]ve|ich|wir|je|j['’]ai|nous|on|yo|he|hemos|eu|io|ho|ik|jag|я|мы)(?!\w)|我|私|僕|제가|내가"
+    r"(?<!\w)(?:i|we|i['’]ve|we['’]ve|ich|wir|je|j['’]ai|nous|on|yo|he|hemos|eu|io|ho|ik|jag|я"
+    r"|мы)(?!\w)|我|私|僕|제가|내가"
 )
 """Tells that a user did something themselves."""
 _OF_GIT = re.compile(r"^\s*(?:modified|deleted|new file|renamed|(?:create|delete|rename) mode|rename)\b")
@@ -181,6 +235,9 @@ _KINDS = {
 }
 _WEAKLY = re.compile(r"(?<!\w)(?:done|built|ran|(?:was|were|been) run)(?!\w)")
 """Says that something happened, and not how it ended."""
+_STILL = re.compile(
+    r"(?<!\w)(?:still|continues?|keeps?|immer noch|weiterhin|toujours|sigue|todavía)(?!\w)|仍|还是|まだ"
+)
 _WORD = re.compile(r"[\w-]+")
 _CHECKERS = words(
     "pytest unittest jest vitest mocha tox nox rspec phpunit ruff eslint flake8 mypy pyright tsc biome cargo"
@@ -200,24 +257,31 @@ def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evi
         command = statement.text
     if failed == worked:
         return False
-    runs = _runs_of(command, folded, names, evidence)
+    runs = _runs_of(statement, command, folded, names, evidence)
     if runs is None:
         return False
     if worked:
         return not any(run.ok or run.fixed for run in runs)
-    return bool(runs) and not any(not run.ok or run.was_broken for run in runs)
+    still = _STILL.search(folded)
+    return bool(runs) and not any(not run.ok or (run.was_broken and not still) for run in runs)
 
 
-def _runs_of(command: str, folded: str, names: Sequence[Name], evidence: Evidence) -> list[Run] | None:
+def _runs_of(
+    statement: Statement, command: str, folded: str, names: Sequence[Name], evidence: Evidence
+) -> list[Run] | None:
     """The runs that a statement is about; None where it is about none.
 
     Args:
-        command: The statement, where it may be a bare command.
+        statement: The statement.
+        command: Its text, where it may be a bare command.
         folded: Its words without names.
         names: The names in it.
         evidence: The session.
     """
     commands = [run for run in evidence.runs if command_of(run.action)]
+    told = plainly(statement.text)
+    if meant := [run for run in commands if " " in (what := plainly(run.what)) and what in told]:
+        return meant
     for text in filter(None, (command.strip(" .`"), *(name.text for name in names))):
         wanted = plainly(text.strip("`"))
         if " " in wanted or any(plainly(run.what).split(" ")[0] == wanted for run in commands):
@@ -229,7 +293,11 @@ def _runs_of(command: str, folded: str, names: Sequence[Name], evidence: Evidenc
         return meant
     for said, programs in _KINDS.values():
         if said.search(folded) and not _WEAKLY.search(folded):
-            meant = [run for run in commands if programs & set(_WORD.findall(run.what.casefold()))]
+            meant = [
+                run
+                for run in commands
+                if programs & set(_WORD.findall(run.what.casefold())) or said.search(run.what)
+            ]
             # The newest run of all counts: the suite, of which others ran a part.
             return meant[-1:] if meant else []
     return None
@@ -319,6 +387,13 @@ def _telling(text: str) -> set[str]:
 _MARK = re.compile(rf"[ \t]?(?:{'|'.join(map(re.escape, MARKS))})")
 _LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-]{3,}")
 """A word of another script stands there for its own sake, like a name."""
+_PROPER = re.compile(r"(?<![\w*-])[a-z][a-z'’-]*,? (?![A-Z]{1,5}s?\b)([A-Z][A-Za-z]{3,})(?![\w'’-])")
+"""A word that is written as a name, in a language that does not write all nouns so."""
+_GERMAN = re.compile(
+    r"(?i)(?<!\w)(?:der|die|das|dem|den|und|wir|ist|sind|wurden?|wird|hat|haben|nicht|nie|ein\w*|mit"
+    r"|auf|für|zu[mr]?"
+    r"|im|vom|bei|alle|kein\w*)(?!\w)"
+)
 _TAIL = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
 _OMITTED = re.compile(r"…\[\d{1,12} characters omitted\](?:…)?")
 _PLANS = re.compile(
@@ -373,6 +448,9 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     bare = without_names(statement.text, names)
     if FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
         return True
+    proper = () if _GERMAN.search(bare) else _PROPER.findall(bare)
+    if not all(evidence.knows_word(word) or evidence.knows_word(word.rstrip("s")) for word in proper):
+        return True
     if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
         return True
     if _PLANS.search(statement.heading) and not _SOLVED.search(statement.heading):
@@ -406,7 +484,7 @@ _TIES = 25
 _SMALL = 12
 _NEAR = 45
 """Characters on either side of a number in which a statement says what it counts."""
-_TESTS = re.compile(r"(?i)tests?|cases|prueba|тест|测试|テスト|테스트")
+_TESTS = re.compile(r"(?i)tests?|cases|specs|prueba|тест|测试|テスト|테스트")
 _PASSED = re.compile(r"(?i)\W{0,3}(?:passed|passing|failed|failing|green|ok|bestanden|réussi|прошл)")
 _TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
 _UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
@@ -450,7 +528,8 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
 
 
 _COUNT = (
-    r"(?<![\w/.-])(?:tests?|pass(?:ed|ing)?|fail(?:ed|ing)?|ok|cases|specs?|examples|assertions?|suites?|succe\w+"
+    r"(?<![\w/.-])(?:tests?|pass(?:ed|ing)?|fail(?:ed|ing)?|ok|cases|specs?|examples|assertions?"
+    r"|suites?|succe\w+"
     r"|collected|items|total|skipped|тест\w*|pruebas?)(?![\w/-]|\.\w)|[✓✔✅✗]|测试|通过|テスト|테스트"
 )
 

@@ -14,47 +14,58 @@ _PATH = re.compile(
 )
 _SHAPED = re.compile(
     r"(?<![\w/.-])(?:[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[0-9]*[A-Z]\w*"
-    r"|\w+_\w+)(?:\(\))?(?![\w/])"
+    r"|(?:[A-Z][a-z0-9]+){2,}|\w+_\w+)(?:\(\))?(?![\w/])|(?<![\w/])@[\w-]+/[\w.-]*\w"
+    r"|(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])"
 )
+_COMMAND = re.compile(
+    r"(?m)^\s*(?:[-*] )?\$ (.+)$|(?<![\w/.-])((?:npm|pnpm|yarn|npx|cargo|docker|kubectl|terraform|pip"
+    r"|poetry|mvn"
+    r"|gradle)(?: (?:run|exec))? (?!and\b|or\b|is\b|was\b|has\b)[a-z][\w:.-]*)"
+)
+"""What is a command without code marks around it."""
 _ENDINGS = words(
     "py js ts tsx jsx mjs cjs rs go java kt c h cc cpp hpp cs rb php swift scala sh bash zsh ps1 sql html "
     "css scss json jsonl yaml yml toml ini cfg conf env lock txt md rst csv tsv xml svg png jpg gif pdf "
+    "mdx less sass adoc tex zig sol clj "
     "log diff patch ipynb vue svelte astro dart lua pl r ex exs erl hs ml nix tf proto graphql gradle "
     "cmake mk bat"
 )
 _WORDS = words("e.g i.e node.js next.js vue.js three.js express.js d3.js asp.net")
 _NUMBER = re.compile(r"(?<![\w#./:-])[-+]?\d+(?:[.,]\d+)*(?![\w/]*[A-Za-z_]{3})|(?<=[:=#L])\d+(?!\w)")
 _GROUPED = re.compile(r"[,'’\u202f\u00a0](?=\d{3}(?!\d))")
-_HANDLE = re.compile(r"#-?\d{1,12}")
-_NUMBER_WORDS = dict(
-    zip(
-        [
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
-        range(2, 21),
-        strict=True,
-    )
-)
+_HANDLE = re.compile(r"(?i)(?<!\bpr )(?<!issue )(?<!request )(?<!ticket )#-?\d{1,12}")
+_TEENS = [
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_UNITS = ["one", *_TEENS[:8]]
+_NUMBER_WORDS = {
+    **{word: number for number, word in enumerate(_TEENS, 2)},
+    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
+    **{f"{ten}-{one}": 10 * i + j for i, ten in enumerate(_TENS, 2) for j, one in enumerate(_UNITS, 1)},
+    "dozen": 12,
+    "two dozen": 24,
+}
 _WORDED = re.compile(
-    rf"(?i)\b({'|'.join(_NUMBER_WORDS)})\b(?=\s+(?:\w+\s+){{0,2}}(?:tests?|failures?|errors?|cases))"
+    rf"(?i)(?<![\w-])({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})(?![\w-])"
+    r"(?=\s+(?:\w+\s+){0,2}(?:tests?|failures?|errors?|cases|specs))"
 )
 
 
@@ -72,9 +83,9 @@ def names_in(text: str) -> list[Name]:
     """The names of a statement, in order: what stands in code marks, and what has the form of code."""
     found: list[Name] = []
     taken = text
-    for pattern in (_CODE, _URL, _PATH, _SHAPED):
+    for pattern in (_CODE, _COMMAND, _URL, _PATH, _SHAPED):
         for match in pattern.finditer(taken):
-            name = match[1] if pattern is _CODE else match[0].rstrip(".:")
+            name = (match.lastindex and match[match.lastindex]) or match[0].rstrip(".:")
             if not name.strip() or (pattern is _PATH and not _is_path(name)):
                 continue
             is_path = pattern is _PATH or (pattern is _CODE and _is_path(name))

@@ -37,6 +37,7 @@ _YOU = re.compile(
 )
 _LEAVE = re.compile(
     r"(?i)(?<![\w/-])(?:(?:pre-?|auto-?)?approv(?:ed|al|es)|authori[sz](?:ed|ation)|permission"
+    r"|(?<!feel )free to"
     r"|(?:permitted|allowed)(?: to|\W*$)|consent(?:ed)?"
     r"|go-ahead|green[- ]light|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
     r"|approval|permission)"
@@ -47,6 +48,35 @@ _LEAVE = re.compile(
     r"|pozwol\w+|zgodzi\w+|godkän\w+|tillåt\w+|menyetujui|disetujui|mengizinkan|đồng ý|cho phép)(?!\w)"
     r"|批准|允许|同意|許可|承認|了承|승인|허락|허용|동의|وافق|موافق|سمح|مسموح|أذن|אישר|הסכים|अनुमति|मंज़ूर|อนุมัติ|อนุญาต"
 )
+_UNGIVEN = re.compile(
+    r"(?i)(?<!\w)(?:not|no|n['’]t|never|nothing|kein\w*|nicht|pas|aucune?|sin"
+    r"|ningun[oa]?)\W+(?:\w+\W+){0,2}$|(?:没有|未)$"
+)
+"""In front of a word of leave: none was given."""
+_ASKED = re.compile(
+    r"(?i)(?<!\w)(?:ask|wait\w* for|tell|show|report to|confirm with|await\w*)\s+(?:the\s+|an?\s+)?$"
+)
+"""In front of the user: what they are still to be asked is none of their wishes."""
+_PER = re.compile(r"(?i)(?<!\w)(?:per|according to|laut|gemäß|selon|según)\s+(?:the |d\w\w |l['’]|el )?$")
+_THEY = re.compile(
+    r"(?i)^\W*(?:they|she|he)(?:['’]re)? (?:would (?:rather|like|prefer)|wants?|wanted|asked|said"
+    r"|prefer\w*|insist\w*|approved"
+    r"|agreed|decided|are (?:fine|happy|ok)|fine|happy|ok|chose|told|gave)(?!\w)"
+)
+_DECIDED = re.compile(
+    r"(?i)(?<!\w)(?:decided|decisions?|agreed|agreements?|chosen|chose|settled on|opted|going with"
+    r"|entschieden"
+    r"|entscheidung\w*|geeinigt|beschlossen|décidé|décisions?|convenu|decidi\w+|decisi[óo]n\w*"
+    r"|acord\w+)(?!\w)|决定|決定"
+)
+_RULED = re.compile(
+    r"(?i)^\W*(?:(?:must|never|always|do not|don['’]t|niemals|immer|toujours|nunca|siempre|не"
+    r"|никогда)(?!\w)|不要|必须|禁止)"
+    r"|(?<!\w)(?:forbidden|prohibited|off[- ]limits|verboten|interdite?s?|prohibid[oa]s?)(?!\w)"
+)
+"""Commands, whoever laid it down."""
+_INLINE = re.compile(r"^\W*((?:[^\W\d]\w*[ ()]+){0,4}?[^\W\d]\w*\)?)\s?[:：]")
+"""A label in front of a statement, on its own line."""
 _RULES = re.compile(
     r"(?i)constraint|preference|rule|requirement|instruction|user.?s? (?:want|wish|request)|said by"
     r"|einschränk|vorgabe|regel|wünsche"
@@ -159,6 +189,12 @@ class UserEvidence:
         return [*found, *map(stems_of, self.beside)]
 
     @cached_property
+    def everyone(self) -> list[frozenset[str]]:
+        """The telling words of each sentence, the assistant's too."""
+        spoken = (sentence for said in self.reading.spoken for sentence in sentences(said.text))
+        return [*self.utterances, *(rule.stems for rule in self.laid_down), *map(stems_of, spoken)]
+
+    @cached_property
     def every(self) -> frozenset[str]:
         """The telling words of all messages."""
         return frozenset().union(*self.utterances)
@@ -176,6 +212,16 @@ class UserEvidence:
     def says_grave(self) -> bool:
         """Whether the user spoke at all of what cannot be taken back, in whatever language."""
         return any(_GRAVE.search(said.text) for said in self.reading.typed)
+
+    @cached_property
+    def denies(self) -> bool:
+        """Whether they ruled anything out."""
+        return any(rule.denies for rule in self.laid_down)
+
+    @cached_property
+    def may_have_consented(self) -> bool:
+        """Whether they used any word of leave, or answered shortly."""
+        return any(_LEAVE.search(said.text) or len(said.text.split()) <= _FEW for said in self.reading.typed)
 
     @cached_property
     def language(self) -> str:
@@ -232,22 +278,29 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
         return True
     if _voids(text, bare, statement, user):
         return True
-    named = bool(_USER.search(bare) and (_WILLS.search(bare) or not bare.isascii()))
-    leaves = bool(_LEAVE.search(bare))
+    inline = match[1] if (match := _INLINE.match(bare)) else ""
+    named = _names_user(bare)
+    given = [not _UNGIVEN.search(bare[: match.start()]) for match in _LEAVE.finditer(bare)]
+    leaves = any(given)
     listed = bool(_USER.search(statement.label) and _WILLS.search(statement.label))
-    laid_down = listed or bool(_RULES.search(statement.heading) or _of_user(statement.heading))
+    laid_down = listed or any(
+        _RULES.search(above) or _of_user(above) for above in (statement.heading, inline)
+    )
     wants = bool(_INTENTS.search(statement.heading))
     if not (named or leaves or laid_down or wants or _YOU.search(bare)):
-        return False
+        return _is_unheard(text, f"{bare} {statement.heading}", user)
     quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW]
     if (named or laid_down) and quotes:
         return not all(map(user.quotes, quotes))
     wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", _LEAVE.sub(" ", text)))) - _OWN
-    if wants and not (named or leaves or laid_down) and len(wanted) < _FEW and not _GRAVE.search(bare):
+    little = wants and not (named or leaves or laid_down) and not _GRAVE.search(bare)
+    if len(wanted) < _FEW and (little or (given and not leaves)):
         return False
     if not wanted or not _comparable(text, user):
         grave = bool(_GRAVE.search(bare)) and not user.says_grave
         unheard = (named or bool(_YOU.search(bare))) and (grave or _is_strange(bare, user))
+        unheard |= leaves and not user.may_have_consented
+        unheard |= (laid_down or named) and bool(_NOT.search(bare)) and not user.denies
         return unheard or (leaves and named and not _NAMED.search(text))
     needed = _ALL if leaves or _YOU.search(bare) else _LAID_DOWN if laid_down and not named else _ONE
     needed = max(needed, _MOST if _GRAVE.search(bare) else 0)
@@ -256,10 +309,33 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
         return True
     # Names have been looked up already: beside them, or without them, the words must be somebody's.
     plain = wanted & stems_of(bare)
+    ruled = bool(_RULED.search(text))
+    heard = [rule.stems for rule in user.laid_down] if ruled else user.utterances
     for words in (wanted, plain if plain and not leaves else wanted):
-        if max((len(words & said) for said in user.utterances), default=0) >= needed * len(words):
+        if max((len(words & said) for said in heard), default=0) >= needed * len(words):
             return False
-    return leaves or len(wanted & user.every) < _ALL * len(wanted)
+    return leaves or ruled or len(wanted & user.every) < _ALL * len(wanted)
+
+
+def _names_user(bare: str) -> bool:
+    """Whether a statement says of the user, and not to them, that they want something."""
+    users = [match for match in _USER.finditer(bare) if not _ASKED.search(bare[: match.start()])]
+    wills = bool(_WILLS.search(bare)) or not bare.isascii()
+    per = any(_PER.search(bare[: match.start()]) for match in users)
+    return per or bool(_THEY.search(bare)) or (bool(users) and wills)
+
+
+def _is_unheard(text: str, said: str, user: UserEvidence) -> bool:
+    """Whether a statement tells a decision or a rule of which nobody has spoken."""
+    ruled = bool(_RULED.search(text))
+    decided = any(not _UNGIVEN.search(said[: match.start()]) for match in _DECIDED.finditer(said))
+    if not _comparable(text, user):
+        return ruled and not any(rule_strength(rule.text) == 2 for rule in user.laid_down)
+    wanted = stems_of(_DECIDED.sub(" ", _RULED.sub(" ", text))) - _OWN
+    if not (ruled or decided) or not wanted:
+        return False
+    nearest = max((len(wanted & words) for words in user.everyone), default=0)
+    return nearest < _LAID_DOWN * len(wanted)
 
 
 def _is_strange(bare: str, user: UserEvidence) -> bool:
