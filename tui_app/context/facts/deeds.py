@@ -9,8 +9,10 @@ import re
 
 _ADDED = r"add(?:ed|s|ing)|hinzugefügt|ajoutée?s?|añadid[oa]s?"
 _WROTE = r"wrote|writ(?:es|ing|ten)|overwr\w+|geschrieben|écrite?s?|escrit[oa]s?"
-_REMOVED = r"delet(?:ed|es|ing|ions?)|git rm['’]d|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt"
-r"|supprimée?s?|eliminad[oa]s?"
+_REMOVED = (
+    r"delet(?:ed|es|ing|ions?)|git rm['’]d|remov(?:ed|es|ing|als?)|dropped|gelöscht|entfernt"
+    r"|supprimée?s?|eliminad[oa]s?"
+)
 _WORDS = {
     "created": (
         rf"creat(?:ed|es|ing|ions?)|scaffolded|brand-new|{_WROTE}|{_ADDED}|generated|introduced|saved"
