@@ -145,8 +145,8 @@ def too_large_at_once(error: BaseException, model: str, limit: int | None, reque
     return Error(
         kind="context_overflow",
         message=f"The provider takes no single request of this size for {model}: {plain(words).rstrip('.')}.",
-        hint="Waiting does not help: press ctrl+g to compact the conversation, raise the account's limit, "
-        f"or {OTHER_MODEL}.",
+        hint="Waiting does not help: compact the conversation with ctrl+g, raise the account's limit, or "
+        f"{OTHER_MODEL}.",
         limit=limit,
         requested=requested,
     )

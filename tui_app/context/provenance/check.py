@@ -387,10 +387,10 @@ def _telling(text: str) -> set[str]:
 _MARK = re.compile(rf"[ \t]?(?:{'|'.join(map(re.escape, MARKS))})")
 _LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-]{3,}")
 """A word of another script stands there for its own sake, like a name."""
-_PROPER = re.compile(r"(?<![\w*-])[a-z][a-z'’-]*,? (?![A-Z]{1,5}s?\b)([A-Z][A-Za-z]{3,})(?![\w'’-])")
-"""A word that is written as a name, in a language that does not write all nouns so."""
+_PROPER = re.compile(r"(?<![\w*-])([a-z][a-z'’-]*),? (?![A-Z]{1,5}s?\b)([A-Z][A-Za-z]{3,})(?![\w'’-])")
+"""A word that is written as a name, behind one of the session's language: not all languages write names so."""
 _GERMAN = re.compile(
-    r"(?i)(?<!\w)(?:der|die|das|dem|den|und|wir|ist|sind|wurden?|wird|hat|haben|nicht|nie|ein\w*|mit"
+    r"(?i)(?<!\w)(?:der|die|das|dem|den|des|und|wir|ist|sind|wurden?|wird|hat|haben|nicht|nie|ein\w*|mit"
     r"|auf|für|zu[mr]?"
     r"|im|vom|bei|alle|kein\w*)(?!\w)"
 )
@@ -449,7 +449,11 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     if FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
         return True
     proper = () if _GERMAN.search(bare) else _PROPER.findall(bare)
-    if not all(evidence.knows_word(word) or evidence.knows_word(word.rstrip("s")) for word in proper):
+    if any(
+        evidence.knows_word(before)
+        and not (evidence.knows_word(word) or evidence.knows_word(word.rstrip("s")))
+        for before, word in proper
+    ):
         return True
     if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
         return True
