@@ -26,7 +26,7 @@ def program(name: str = "files", mode: str = "plain", timeout: float = 20.0) -> 
 
 async def test_a_turn_calls_a_tool_of_a_server(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
-    fake_openai.add(Tool((("files_echo", {"text": "ahoy"}),)), Text("It said ahoy."))
+    fake_openai.add(Tool((("files_echo", {"text": "ahoy"}),)), Text("It said ahoy.", usage=(1_400, 5)))
     async with desk.session(read_only=False, approvals=LET, mcp={"files": program()}) as opened:
         before = opened.conversation.usage.parts.tools
         records = await turn(opened.conversation, "Say ahoy.")
