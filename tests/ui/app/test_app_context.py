@@ -161,8 +161,8 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
     """The model counts more tokens than its texts were counted for, and says so."""
-    fake_openai.add(Text("Ebb.", usage=(9_000, 60)))
-    session = served.store(Story("tide").user("Why?", 1_400).answer("So.", 1_600))
+    fake_openai.add(Text("Ebb.", usage=(6_200, 60)))
+    session = served.store(Story("tide").user("why " * 1_400, 1_400).answer("so " * 1_600, 1_600))
     async with shown(served.app(session), WIDE) as deck:
         await deck.ready()
         await deck.send("And?")

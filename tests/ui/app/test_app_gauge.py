@@ -26,7 +26,7 @@ from tui_app.ui.gauge import ContextGauge
 
 def story(reported: int) -> Story:
     # A report far beyond what can have been sent is not believed.
-    return Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=reported)
+    return Story().user("how late does the last ferry go?", 20_000).answer("At eleven.", reported=reported)
 
 
 @pytest.mark.parametrize(
