@@ -251,10 +251,10 @@ DONE = CompactionComplete(
 
 
 def talk(reported: int = 12_800) -> Story:
-    """A prompt, two tools, an answer."""
+    """A prompt, two tools, an answer; a large report is of a large prompt, or nobody would believe it."""
     return (
         Story("Why does the ferry import fail on Sundays?")
-        .user("Why does the ferry import fail on Sundays?")
+        .user("Why does the ferry import fail on Sundays?", max(40, reported - 20_000))
         .tool("grep", '{"pattern": "weekday"}', "import.py:2: row.weekday\nimport.py:9: weekday", tokens=212)
         .tool("read_file", '{"path": "import.py"}', "1\tdef rows(table):\n2\t    return", tokens=1_400)
         .answer(ANSWER, 1_100, reported=reported)

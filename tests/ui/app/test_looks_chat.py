@@ -270,7 +270,7 @@ def eventful() -> Story:
         tokens_before=41_000, tokens_after=31_000, messages_before=9, messages_after=7,
         tokens_removed=10_000, messages_removed=2,
     )  # fmt: skip
-    story.user(ASKED).add(cut).answer("They are rows as well.", reported=31_000)
+    story.user(ASKED, 12_000).add(cut).answer("They are rows as well.", reported=31_000)
     ended = replace(DONE, facts=(), removed=(), summary="", title="", retention=None, cost_usd=None)
     story.add(replace(ended, outcome="discarded", trigger="manual", reason=DECLINED))
     why = "not before low tide (preCompact hook ask-harbour)"

@@ -49,7 +49,7 @@ async def test_compacting(look: Look, fake_openai: FakeOpenAI) -> None:
         row._clock = lambda: row.status.started + 6
         row.refresh()
 
-    await look(Story("word by word").turns(6).answer("Six.", reported=91_500), scene)
+    await look(Story("word by word").turns(6, tokens=14_000).answer("Six.", reported=91_500), scene)
 
 
 async def test_compacted_entry(look: Look) -> None:
@@ -89,7 +89,7 @@ COUNTED = (
 
 async def test_review(look: Look, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(Text(COUNTED, usage=(0, 0)))
-    story = Story("word by word").turns(6).answer("Six.", reported=91_500)
+    story = Story("word by word").turns(6, tokens=14_000).answer("Six.", reported=91_500)
 
     async def scene(deck: Deck) -> None:
         await deck.send("/compact --review")
@@ -259,7 +259,7 @@ async def test_review_under_way(look: Look, fake_openai: FakeOpenAI, scene: Scen
         await deck.until(lambda: reviewed(deck), "the review")
         await scene(deck)
 
-    await look(Story("word by word").turns(6).answer("Six.", reported=91_500), play)
+    await look(Story("word by word").turns(6, tokens=14_000).answer("Six.", reported=91_500), play)
 
 
 @sizes

@@ -388,7 +388,7 @@ _MARK = re.compile(rf"[ \t]?(?:{'|'.join(map(re.escape, MARKS))})")
 _LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-]{3,}")
 """A word of another script stands there for its own sake, like a name."""
 _PROPER = re.compile(r"(?<![\w*-])([a-z][a-z'’-]*),? (?![A-Z]{1,5}s?\b)([A-Z][A-Za-z]{3,})(?![\w'’-])")
-"""A word that is written as a name, behind one of the session's language: not all languages write names so."""
+"""A word written as a name, behind one of the session's language: not all languages write names so."""
 _GERMAN = re.compile(
     r"(?i)(?<!\w)(?:der|die|das|dem|den|des|und|wir|ist|sind|wurden?|wird|hat|haben|nicht|nie|ein\w*|mit"
     r"|auf|für|zu[mr]?"
