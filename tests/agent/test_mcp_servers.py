@@ -176,6 +176,34 @@ async def test_a_call_that_hangs_ends_at_the_limit_and_one_that_fails_says_why(t
         assert "did not answer" in status(servers).error
 
 
+JSON = '{\n  "version": 1.10, "a": 1, "a": 2,\n  "list": [ 1,2 ]\n}\n'
+
+
+async def test_what_a_server_says_arrives_as_it_was_sent(tmp_path: Path) -> None:
+    async def said(*texts: str, **more: Any) -> Any:
+        return await call(servers, "files_file", texts=texts, **more)
+
+    async with running(tmp_path, program()) as servers:
+        assert await said(JSON) == JSON
+        assert await said("[1.0]", "two") == "[1.0]\ntwo"
+        assert await said(JSON, structuredContent=json.loads(JSON)) == JSON
+        assert await said("1.50", structuredContent={"result": 1.5}) == "1.50"
+        assert await said("a", "b", structuredContent={"result": ["a", "b"]}) == "a\nb"
+        assert await said("Two boats.", structuredContent={"n": 2}) == 'Two boats.\n{"n": 2}'
+        assert await said(structuredContent={"n": 2}) == '{"n": 2}'
+        assert await said() == ""
+
+
+@pytest.mark.parametrize("text", [JSON, "3 errors:\n" + "  a line\n" * 300 + "the end", "no stop", "\tin"])
+async def test_an_error_arrives_whole_and_its_note_is_one_line(tmp_path: Path, text: str) -> None:
+    async with running(tmp_path, program()) as servers:
+        with pytest.raises(CallFailed) as failed:
+            await call(servers, "files_fail", text=text)
+        assert str(failed.value) == text
+        assert "\n" not in status(servers).error
+        assert len(status(servers).error) <= 501
+
+
 async def test_foreign_names_are_made_usable_and_clashes_are_told(tmp_path: Path) -> None:
     async with running(tmp_path, program("evil", "evil"), program("evil_", "plain")) as servers:
         evil = status(servers, "evil")

@@ -55,7 +55,10 @@ def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
         case "env":
             return said(json.dumps(dict(os.environ)))
         case "fail":
-            return {**said("It went wrong."), "isError": True}
+            return {**said(args.get("text", "It went wrong.")), "isError": True}
+        case "file" if "texts" in args:
+            blocks = [{"type": "text", "text": text} for text in args["texts"]]
+            return {"content": blocks, **{name: args[name] for name in args if name == "structuredContent"}}
     return said(name)
 
 

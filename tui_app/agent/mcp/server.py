@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.mcp import supervisor as warden
@@ -25,6 +26,7 @@ from tui_app.settings.tables import McpServer
 from tui_app.tool_specs import TOOLS
 
 if TYPE_CHECKING:
+    from fastmcp.client.client import CallToolResult
     from fastmcp.client.transports import ClientTransport
 
 # What an MCP server's program may see of our environment: what it needs to run, and what is named.
@@ -86,6 +88,10 @@ class ClientMissing(Exception):
     """The optional client is not installed. The message says what to do."""
 
 
+class CallFailed(Exception):
+    """A call came to nothing. The message is for the model and the user."""
+
+
 def load_client() -> None:
     """Import the client library; takes seconds, so call it in a thread.
 
@@ -144,6 +150,19 @@ class Connection:
             tool_error_behavior="failed",
         )
 
+    async def call(self, name: str, args: dict[str, Any]) -> Any:
+        """Call a tool; its text comes back as it was sent. Raises whatever comes to the client library.
+
+        pydantic-ai would read a text that looks like JSON, and write it anew.
+        """
+        async with self.toolset:
+            result = await self.toolset.client.call_tool(name, args, raise_on_error=False)
+        content = _content(result)
+        if not result.is_error:
+            return content
+        told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
+        raise CallFailed(told if told.strip() else f"The tool {name} failed and says nothing.")
+
     @property
     def said(self) -> str:
         """The end of what the server's program has said on standard error."""
@@ -165,6 +184,35 @@ class Connection:
         """Let go of what the program has said."""
         if self._said is not None:
             self._said.close()
+
+
+def _content(result: "CallToolResult") -> Any:
+    """What a server has answered: one text, or a list where files are among it."""
+    from pydantic_ai.mcp import _map_mcp_tool_result
+
+    pieces = [part.text if part.type == "text" else _map_mcp_tool_result(part) for part in result.content]
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) < len(pieces):
+        return pieces
+    structured = result.structured_content
+    if structured is not None and not _tell(texts, structured):
+        texts.append(json.dumps(structured, ensure_ascii=False))
+    return "\n".join(texts)
+
+
+def _tell(texts: Sequence[str], structured: Mapping[str, Any]) -> bool:
+    """Whether texts say all that structured content does; they do by the protocol, but not everywhere."""
+    # Servers put what is no object into a field of that name.
+    values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
+    read = [_read_json(text) for text in texts]
+    return any(value in (_read_json("\n".join(texts)), read, list(texts)) for value in values)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 # Which tools of an MCP server the model is offered, and under which names. All a server says is foreign.
@@ -272,10 +320,6 @@ STOP_S = 2.5
 _SERVER_SAID_CHARS = 300
 
 
-class CallFailed(Exception):
-    """A call came to nothing. The message is for the model and the user."""
-
-
 class Server:
     """Starts a server and keeps it; all methods belong to one event loop.
 
@@ -346,7 +390,7 @@ class Server:
             raise CallFailed(
                 f"The MCP server {self.settings.name} is not running. {self.status.error}".strip()
             )
-        calling = asyncio.ensure_future(connection.toolset.direct_call_tool(own_name, args))
+        calling = asyncio.ensure_future(connection.call(own_name, args))
         stopping = asyncio.ensure_future(self._stop.wait())
         try:
             done, _ = await asyncio.wait(
@@ -374,7 +418,8 @@ class Server:
         if connection.ended:
             self._fail(f"In the middle of a call {connection.ended}.")
             return f"The MCP server {self.settings.name} is gone: {connection.ended}."
-        return self._note(_sentence(error))
+        self._note(_sentence(error))
+        return self._safe(_words(error))
 
     def _note(self, text: str) -> str:
         """Keep what went wrong last; the server goes on."""
@@ -449,9 +494,14 @@ class Server:
         return text
 
 
-def _sentence(error: BaseException) -> str:
-    """An error's own words, at most a few hundred characters."""
+def _words(error: BaseException) -> str:
+    """An error's own words, as they are."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if text.endswith((".", "!", "?")) else f"{text[:500]}."
+    return str(error) or type(error).__name__
+
+
+def _sentence(error: BaseException) -> str:
+    """An error's own words in one line, at most a few hundred characters."""
+    text = " ".join(_words(error).split())[:500]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
