@@ -15,7 +15,7 @@ from tui_app.session.user_view import fold_user_view
 
 AGENT = '''
 from pydantic import BaseModel
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, BinaryContent, RunContext, ToolReturn
 from pydantic_ai.models.test import TestModel
 
 helper = Agent(system_prompt="You know the harbour.", instructions="Answer briefly.", deps_type=str)
@@ -33,6 +33,14 @@ class Answer(BaseModel):
 typed = Agent(output_type=Answer)
 ready = Agent(TestModel(custom_output_text="Ready at once."))
 named = Agent()
+
+rich = Agent()
+
+@rich.tool_plain
+def departures(day: str) -> ToolReturn:
+    """Look at the board, and take a picture of it."""
+    picture = BinaryContent(b"PNG", media_type="image/png")
+    return ToolReturn({"day": day}, content=["The 17:30 is late."] + [picture] * (day == "Monday"))
 
 @named.tool_plain
 def search_history(query: str) -> str:
@@ -122,6 +130,22 @@ async def test_a_typed_answer_is_on_record_and_the_next_turn_is_valid(own: Own) 
         assert_valid(opened.conversation)
     finally:
         await opened.close()
+
+
+async def test_what_a_tool_adds_for_the_model_is_part_of_its_result(own: Own) -> None:
+    own.server.add(tool("departures", day="Sunday"), tool("departures", day="Monday"), Text("Late."))
+    opened = open_session(own.opening("rich"))
+    try:
+        await opened.prepare()
+        happened = await turn(opened.conversation, "Is it late?")
+        assert_valid(opened.conversation)
+    finally:
+        await opened.close()
+    assert of(happened, ToolResult)[0].text == '{"day":"Sunday"}\n\nThe 17:30 is late.'
+    first, second = (str(own.server.journal[place]["messages"]) for place in (1, 2))
+    assert "The 17:30 is late." in first
+    assert second.count("The 17:30 is late.") == 2
+    assert "data:image/png;base64," in second
 
 
 async def test_a_tool_of_its_own_with_that_name_stays(own: Own) -> None:

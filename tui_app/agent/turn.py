@@ -12,6 +12,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelAPIError, RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
+    CachePoint,
     CompactionPart,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
@@ -23,15 +24,18 @@ from pydantic_ai.messages import (
     OutputToolResultEvent,
     PartDeltaEvent,
     PartStartEvent,
+    TextContent,
     TextPart,
     TextPartDelta,
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
+    ToolReturn,
     ToolReturnPart,
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
@@ -120,6 +124,20 @@ class Recorder(AbstractCapability[Any]):
         response = with_unique_calls(response)
         self.answer(response)
         return response
+
+    async def after_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        result: Any,
+    ) -> Any:
+        """Make what a tool adds for the model part of its result; by itself it would pass for the user's."""
+        if not isinstance(result, ToolReturn) or not result.content:
+            return result
+        return replace(result, return_value=_with_added(call.tool_name, result), content=None)
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
         """Show text as it streams; write tool calls and results down as they happen."""
@@ -226,6 +244,21 @@ class Recorder(AbstractCapability[Any]):
             ),
             request,
         )
+
+
+def _with_added(name: str, returned: ToolReturn[Any]) -> Any:
+    """One text, or a list where files are among it."""
+    added = [returned.content] if isinstance(returned.content, str) else returned.content or ()
+    pieces = [
+        piece.content if isinstance(piece, TextContent) else piece
+        for piece in added
+        if not isinstance(piece, CachePoint)
+    ]
+    value, texts = returned.return_value, [piece for piece in pieces if isinstance(piece, str)]
+    part = ToolReturnPart(name, value)
+    if len(texts) == len(pieces) and not part.files:
+        return "\n\n".join(text for text in (part.model_response_str(), *texts) if text)
+    return [*(value if isinstance(value, list | tuple) else [value]), *pieces]
 
 
 NO_RESULT = "No result: an error stopped the turn before there was one."
