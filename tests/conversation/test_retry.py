@@ -691,6 +691,30 @@ async def test_a_fault_that_lasts_ends_in_a_sentence(desk: Desk, server: FakeOpe
         await assert_goes_on(opened, server)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ReasoningOnly(usage=(900, 4_096), finish_reason="length"),
+        Text("", usage=(900, 4_096), finish_reason="length"),
+    ],
+    ids=["thoughts", "hidden thoughts"],
+)
+async def test_thinking_that_takes_the_room_of_an_answer_is_named(
+    desk: Desk, server: FakeOpenAI, answer: Behaviour
+) -> None:
+    server.add(answer)
+    async with desk.session() as opened:
+        records = await turn(faults_impatient(opened).conversation, PROMPT)
+        assert ended(records).outcome == "failed"
+        [told] = of(records, Error)
+        assert isinstance(told, Error)
+        assert "used up the room for its answer (4,096 tokens)" in told.message
+        assert "thinking" in told.message
+        assert "less" in told.hint
+        assert len(server.journal) == 1
+        await assert_goes_on(opened, server)
+
+
 @pytest.mark.parametrize("name", FAILING)
 async def test_a_fault_that_passes_is_got_over(desk: Desk, server: FakeOpenAI, name: str) -> None:
     fault = FAILING[name]

@@ -237,13 +237,15 @@ class ReasoningOnly:
     """An answer that thinks and then says nothing."""
 
     reasoning: str = "I should think about this for a while."
+    usage: tuple[int, int] | None = None
+    finish_reason: str = "stop"
 
     async def play(self, stage: Stage) -> None:
         """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": ""})
         for piece in pieces(self.reasoning):
             await stage.delta({"reasoning_content": piece})
-        await stage.finish("stop")
+        await stage.finish(self.finish_reason, self.usage)
 
 
 async def _held(stage: Stage, hold: Signal | None) -> None:

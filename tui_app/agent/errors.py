@@ -43,23 +43,27 @@ _LIMIT = re.compile(
     r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
 )
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
+_NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
 _OPAQUE_WORDS = 4
 """Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
 
 
-def describe_error(error: BaseException, *, model: str) -> Error:
+def describe_error(error: BaseException, *, model: str, written: int = 0) -> Error:
     """Word what went wrong in a turn.
 
     Args:
         error: What the turn raised.
         model: Name of the model with its provider, as the user chose it.
+        written: Tokens of the answer that ended the turn; 0 where nobody knows.
 
     Returns:
         The event to record: the sentence names no class of any library, and keys are masked throughout.
     """
     model = say.plain(model) or "the model"
     described = _by_kind(error, model) or _by_status(error, model)
+    if _NO_ROOM_LEFT.search(str(error)) and isinstance(error, UnexpectedModelBehavior):
+        described = say.only_thought(model, written)
     if described is None and came_damaged(error):
         described = _garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):

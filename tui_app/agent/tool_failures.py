@@ -152,6 +152,22 @@ def too_large_at_once(error: BaseException, model: str, limit: int | None, reque
     )
 
 
+def only_thought(model: str, written: int) -> Error:
+    """The answer was cut off at its length limit before a word of it was said.
+
+    Args:
+        model: Name of the model.
+        written: Tokens of it that were written all the same; 0 where nobody knows.
+    """
+    tokens = f" ({written:,} tokens)" if written else ""
+    return Error(
+        kind="provider",
+        message=f"The thinking of {model} used up the room for its answer{tokens}; nothing was said.",
+        hint=f"Set thinking to less in the settings, let its server give answers more room, or {OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
 def wrong_key(error: BaseException, model: str) -> Error:
     where = key_variable(model)
     if where is None:

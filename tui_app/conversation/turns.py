@@ -22,9 +22,10 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error, may_be_size
+from tui_app.agent.tool_failures import only_thought
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
-from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.answer_end import CUT_OFF, TOO_LONG, why_not_whole
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
@@ -416,7 +417,11 @@ class Turns:
         last = messages[-1] if messages else None
         if not isinstance(last, ModelResponse):
             return
-        if reason := why_not_whole(last):
+        reason = why_not_whole(last)
+        if reason == TOO_LONG and not _says_something(last):
+            told = only_thought(self.history.model, last.usage.output_tokens)
+            self.history.append(Notice(text=f"{told.message} {told.hint}"))
+        elif reason:
             self.history.append(Notice(text=f"{reason[0].upper()}{reason[1:]}. {CUT_HINT}"))
         elif not _says_something(last):
             self.history.append(Notice(text=EMPTY))
@@ -428,7 +433,9 @@ class Turns:
             error: What the turn failed with.
             prompt: Log number of its prompt.
         """
-        told = describe_error(error, model=self.history.model)
+        last = self.history.items()[-1].message
+        written = last.usage.output_tokens if isinstance(last, ModelResponse) else 0
+        told = describe_error(error, model=self.history.model, written=written)
         if may_be_size(error, told):
             answered = max((item.reported for item in self.history.items()), default=0)
             told = with_size(told, self.history.usage().total, answered)
