@@ -1,5 +1,6 @@
 """Errors as a person reads them: one sentence, what to do next, and no keys anywhere."""
 
+import json
 import re
 import socket
 import sqlite3
@@ -65,6 +66,18 @@ class SdkConnectionError(Exception):
     request = Request()
 
 
+def google(*details: object) -> dict[str, object]:
+    return {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "details": list(details)}}
+
+
+PAUSE = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}
+A_DAY = {
+    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+    "violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier", "quotaValue": "20"}],
+}
+A_MINUTE = {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]}
+
+
 OVERFLOW = {"message": "request (12608 tokens) exceeds the available context size (2048 tokens)"}
 NO_KEY = "Set the `OPENAI_API_KEY` environment variable or pass it via `OpenAIProvider(api_key=...)`."
 # error, kind, retryable, what the message says, what the hint says
@@ -115,6 +128,49 @@ CASES = {
     ),
     "429": (http(429), "rate_limit", True, "limiting requests", "Wait a moment"),
     "429 wait": (http(429, headers={"Retry-After": "12"}), "rate_limit", True, "wait 12 s", "Wait 12 s"),
+    "google wait": (
+        http(429, google(A_MINUTE, PAUSE), ModelRateLimitError),
+        "rate_limit",
+        True,
+        "wait 35 s",
+        "Wait 35 s",
+    ),
+    "google, in a list": (http(429, [google(PAUSE)]), "rate_limit", True, "wait 35 s", "Wait 35 s"),
+    "google behind a gateway": (
+        http(429, {"message": "Provider returned error", "metadata": {"raw": json.dumps(google(PAUSE))}}),
+        "rate_limit",
+        True,
+        "wait 35 s",
+        "Wait 35 s",
+    ),
+    "google, a day": (
+        http(429, google(A_DAY, PAUSE), ModelRateLimitError),
+        "rate_limit",
+        False,
+        "quota of a day",
+        "/model",
+    ),
+    "a day in words": (
+        http(429, {"message": "You exceeded your quota of 50 requests per day."}, ModelRateLimitError),
+        "rate_limit",
+        False,
+        "quota of a day",
+        "/model",
+    ),
+    "a day that rolls": (
+        http(429, {"message": "Limit on tokens per day reached"}, headers={"retry-after": "20"}),
+        "rate_limit",
+        True,
+        "wait 20 s",
+        "Wait 20 s",
+    ),
+    "quota by code": (
+        http(429, {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
+        "rate_limit",
+        False,
+        "no credit or quota",
+        "billing",
+    ),
     "429 that speaks of a length": (
         http(
             429,

@@ -647,6 +647,14 @@ FAILING = {
     "429": Fault(Failure(429, LIMITED), "limiting requests"),
     "429 with a pause": Fault(Failure(429, LIMITED, {"retry-after": "0"}), "limiting requests"),
     "429 with a long pause": Fault(Failure(429, LIMITED, {"retry-after": "600"}), "asks to wait 10 min", 1),
+    "429 with Google's long pause": Fault(
+        Failure(429, {"error": {"details": [{"retryDelay": "600s"}]}}), "asks to wait 10 min", 1
+    ),
+    "429 with Google's quota of a day": Fault(
+        Failure(429, {"error": {"details": [{"violations": [{"quotaId": "RequestsPerDayPerProject"}]}]}}),
+        "quota of a day",
+        1,
+    ),
     "429 with nonsense": Fault(Failure(429, LIMITED, {"retry-after": "soon"}), "limiting requests"),
     "429 without a body": Fault(Failure(429, ""), "limiting requests"),
     "500": Fault(Failure(500, {"error": {"message": "boom"}}), "internal error"),
@@ -710,7 +718,7 @@ async def test_thinking_that_takes_the_room_of_an_answer_is_named(
         assert isinstance(told, Error)
         assert "used up the room for its answer (4,096 tokens)" in told.message
         assert "thinking" in told.message
-        assert "less" in told.hint
+        assert "lower" in told.hint
         assert len(server.journal) == 1
         await assert_goes_on(opened, server)
 

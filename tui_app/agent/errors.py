@@ -28,7 +28,15 @@ from tui_app.agent import tool_failures as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import PER_REQUEST, RATE_LIMIT, detect_overflow
-from tui_app.context.overflow.error_text import chain, full_text, provider_message, status_of
+from tui_app.context.overflow.error_text import (
+    asked_pause,
+    chain,
+    full_text,
+    own_words,
+    provider_message,
+    status_of,
+    values_of,
+)
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
@@ -44,6 +52,7 @@ _LIMIT = re.compile(
 )
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
+_A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
 _OPAQUE_WORDS = 4
 """Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
@@ -133,20 +142,31 @@ def _by_status(error: BaseException, model: str) -> Error | None:
     if status in (408, 504):
         return say.timed_out(error, model)
     if status == 429:
-        return say.rate_limited(error, model)
+        return _limited(error, model)
     return say.provider_down(error, model) if status >= 500 else _refused(error, model)
+
+
+def _limited(error: BaseException, model: str) -> Error:
+    """Tell a limit that passes from a quota that is used up: waiting does not mend that."""
+    if "insufficient_quota" in values_of(error, "code", "type"):
+        return say.out_of_credit(error, model)
+    # Google names the pause of a minute beside the quota of a day, too.
+    daily = any("perday" in str(quota).lower() for quota in values_of(error, "quotaId", "quota_id"))
+    if daily or (not asked_pause(error) and _A_DAY.search(own_words(error))):
+        return say.used_up_today(error, model)
+    return say.rate_limited(error, model)
 
 
 def _refused(error: BaseException, model: str) -> Error:
     """Find the reason behind a plain 4xx: some providers send wrong keys and rate limits as one."""
     if status_of(error) == 429:
         # Its text may speak of a length, by which pydantic-ai takes it for a refusal.
-        return say.rate_limited(error, model)
+        return _limited(error, model)
     text = full_text(error)
     if _BAD_KEY.search(text):
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
-        return say.rate_limited(error, model)
+        return _limited(error, model)
     return say.refused(error, model)
 
 
@@ -247,7 +267,7 @@ def _no_model(error: BaseException, _model: str) -> Error:
 
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
     (ModelQuotaExceededError, say.out_of_credit),
-    (ModelRateLimitError, say.rate_limited),
+    (ModelRateLimitError, _limited),
     (ModelAuthenticationError, say.wrong_key),
     (ModelNotFoundError, say.unknown_model),
     ((ModelUnavailableError, ModelServerError), say.provider_down),

@@ -15,7 +15,6 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, Wra
 from pydantic_ai.exceptions import (
     ApprovalRequired,
     CallDeferred,
-    ModelAPIError,
     ModelHTTPError,
     ModelRetry,
     RunCancelled,
@@ -31,7 +30,7 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.overflow.error_text import chain, full_text, provider_message, url_of
+from tui_app.context.overflow.error_text import asked_pause, chain, full_text, provider_message, url_of
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.window_limits import ContextTooLarge
@@ -163,7 +162,7 @@ def only_thought(model: str, written: int) -> Error:
     return Error(
         kind="provider",
         message=f"The thinking of {model} used up the room for its answer{tokens}; nothing was said.",
-        hint=f"Set thinking to less in the settings, let its server give answers more room, or {OTHER_MODEL}.",
+        hint=f"Set thinking lower in the settings, have its server give answers more room, or {OTHER_MODEL}.",
         retryable=True,
     )
 
@@ -205,9 +204,8 @@ def unknown_model(error: BaseException, model: str) -> Error:
 
 def rate_limited(error: BaseException, model: str) -> Error:
     """Too much at once; the same request may pass a little later."""
-    waits = (one.retry_after for one in chain(error) if isinstance(one, ModelAPIError))
     wait = ""
-    if seconds := next(filter(None, waits), None):
+    if seconds := asked_pause(error):
         whole = max(1, math.ceil(seconds))
         wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
     return Error(
@@ -225,6 +223,15 @@ def out_of_credit(_error: BaseException, model: str) -> Error:
         kind="rate_limit",
         message=f"The account used for {model} has no credit or quota left.",
         hint=f"Check the billing page of the provider, or {OTHER_MODEL}.",
+    )
+
+
+def used_up_today(_error: BaseException, model: str) -> Error:
+    """The quota of a day; the next minutes bring nothing."""
+    return Error(
+        kind="rate_limit",
+        message=f"The quota of a day for {model} is used up.",
+        hint=f"Go on when the provider renews it, raise it there, or {OTHER_MODEL}.",
     )
 
 

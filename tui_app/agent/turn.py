@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast
 from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ModelAPIError, RunCancelled
+from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
     CachePoint,
@@ -44,7 +44,7 @@ from tui_app.agent.tool_failures import Steered, StepWatch, ToolBroke
 from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.overflow.error_text import chain, status_of
+from tui_app.context.overflow.error_text import asked_pause, chain, status_of
 from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.context.view import answers_of
 from tui_app.events import (
@@ -478,9 +478,3 @@ def passes(error: BaseException, told: Error) -> bool:
     status = status_of(error)
     # A 400 may be a rate limit by its words. Without a status, only connections and limits pass.
     return status in _PASSING or told.kind != "provider"
-
-
-def asked_pause(error: BaseException) -> float:
-    """Seconds the provider asks to wait; 0 where it asks for nothing."""
-    waits = (one.retry_after for one in chain(error) if isinstance(one, ModelAPIError))
-    return max(0.0, next((float(seconds) for seconds in waits if seconds), 0.0))

@@ -1,5 +1,6 @@
 """Read an exception: its causes, its HTTP status, and the text a provider sent with it."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -75,6 +76,7 @@ def _unquoted(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,12})?)s?")
 _CHAIN = 20
 _DEPTH = 12
 
@@ -105,6 +107,13 @@ class HasUrl(Protocol):
     """An HTTP request."""
 
     url: object
+
+
+@runtime_checkable
+class HasPause(Protocol):
+    """Errors of pydantic-ai, which know for how long a header asks to wait."""
+
+    retry_after: object
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -178,6 +187,47 @@ def provider_message(error: BaseException) -> str:
         if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
             return message
     return ""
+
+
+def values_of(error: BaseException, *names: str) -> list[object]:
+    """What a provider's answer holds under some keys, at any depth but in what it repeats.
+
+    Gateways hand the answer of another provider on as JSON in a string.
+    """
+    bodies = (one.body for one in chain(error) if isinstance(one, HasBody))
+    return [found for body in bodies for found in _values(body, names, _DEPTH)]
+
+
+def _values(value: object, names: Sequence[str], depth: int) -> Iterator[object]:
+    if depth <= 0:
+        return
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key in names:
+                yield item
+            elif str(key).lower() not in ECHOED:
+                yield from _values(item, names, depth - 1)
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        for item in value:
+            yield from _values(item, names, depth - 1)
+
+
+def asked_pause(error: BaseException) -> float:
+    """Seconds the provider asks to wait, in a header or as Google does it; 0 where it asks for nothing."""
+    asked = [one.retry_after for one in chain(error) if isinstance(one, HasPause)]
+    asked += values_of(error, "retryDelay", "retry_delay")
+    return max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
+
+
+def _seconds(asked: object) -> float | None:
+    if isinstance(asked, Mapping):
+        asked = asked.get("seconds")
+    if isinstance(asked, str) and (written := _DURATION.fullmatch(asked.strip())):
+        return float(written[1])
+    return max(0.0, float(asked)) if isinstance(asked, int | float) else None
 
 
 def _message(body: object, depth: int) -> str:
