@@ -219,6 +219,25 @@ CASES = {
         "refused the request to openai:gpt-5: Unsupported parameter: 'top_k'\\.$",
         "ctrl\\+o",
     ),
+    "400 pixels": (
+        http(400, {"message": "image.source: At least one of the image dimensions exceed max allowed size"}),
+        "provider",
+        False,
+        "image dimensions exceed",
+        "picture.*/rewind",
+    ),
+    "400 bytes": (
+        http(
+            400,
+            {"message": "messages.0.content.1: image exceeds 5 MB maximum: 6291456 bytes"},
+            ModelRequestRejectedError,
+        ),
+        "provider",
+        False,
+        "image exceeds 5 MB",
+        "picture.*smaller",
+    ),
+    "413 picture": (http(413, {"message": "Image too large"}), "provider", False, "too large", "picture"),
     "400 bare": (http(400), "provider", False, "refused the request to openai:gpt-5\\.$", "ctrl\\+o"),
     "refused": (
         caused(

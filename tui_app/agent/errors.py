@@ -27,7 +27,7 @@ from pydantic_ai.exceptions import (
 from tui_app.agent import tool_failures as say
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
-from tui_app.context.overflow.detection import PER_REQUEST, RATE_LIMIT, detect_overflow
+from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import (
     asked_pause,
     chain,
@@ -167,7 +167,8 @@ def _refused(error: BaseException, model: str) -> Error:
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
         return _limited(error, model)
-    return say.refused(error, model)
+    told = say.refused(error, model)
+    return replace(told, hint=say.ABOUT_A_FILE) if ONE_FILE.search(own_words(error)) else told
 
 
 def _misconfigured(error: BaseException, model: str) -> Error:

@@ -40,6 +40,10 @@ from tui_app.providers import key_variable
 # The sentences for what can go wrong in a turn: what happened, and what to do next.
 
 OTHER_MODEL = "choose another model with /model"
+ABOUT_A_FILE = (
+    "It is about a picture or a file: send a smaller one, a picture with fewer pixels. "
+    "One from earlier leaves the conversation with /rewind, or with ctrl+g into a summary."
+)
 _SENTENCE = 200
 _DETAIL = 4_000
 _KEY = re.compile(r"\b(sk|pk|rk|xai)-[\w*.-]{6,}|\bgsk_\w{6,}|\bBearer\s+\S+", re.IGNORECASE)
