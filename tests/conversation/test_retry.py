@@ -159,6 +159,34 @@ async def test_a_pause_the_provider_asks_for_is_kept(desk: Desk, server: FakeOpe
         assert of(happened, AssistantMessage)[-1].text == "Now."
 
 
+@pytest.mark.parametrize("settings", [{}, {"window": 32_000}], ids=["endpoint", "general"])
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (
+            Failure(400, {"error": {"message": "maximum context length is 8192 tokens, you requested 9400"}}),
+            "scripted takes 8,192 tokens and not the 32,000 that are set as window",
+        ),
+        (
+            Failure(429, {"error": {"message": "on tokens per min (TPM): Limit 8192, Requested 9400."}}),
+            "no single request of more than 8,192 tokens",
+        ),
+    ],
+    ids=["window", "tokens per minute"],
+)
+async def test_a_window_that_is_set_too_large_is_corrected_once_and_aloud(
+    desk: Desk, server: FakeOpenAI, refusal: Failure, words: str, settings: dict[str, int]
+) -> None:
+    server.add(refusal, *[Text("The sea is below.")] * 5)
+    async with desk.session(**settings) as opened:
+        conversation = impatient(opened).conversation
+        happened = await turn(conversation, "Look at the pier. " * 1_800)
+        happened += await turn(conversation, "Hello?")
+        told = [one.text for one in of(happened, Notice) if "32,000" in one.text]
+        assert len(told) == 1
+        assert words in told[0]
+
+
 async def test_nobody_is_made_to_wait_for_minutes(desk: Desk, server: FakeOpenAI) -> None:
     limited = Failure(429, {"error": {"message": "Rate limit reached"}}, {"retry-after": "900"})
     server.add(*[limited] * 5)

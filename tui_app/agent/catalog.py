@@ -391,13 +391,16 @@ class ModelShelf:
     async def _learn_window(self, name: str, model: Model) -> None:
         try:
             endpoint = self.endpoints.get(name.partition(":")[0])
-            window = (endpoint.window if endpoint else None) or await ask_window(model)
+            own = endpoint.window if endpoint else None
+            window = own or await ask_window(model)
         except NoAnswer:
             self._unanswered.add(name)
             return
         self._unanswered.discard(name)
         if window:
             self.limits.server[self.limits.model_key(model)] = window
+        if own:
+            self.limits.own.add(self.limits.model_key(model))
 
 
 def why_unavailable(error: Exception, *, model: str) -> Error:

@@ -50,6 +50,8 @@ class Limits:
     """Window the user has set, in tokens."""
     server: dict[str, int] = field(default_factory=dict)
     """Window each server listed for a model, by ``model_key``."""
+    own: set[str] = field(default_factory=set)
+    """Those of them that the user has set for an endpoint."""
     _ceilings: dict[str, Ceiling] = field(default_factory=dict)
     _failures: dict[str, int] = field(default_factory=dict)
     """Requests whose retry was refused too, less one for each answer since."""
@@ -63,6 +65,11 @@ class Limits:
     def model_key(self, model: Model) -> str:
         """Name under which knowledge is kept: provider, model and address."""
         return f"{model.system}:{model.model_name}@{model.base_url or ''}"
+
+    def is_set(self, model: Model) -> bool:
+        """Whether the window of a model, as it is now, stands in the user's settings."""
+        source = self.window(model).source
+        return source == "setting" or (source == "server" and self.model_key(model) in self.own)
 
     def _learnt_key(self, model: Model) -> str:
         # A server started anew with another window lists another number, and what was learnt is void.

@@ -21,7 +21,12 @@ from tui_app.context.compaction.compactor import CompactionRefused, Compactor, S
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
-from tui_app.context.overflow.detection import ContextOverflow, detect_overflow, overflow_of_answer
+from tui_app.context.overflow.detection import (
+    PER_REQUEST,
+    ContextOverflow,
+    detect_overflow,
+    overflow_of_answer,
+)
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
@@ -171,6 +176,10 @@ SET_TOO_LARGE = (
     "{model} takes {limit:,} tokens and not the {set:,} that are set as window: its provider says so. "
     "{limit:,} counts from now on; correct the setting."
 )
+SET_ABOVE_LIMIT = (
+    "The provider takes no single request of more than {limit:,} tokens for {model}, and {set:,} are set as "
+    "window. {limit:,} counts from now on; set it as window, or have the account's limit raised."
+)
 
 
 @dataclass(slots=True)
@@ -315,18 +324,14 @@ class Pipeline:
         Raises:
             ContextTooLarge: if the request was refused before.
         """
-        was = self.limits.window(request.model)
+        was, is_set = self.limits.window(request.model), self.limits.is_set(request.model)
         told = self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
         version = self.history.version
         now = self.limits.window(request.model)
-        if was.source == "setting" and now.stated < was.stated:
-            self.history.report(
-                Notice(
-                    text=SET_TOO_LARGE.format(
-                        limit=now.stated, model=request.model.model_name, set=was.stated
-                    )
-                )
-            )
+        if is_set and now.stated < was.stated:
+            said = SET_ABOVE_LIMIT if overflow.signal == PER_REQUEST else SET_TOO_LARGE
+            text = said.format(limit=now.stated, model=request.model.model_name, set=was.stated)
+            self.history.report(Notice(text=text))
         self._fix(request)
         if self._refused_by is not None:
             self.limits.end_retry(request.model)
