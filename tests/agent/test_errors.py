@@ -224,7 +224,7 @@ CASES = {
         "provider",
         False,
         "image dimensions exceed",
-        "picture.*/rewind",
+        "picture.*ctrl\\+g",
     ),
     "400 bytes": (
         http(

@@ -42,7 +42,7 @@ from tui_app.providers import key_variable
 OTHER_MODEL = "choose another model with /model"
 ABOUT_A_FILE = (
     "It is about a picture or a file: send a smaller one, a picture with fewer pixels. "
-    "One from earlier leaves the conversation with /rewind, or with ctrl+g into a summary."
+    "Where it is one from earlier, compact the conversation with ctrl+g."
 )
 _SENTENCE = 200
 _DETAIL = 4_000
