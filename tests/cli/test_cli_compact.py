@@ -405,3 +405,26 @@ def test_a_number_is_asked_for(plimsoll: Plimsoll, session: str) -> None:
     refused = plimsoll("context", session, "--pin", "newest")
     assert refused.code == 2
     assert "no number of a message" in refused.err
+
+
+def test_context_says_what_the_next_turn_costs(
+    plimsoll: Plimsoll, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story("Sunday", model="openai:gpt-5").user("Why?").answer("Zero counts.", reported=9_000)
+    paths.ensure()
+    store = SqliteStore(paths.database)
+    try:
+        session = store.create(story.start, time=NOON)
+        store.append_many(session, story.events)
+    finally:
+        store.close()
+    monkeypatch.setattr("tui_app.cli.context.time.time", lambda: NOON + 100)
+    cache = plimsoll("context", session, "--json").json["cache"]
+    assert (cache["warm_until"], cache["last_read"]) == (NOON + 60 + 300, 0)
+    assert cache["predicted_tokens"] > 1_024
+    assert 0 < cache["warm_usd"] < cache["cold_usd"]
+    said = plimsoll("context", session).out.splitlines()[-1]
+    assert said.startswith("Next turn from about $0.0")
+    assert said.endswith(" cold.")
+    cold = plimsoll("context", session, "--model", "anthropic:claude-sonnet-4-5", "--json").json["cache"]
+    assert (cold["warm_until"], cold["predicted_tokens"]) == (None, 0)

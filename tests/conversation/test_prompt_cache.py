@@ -1,6 +1,7 @@
 """What providers keep of requests: that they are asked to, that it is read, and what it costs."""
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,12 @@ from pydantic_ai.tools import ToolDefinition
 from tests.conversation.driving import Desk, done, turn
 from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, blocks_of
 from tui_app.context.counting.prices import request_price
+from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.conversation.work import Compact
+from tui_app.session.cache_forecast import forecast_cache
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
-from tui_app.settings import Endpoint
+from tui_app.settings import Endpoint, Settings
 
 SAID = "The ferry leaves the quay at nine, and the pilot boards at low water. " * 60
 NOTES = "Title: Ferries\n## Intent\nKnow when the ferry leaves."
@@ -81,6 +84,30 @@ async def test_each_request_reads_the_one_before_and_a_compaction_breaks_it_once
         assert 0 < broken.read < caching.bill[asked - 2].read, "what stands in front of the messages is read"
         for before, now in zip([broken, *whole], whole, strict=False):
             assert now.read == before.total - before.fresh
+
+
+async def test_the_forecast_is_what_the_server_reads(desk: Desk, caching: CachingAnthropic) -> None:
+    async with desk.session(model=MODEL) as opened:
+        session = opened.conversation.session
+
+        def forecast() -> CacheOutlook:
+            usage = opened.conversation.history.usage()
+            settings = Settings(endpoints=desk.endpoints)
+            return forecast_cache(opened.store, session, MODEL, usage, settings, now=time.time())
+
+        assert forecast().predicted_tokens == 0
+        for _ in range(3):
+            await turn(opened.conversation, f"When does it leave? {SAID}")
+        outlook = forecast()
+        assert outlook.last_read == outlook.last_predicted == caching.bill[-1].read > 0
+        assert outlook.is_warm(time.time())
+        await done(opened.conversation, Compact())
+        compacted = forecast().predicted_tokens
+        await turn(opened.conversation, "And now?")
+        read = caching.bill[-1].read
+    assert outlook.predicted_tokens is not None
+    assert compacted == 0, "instructions and tools alone are too short, by the rules of the real one"
+    assert 0 < read < outlook.predicted_tokens
 
 
 async def test_a_fork_reads_what_its_parent_has_written(desk: Desk, caching: CachingAnthropic) -> None:

@@ -1,6 +1,7 @@
 """``plimsoll context``: how full a session's context is, and with what."""
 
 import argparse
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -72,6 +73,7 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     from tui_app.agent.models import UnknownModel
     from tui_app.conversation.inspection import inspect_session
     from tui_app.conversation.message_actions import on_scale
+    from tui_app.session.cache_forecast import forecast_cache
 
     if steps := [(name, number) for name, _ in _STEPS for number in vars(args)[name]]:
         await steer(replace(opening, passing=True), steps)
@@ -82,6 +84,8 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     try:
         usage, model = inspection.usage(), inspection.model
         shares = on_scale(inspection.shares, usage.parts)
+        now = time.time()
+        cache = forecast_cache(inspection.store, inspection.session, model, usage, opening.settings, now=now)
     finally:
         inspection.close()
     if inspection.unknown:
@@ -91,11 +95,15 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
         tools = {each.name: each.tokens for each in shares if each.category == "tools"}
         memory = {each.name: each.tokens for each in shares if each.category == "memory"}
         by_source = {"tools_by_server": tools, "memory_by_source": memory}
-        print_json({"session": opening.session, "model": model, **usage.to_json(), **by_source})
+        figures = {**usage.to_json(), **by_source, "cache": cache.to_json()}
+        print_json({"session": opening.session, "model": model, **figures})
     else:
         plain = opening.settings.plain or not speaks_unicode()
         show_usage(usage, opening.session, model, plain=plain)
         show_shares(shares)
+        if costs := numbers.next_turn_text(cache, now):
+            say()
+            say(f"{costs[0].upper()}{costs[1:]}.")
     return OK
 
 

@@ -19,6 +19,7 @@ from tui_app.usage import ContextUsage, ContextWindow, percent_text
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:
+    from tui_app.context.counting.prompt_cache import CacheOutlook
     from tui_app.session.stats import Costs
 
 TAB = "    "
@@ -344,6 +345,27 @@ def turn_text(costs: "Costs") -> str:
     # With a sign where parts are not known.
     sent = " + ".join(filter(None, (sent, "?" if costs.unmeasured else "")))
     return f"{sent} in{cached} · {tokens(costs.output_tokens)} out · {price_text(costs.usd, costs.unpriced)}"
+
+
+def next_turn_text(cache: "CacheOutlook", now: float, tz: tzinfo | None = None) -> str:
+    """What the next turn costs with a warm cache and with a cold one; empty where neither is known.
+
+    Args:
+        cache: What is known of it.
+        now: Seconds since the epoch.
+        tz: Time zone of the clock; None for that of the machine.
+    """
+    if cache.warm_until is None:
+        return ""
+    cold = cost(cache.cold_usd) if cache.cold_usd else ""
+    until = f"until {clock(cache.warm_until, tz)}"
+    if not cache.is_warm(now):
+        said = f"{f'next turn from about {cold}: ' if cold else ''}the prompt cache is cold"
+    elif not cold or cache.warm_usd is None:
+        said = f"the prompt cache is warm {until}"
+    else:
+        said = f"next turn from about {cost(cache.warm_usd)} warm ({until}), {cold} cold"
+    return f"{said}; the last request missed it: {cache.broken_by}" if cache.broken_by else said
 
 
 def price_text(usd: float | None, unpriced: int) -> str:

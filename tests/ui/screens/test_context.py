@@ -110,6 +110,15 @@ class Host(App[None]):
         self.push_screen(self._first, self.results.append)
 
 
+async def test_what_the_next_turn_costs_has_a_row_only_where_it_is_known() -> None:
+    said = "next turn from about $0.02 warm (until 14:32), $0.19 cold"
+    for text in (said, ""):
+        screen = ContextScreen(Source(), replace(VIEW, cache=text))
+        async with Host(screen).run_test(size=(100, 30)):
+            row = screen.query_one("#context-cache", Static)
+            assert (str(row.content), row.display) == (text, bool(text))
+
+
 @given(
     figures=st.lists(st.integers(0, 10**7), min_size=len(CATEGORIES), max_size=len(CATEGORIES)),
     unmeasured=st.integers(0, 10**6),

@@ -49,7 +49,9 @@ def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> flo
         return None
 
 
-def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int) -> float | None:
+def request_price(
+    model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, writes: bool = True
+) -> float | None:
     """What a request would cost by today's list, in US dollars; None where no price is known.
 
     What is not read from the cache is written into it, where the provider asks a price for that.
@@ -59,6 +61,7 @@ def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_t
         input_tokens: Tokens of the request, cached ones included.
         cached_tokens: Those of them that are read from the provider's cache.
         output_tokens: Tokens of the answer.
+        writes: Whether anything is written into the cache.
     """
     provider, colon, name = model.partition(":")
     if provider in FREE:
@@ -67,7 +70,7 @@ def request_price(model: str, *, input_tokens: int, cached_tokens: int, output_t
     usage = genai_prices.Usage(
         input_tokens=input_tokens,
         cache_read_tokens=read,
-        cache_write_tokens=input_tokens - read if input_tokens >= LEAST_CACHED else 0,
+        cache_write_tokens=input_tokens - read if writes and input_tokens >= LEAST_CACHED else 0,
         output_tokens=output_tokens,
     )
     for known in priced_as(provider) if colon else (None,):

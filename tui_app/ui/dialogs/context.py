@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
@@ -34,6 +35,7 @@ from tui_app.ui.text import (
     Glyphs,
     count,
     gauge_text,
+    next_turn_text,
     one_line,
     threshold_text,
     tokens,
@@ -131,6 +133,8 @@ class ContextView:
     """Floor and pins of the view; what may be done with a message is asked for one at a time."""
     shares: tuple[Share, ...] = ()
     """What stands behind tool definitions and memory."""
+    cache: str = ""
+    """What the next turn costs, with a warm cache and with a cold one; empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +389,7 @@ class ContextScreen(StopsCompaction):
             yield Static(id="context-limits", classes="dialog-note", markup=False)
             yield Static(id="context-categories", markup=False)
             yield LedgerList(self._view.rows, self._source.note, self._glyphs.check)
+            yield Static(id="context-cache", classes="dialog-note", markup=False)
             yield Static(id="context-saved", classes="dialog-note", markup=False)
             yield Static(id="context-outlook", classes="dialog-note", markup=False)
             yield self.hints()
@@ -428,6 +433,8 @@ class ContextScreen(StopsCompaction):
         _say(self, "#context-limits", limits(view, self._glyphs))
         _say(self, "#context-saved", saved)
         self.query_one("#context-saved").display = bool(saved) and self.app.size.height >= SHORT
+        _say(self, "#context-cache", view.cache)
+        self.query_one("#context-cache").display = bool(view.cache) and self.app.size.height >= SHORT
         if view.usage is not None:
             width = max(8, self.app.size.width - 44)
             lines = category_lines(
@@ -567,6 +574,10 @@ class SessionContext:
             stats = await asyncio.to_thread(self._stats.read)
         except (sqlite3.Error, OSError):
             stats = self._stats.known  # the next look may succeed
+        try:
+            cache = await asyncio.to_thread(self._cache)
+        except (sqlite3.Error, OSError):
+            cache = ""
         session = self._session
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
@@ -595,7 +606,20 @@ class SessionContext:
             answer=state.answer,
             outlook=outlook,
             shares=shares,
+            cache=cache,
         )
+
+    def _cache(self) -> str:
+        """What the next turn costs, as far as that is known; the log is read, and price lists are loaded."""
+        from tui_app.session.cache_forecast import read_forecast
+
+        launch, state, now = self._session.launch, self._session.state, time.time()
+        if state.usage is None:
+            return ""
+        outlook = read_forecast(
+            launch.database, self._session.id, state.model, state.usage, launch.settings, now=now
+        )
+        return next_turn_text(outlook, now)
 
     async def outlook(self, *seqs: int) -> Outlook:
         """What may be done with some items; nothing where the session can only be looked at."""

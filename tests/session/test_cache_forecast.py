@@ -1,0 +1,174 @@
+"""What the prompt cache makes of the next request: rules, forecasts, prices, what broke a prefix."""
+
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from tui_app.context.counting.prices import request_price
+from tui_app.context.counting.prompt_cache import (
+    NO_CACHE,
+    CachedAnswer,
+    CacheOutlook,
+    CacheRule,
+    broken_by,
+    cache_outlook,
+    cache_rule,
+    predicted_read,
+)
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    Rewritten,
+    SessionStart,
+    ToolArchived,
+    ToolNormalised,
+    UsageInfo,
+    UserMessage,
+)
+from tui_app.session.cache_forecast import cached_answers
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.ui.text import next_turn_text
+
+SONNET = "anthropic:claude-sonnet-4-5"
+RULE = CacheRule(300.0, 1_024)
+ANSWER = CachedAnswer(model=SONNET, asked=1_000.0, input_tokens=50_000, output_tokens=500, read_tokens=40_000)
+
+
+@pytest.mark.parametrize(
+    ("model", "retention", "rule"),
+    [
+        (SONNET, "auto", (300, 1_024)),
+        (SONNET, "1h", (3_600, 1_024)),
+        ("anthropic:claude-opus-4-5", "auto", (300, 4_096)),
+        ("gateway/anthropic:claude-haiku-4-5", "auto", (300, 4_096)),
+        ("bedrock:us.anthropic.claude-3-5-haiku-20241022-v1:0", "1h", (3_600, 2_048)),
+        ("openrouter:anthropic/claude-haiku-4.5", "auto", (300, 4_096)),
+        ("openrouter:openai/gpt-5", "off", (300, 1_024)),
+        ("openai-chat:gpt-5", "1h", (300, 1_024)),
+        ("google:gemini-2.5-pro", "auto", (300, 4_096)),
+        ("deepseek:deepseek-chat", "auto", (3_600, 64)),
+    ],
+)
+def test_rules_of_providers(model: str, retention: str, rule: tuple[int, int]) -> None:
+    found = cache_rule(model, retention)
+    assert found is not None
+    assert (found.lifetime_s, found.least) == rule
+
+
+def test_what_nothing_is_known_of_has_no_rule_and_what_is_not_asked_keeps_nothing() -> None:
+    assert cache_rule(SONNET, "off") is NO_CACHE
+    for model in ("offline:extractive", "local:tiny", "bedrock:meta.llama", "openrouter:meta/llama"):
+        assert cache_rule(model) is None
+    assert cache_rule("claude:x", protocol="anthropic") == RULE
+    assert cache_rule("openai:x", protocol="openai-chat") is None, "whoever answers there"
+
+
+def test_next_request_is_cheap_until_its_prefix_is_forgotten() -> None:
+    def at(now: float) -> CacheOutlook:
+        return cache_outlook(SONNET, RULE, [ANSWER], total=51_000, front=5_000, now=now)
+
+    warm, cold = at(1_299.0), at(1_300.0)
+    assert (warm.warm_until, warm.predicted_tokens, cold.predicted_tokens) == (1_300.0, 50_000, 0)
+    assert warm.warm_usd == request_price(
+        SONNET, input_tokens=51_000, cached_tokens=50_000, output_tokens=500
+    )
+    assert warm.cold_usd == request_price(SONNET, input_tokens=51_000, cached_tokens=0, output_tokens=500)
+    assert (warm.last_predicted, warm.last_read) == (None, 40_000)
+    assert next_turn_text(warm, 1_299.0, UTC) == (
+        "next turn from about $0.026 warm (until 00:21), $0.20 cold"
+    )
+    assert next_turn_text(cold, 1_300.0, UTC) == "next turn from about $0.20: the prompt cache is cold"
+
+
+@pytest.mark.parametrize(
+    ("change", "predicted"),
+    [({"changes": ("compaction",)}, 5_000), ({"model": "openai:gpt-5"}, 0), ({"input_tokens": 900}, 0)],
+)
+def test_what_was_rewritten_or_read_by_another_model_is_not_there(
+    change: dict[str, object], predicted: int
+) -> None:
+    last = replace(ANSWER, **change)  # type: ignore[arg-type]
+    outlook = cache_outlook(SONNET, RULE, [last], total=20_000, front=5_000, now=1_001.0)
+    assert outlook.predicted_tokens == predicted
+
+
+def test_without_a_rule_a_price_or_an_answer_nothing_is_made_up() -> None:
+    unknown = cache_outlook("local:tiny", None, [ANSWER], total=9_000, front=0, now=0.0)
+    assert (unknown.warm_until, unknown.warm_usd, unknown.cold_usd, unknown.predicted_tokens) == (None,) * 4
+    new = cache_outlook(SONNET, RULE, [], total=9_000, front=0, now=0.0)
+    assert (new.warm_usd, new.predicted_tokens, new.last_read) == (None, 0, None)
+    assert next_turn_text(unknown, 0.0) == next_turn_text(new, 0.0) == ""
+    unpriced = replace(ANSWER, model="claude:x")
+    outlook = cache_outlook("claude:x", RULE, [unpriced], total=60_000, front=0, now=1_001.0)
+    assert next_turn_text(outlook, 1_001.0, UTC) == "the prompt cache is warm until 00:21"
+
+
+def test_writing_for_an_hour_costs_twice_the_input_and_without_a_cache_once() -> None:
+    prices = [
+        cache_outlook(SONNET, cache_rule(SONNET, kept), [], total=10_000, front=0, now=0.0).cold_usd
+        for kept in ("off", "auto", "1h")
+    ]
+    assert prices == pytest.approx([0.03, 0.0375, 0.06])
+
+
+def test_forecast_of_the_last_request() -> None:
+    last = replace(ANSWER, asked=1_100.0, kept=0.5)
+    assert predicted_read(RULE, ANSWER, last) == 25_000
+    assert predicted_read(RULE, ANSWER, replace(last, kept=None)) == 50_000
+    assert predicted_read(RULE, replace(ANSWER, changes=("trim",)), replace(last, kept=None)) is None
+    assert predicted_read(RULE, ANSWER, replace(last, asked=1_300.0)) == 0
+    assert predicted_read(None, ANSWER, last) is None
+
+
+def test_what_broke_a_prefix_is_named() -> None:
+    whole = replace(ANSWER, asked=1_100.0, input_tokens=60_000, read_tokens=49_000)
+    lost = replace(whole, read_tokens=2_000)
+    assert broken_by(RULE, ANSWER, whole) == ""
+    assert broken_by(None, ANSWER, lost) == broken_by(NO_CACHE, ANSWER, lost) == ""
+    assert broken_by(RULE, ANSWER, replace(lost, model="openai:gpt-5")) == "another model"
+    assert broken_by(RULE, replace(ANSWER, changes=("archive", "trim")), lost) == "archive, trim"
+    assert broken_by(RULE, ANSWER, replace(lost, asked=1_400.0)) == "the cache had expired"
+    assert broken_by(RULE, ANSWER, replace(lost, kept=0.1)) == "other instructions or tools"
+    assert broken_by(RULE, ANSWER, lost).startswith("not known")
+    answers = [replace(ANSWER, changes=("compaction",)), replace(lost, asked=1_100.0)]
+    outlook = cache_outlook(SONNET, RULE, answers, total=61_000, front=5_000, now=1_101.0)
+    assert outlook.broken_by == "compaction"
+    assert next_turn_text(outlook, 1_101.0, UTC).endswith("; the last request missed it: compaction")
+
+
+def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> None:
+    def said(tokens: int, read: int) -> AssistantMessage:
+        return AssistantMessage(
+            text="So.", model=SONNET, input_tokens=tokens, cache_read_tokens=read, duration_s=5.0
+        )
+
+    compacted = CompactionComplete(
+        job="1", trigger="manual", outcome="success", tokens_before=9, tokens_after=1, tokens_removed=8,
+        messages_before=3, messages_after=1, messages_removed=2, removed=((2, 3),), performed_by="heuristic",
+        model="", duration_s=0.0, summary="s",
+    )  # fmt: skip
+    events: list[Payload] = [
+        UserMessage(text="one"),  # 2
+        UsageInfo(usage={"total": 9}),
+        said(8_000, 0),  # 4
+        ToolNormalised(changes=(Rewritten(seq=5),)),  # of a result that no request held before
+        UsageInfo(usage={"total": 9}, prefix_kept=1.0),
+        said(9_000, 8_000),  # 7
+        ToolArchived(changes=(Rewritten(seq=3),)),
+        UsageInfo(usage={"total": 9}, prefix_kept=0.4),
+        said(0, 0),  # 10: cut off, its size is not known
+        replace(compacted, outcome="failed", removed=()),
+    ]
+    store = SqliteStore(tmp_path / "sessions.db")
+    session = store.create(SessionStart(cwd="/x", model=SONNET), time=0.0)
+    for at, payload in enumerate(events, 1):
+        store.append(session, payload, None, time=60.0 * at)
+    before, last = cached_answers(store, session)
+    assert (before.input_tokens, before.asked, before.changes) == (8_000, 175.0, ())
+    assert (last.read_tokens, last.kept, last.changes) == (8_000, 1.0, ("archive",))
+    store.append(session, compacted, None, time=900.0)
+    assert cached_answers(store, session)[-1].changes == ("compaction", "archive")
+    store.close()

@@ -1,0 +1,194 @@
+"""What a prompt cache makes of the next request: rules of providers, what is read, what that costs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tui_app.context.counting.prices import LEAST_CACHED, request_price
+from tui_app.providers import ANTHROPIC, DEEPSEEK, GATEWAY, GOOGLE, GROQ, OPENAI
+
+HOUR_S, MINUTES_S = 3_600.0, 300.0
+BEDROCK, OPENROUTER = "bedrock", "openrouter"
+_BY_ITSELF = {OPENAI: MINUTES_S, GOOGLE: MINUTES_S, DEEPSEEK: HOUR_S, GROQ: 2 * HOUR_S}
+"""Seconds for which providers keep what they have read without being asked, at the least."""
+_MINIMUM = (
+    ("claude-opus-4-5", 4_096), ("claude-opus-4-6", 4_096), ("claude-haiku-4-5", 4_096),
+    ("claude-haiku-3", 2_048), ("claude-3-haiku", 2_048), ("claude-3-5-haiku", 2_048),
+    ("gemini-2.5-pro", 4_096), ("gemini-3-pro", 4_096), ("deepseek", 64),
+)  # fmt: skip
+"""Tokens below which nothing is kept, by what a model's name holds; all others: ``LEAST_CACHED``."""
+_HOUR_PREMIUM = 4
+"""Writing for an hour costs twice the input; writing for minutes, which price lists know, 1.25 times."""
+_SHORTFALL = 0.5
+"""Share of the predicted tokens below which a reading fell short of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRule:
+    """How one model's prompt cache works."""
+
+    lifetime_s: float
+    """Seconds since the last request until it is gone; 0 where nothing is kept."""
+    least: int = LEAST_CACHED
+    """Tokens below which nothing is kept."""
+    premium: int = 1
+    """What writing costs beyond the input, as a multiple of what price lists say of it."""
+
+
+NO_CACHE = CacheRule(0.0, premium=0)
+
+
+def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> CacheRule | None:
+    """The rule of a model's provider; None where it is not known.
+
+    Args:
+        model: Its name with the provider in front (``anthropic:claude-sonnet-4-5``).
+        retention: What is asked of providers that want to be asked: ``auto``, ``1h`` or ``off``.
+        protocol: What an endpoint of the user's own speaks, in place of its name.
+    """
+    provider, _, name = model.removeprefix(f"{GATEWAY}/").partition(":")
+    if protocol:
+        # A server of the user's own that is not asked to keep anything may do so or not.
+        provider = protocol if protocol == ANTHROPIC else ""
+    if provider == OPENROUTER:
+        provider, _, name = name.partition("/")
+        provider = provider.removeprefix("~").removesuffix("-ai")
+    if provider == BEDROCK and "claude" not in name:
+        return None
+    plain = name.lower().replace(".", "-")
+    found = (tokens for part, tokens in _MINIMUM if part.replace(".", "-") in plain)
+    least = next(found, LEAST_CACHED)
+    if provider in (ANTHROPIC, BEDROCK):
+        if retention == "off":
+            return NO_CACHE
+        hour = retention == "1h"
+        return CacheRule(HOUR_S, least, _HOUR_PREMIUM) if hour else CacheRule(MINUTES_S, least)
+    known = (seconds for prefix, seconds in _BY_ITSELF.items() if provider.partition("-")[0] == prefix)
+    lifetime = next(known, None)
+    return None if lifetime is None else CacheRule(lifetime, least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachedAnswer:
+    """One answer, with what the log says of its request and of what happened since."""
+
+    model: str
+    asked: float
+    """When its request was sent, in seconds since the epoch."""
+    input_tokens: int
+    """Of the request as the provider counted them, cached ones included."""
+    output_tokens: int = 0
+    read_tokens: int = 0
+    """Read from the cache."""
+    kept: float | None = None
+    """Share of the request before that this one began with; None where that was not measured."""
+    changes: tuple[str, ...] = ()
+    """What has changed the beginning of requests since this answer, in words; empty for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheOutlook:
+    """What the next request costs, and how good the last forecast was."""
+
+    warm_until: float | None = None
+    """When what was sent last is forgotten, in seconds since the epoch; None where nothing is kept."""
+    warm_usd: float | None = None
+    """Price of the next request while the cache is warm; None where no price or no rule is known."""
+    cold_usd: float | None = None
+    """Its price where nothing can be read from the cache."""
+    predicted_tokens: int | None = None
+    """Tokens that it would read now; None where the provider's rule is not known."""
+    last_predicted: int | None = None
+    """Tokens that the last request was to read."""
+    last_read: int | None = None
+    """Tokens that it did read, as its provider says; None before the first answer."""
+    broken_by: str = ""
+    """Why it read far less than the request before had left there, in words; empty where it did not."""
+
+    def is_warm(self, now: float) -> bool:
+        return self.warm_until is not None and now < self.warm_until
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def cache_outlook(
+    model: str,
+    rule: CacheRule | None,
+    answers: Sequence[CachedAnswer],
+    *,
+    total: int,
+    front: int,
+    now: float,
+) -> CacheOutlook:
+    """Say what the next request reads and costs.
+
+    Args:
+        model: Whom it goes to.
+        rule: How that model's cache works, if that is known.
+        answers: The last two, the older one first; fewer where there are not so many.
+        total: Tokens of the request.
+        front: Those of them that stand in front of the messages: what a rewrite of the history leaves alone.
+        now: Seconds since the epoch.
+    """
+    last = answers[-1] if answers else None
+    kept, until = 0, None
+    if rule is not None and last is not None and last.model == model and rule.lifetime_s:
+        kept = min(total, front if last.changes else last.input_tokens)
+        kept = kept if kept >= rule.least else 0
+        until = last.asked + rule.lifetime_s if kept else None
+    written = last.output_tokens if last is not None else 0
+    warm = until is not None and now < until
+    return CacheOutlook(
+        warm_until=until,
+        warm_usd=_price(model, rule, total, kept, written) if kept else None,
+        cold_usd=_price(model, rule, total, 0, written),
+        predicted_tokens=None if rule is None else kept if warm else 0,
+        last_predicted=None if len(answers) < 2 else predicted_read(rule, *answers[-2:]),
+        last_read=last.read_tokens if last is not None else None,
+        broken_by=broken_by(rule, *answers[-2:]) if len(answers) > 1 else "",
+    )
+
+
+def predicted_read(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> int | None:
+    """Tokens that an answer's request was to read of the one before; None where that cannot be said."""
+    if rule is None:
+        return None
+    if before.model != last.model or last.asked - before.asked >= rule.lifetime_s:
+        return 0
+    if last.kept is None and before.changes:
+        return None
+    tokens = round(before.input_tokens * (1.0 if last.kept is None else last.kept))
+    return tokens if tokens >= rule.least else 0
+
+
+def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> str:
+    """Why a request read far less than it could have of the one before, in words; empty where it did not.
+
+    Args:
+        rule: How the cache of its model works; nothing is said where that is not known.
+        before: The answer before.
+        last: The answer to the request.
+    """
+    could = min(before.input_tokens, last.input_tokens)
+    if rule is None or could < rule.least or not rule.lifetime_s or last.read_tokens >= _SHORTFALL * could:
+        return ""
+    if before.model != last.model:
+        return "another model"
+    if before.changes:
+        return ", ".join(before.changes)
+    if last.asked - before.asked >= rule.lifetime_s:
+        return "the cache had expired"
+    if last.kept is not None and last.kept < _SHORTFALL:
+        return "other instructions or tools"
+    return "not known: the provider did not keep it"
+
+
+def _price(model: str, rule: CacheRule | None, total: int, read: int, answered: int) -> float | None:
+    price = request_price(model, input_tokens=total, cached_tokens=read, output_tokens=answered)
+    premium = 1 if rule is None else rule.premium
+    if price is None or premium == 1:
+        return price
+    # Lists know the price of writing for minutes: the difference it makes is taken that often.
+    plain = request_price(model, input_tokens=total, cached_tokens=read, output_tokens=answered, writes=False)
+    return None if plain is None else plain + premium * (price - plain)

@@ -1,0 +1,140 @@
+"""Forecasts what the prompt cache makes of a session's next request, from the last answers of its log."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice, takewhile
+
+from tui_app.context.counting.prompt_cache import CachedAnswer, CacheOutlook, cache_outlook, cache_rule
+from tui_app.events import (
+    REWRITES,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionEdited,
+    CompactionRedone,
+    CompactionUndone,
+    RewriteUndone,
+    SessionClear,
+    SessionRestored,
+    ToolArchived,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolPointers,
+    ToolTrimmed,
+    UsageInfo,
+)
+from tui_app.session.database import Database, open_store
+from tui_app.session.event_heads import Head
+from tui_app.session.store import SessionStore
+from tui_app.settings import Settings
+from tui_app.usage import ContextUsage
+
+_CHANGES = {
+    CompactionComplete.TYPE: "compaction",
+    CompactionUndone.TYPE: "compaction taken back",
+    CompactionRedone.TYPE: "compaction",
+    CompactionEdited.TYPE: "edited summary",
+    ToolNormalised.TYPE: "results cut to size",
+    ToolOffloaded.TYPE: "offload",
+    ToolArchived.TYPE: "archive",
+    ToolTrimmed.TYPE: "trim",
+    ToolPointers.TYPE: "pointers",
+    RewriteUndone.TYPE: "rewrite taken back",
+    SessionClear.TYPE: "clear",
+    SessionRestored.TYPE: "cut taken back",
+}
+"""Events that change what requests begin with, and what they are called."""
+_REWRITES = frozenset(kind.TYPE for kind in REWRITES)
+_LOOKED_AT = 16
+"""Answers that are looked at for two whose size their provider has reported."""
+
+
+def forecast_cache(
+    store: SessionStore, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
+) -> CacheOutlook:
+    """Say what the next request of a session reads from its provider's cache, and what it costs.
+
+    Args:
+        store: Where the session is.
+        session: Whole id of it.
+        model: Whom it goes to.
+        usage: What it holds.
+        settings: How long a cache is asked for, and the user's own servers.
+        now: Seconds since the epoch.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    endpoint = settings.endpoints.get(model.partition(":")[0])
+    protocol = endpoint.protocol if endpoint is not None else ""
+    return cache_outlook(
+        model,
+        cache_rule(model, settings.prompt_cache, protocol),
+        cached_answers(store, session),
+        total=usage.total,
+        front=usage.parts.system + usage.parts.tools + usage.parts.memory,
+        now=now,
+    )
+
+
+def read_forecast(
+    database: Database, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
+) -> CacheOutlook:
+    """Forecast from the log in a database, which is opened for it; may be called in any thread.
+
+    Raises:
+        sqlite3.Error: if it cannot be read.
+    """
+    with closing(open_store(database, read_only=True)) as store:
+        return forecast_cache(store, session, model, usage, settings, now=now)
+
+
+def cached_answers(store: SessionStore, session: str) -> tuple[CachedAnswer, ...]:
+    """The last two answers of a session whose size is known, the older one first; fewer if there are none.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    found = list[CachedAnswer]()
+    until = None
+    for head in islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT):
+        record = store.record(session, head.seq)
+        if record is None or not isinstance(record.data, AssistantMessage) or not record.data.input_tokens:
+            continue
+        said = record.data
+        asked = head.time - said.duration_s
+        measured = _measured(store, session, head.seq)
+        found.append(
+            CachedAnswer(
+                model=said.model,
+                asked=asked,
+                input_tokens=said.input_tokens,
+                output_tokens=said.output_tokens,
+                read_tokens=said.cache_read_tokens,
+                kept=measured,
+                changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),
+            )
+        )
+        until = head.seq
+        if len(found) == 2:
+            break
+    return tuple(reversed(found))
+
+
+def _measured(store: SessionStore, session: str, answer: int) -> float | None:
+    """What was measured of the request of an answer, by its number."""
+    measured = next((each for each in store.newest(session, {UsageInfo.TYPE}) if each.seq < answer), None)
+    record = None if measured is None else store.record(session, measured.seq)
+    return record.data.prefix_kept if record is not None and isinstance(record.data, UsageInfo) else None
+
+
+def _changes(store: SessionStore, session: str, answer: int, until: int | None) -> Iterator[str]:
+    """What has changed messages that had been sent by the time of an answer, in words, the newest first."""
+
+    def changed(head: Head) -> bool:
+        # What arrived since was never sent in another form; a compaction that failed has changed nothing.
+        if head.type in _REWRITES:
+            return any(seq < answer for seq, _ in head.changes)
+        return head.type != CompactionComplete.TYPE or bool(head.removed)
+
+    since = takewhile(lambda head: head.seq > answer, store.newest(session, _CHANGES))
+    return (_CHANGES[head.type] for head in since if (until is None or head.seq < until) and changed(head))
