@@ -5,14 +5,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 
 from tests.session.importing.foreign import Script, call, result, text
 from tui_app.agent.turn import open_calls
 from tui_app.context.requests.builder import repair
+from tui_app.conversation.exports import agent_messages
+from tui_app.conversation.imports import import_session
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers import Imported, import_file
 from tui_app.session.importers.event_builder import NO_RESULT
+from tui_app.session.sqlite_store import SqliteStore
 
 NOTE = "{} without a result in the file got one that says so."
 
@@ -172,3 +181,50 @@ def test_a_result_that_came_late_stands_behind_its_call(tmp_path: Path) -> None:
     messages = loaded(imported)
     assert len(repair(messages)) == imported.messages
     assert open_calls(messages) == []
+
+
+def test_a_result_that_comes_late_is_exported_behind_its_call(tmp_path: Path) -> None:
+    def item(**payload: Any) -> dict[str, Any]:
+        return {"timestamp": "2026-03-01T10:00:00.000Z", "type": "response_item", "payload": payload}
+
+    def called(name: str) -> dict[str, Any]:
+        return item(type="function_call", name="shell", call_id=name, arguments="{}")
+
+    def returned(name: str) -> dict[str, Any]:
+        return item(type="function_call_output", call_id=name, output=f"of {name}")
+
+    def said(role: str, words: str) -> dict[str, Any]:
+        kind = "input_text" if role == "user" else "output_text"
+        return item(type="message", role=role, content=[{"type": kind, "text": words}])
+
+    meta = {
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "type": "session_meta",
+        "payload": {"id": "s", "cwd": "/w"},
+    }
+    talk = [called("slow"), called("quick"), returned("quick"), called("next"), returned("next")]
+    path = tmp_path / "rollout.jsonl"
+    lines = [
+        meta,
+        said("user", "Run both."),
+        *talk,
+        returned("slow"),
+        said("assistant", " "),
+        said("user", "On."),
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    store = SqliteStore(tmp_path / "sessions.db")
+    try:
+        report = import_session(path, store=store, cwd=tmp_path, now=1.0)
+        exported = f"[{','.join(agent_messages(store, report.session))}]"
+    finally:
+        store.close()
+    waiting = set[str]()
+    for message in ModelMessagesTypeAdapter.validate_json(exported):
+        returns = {part.tool_call_id for part in message.parts if isinstance(part, ToolReturnPart)}
+        assert returns <= waiting
+        waiting -= returns
+        assert not waiting or returns, "nothing stands between a call and its result"
+        waiting |= {part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart)}
+        assert all(part.content.strip() for part in message.parts if isinstance(part, TextPart))
+    assert "of slow" in exported
