@@ -144,9 +144,11 @@ class LearntModels:
             return self.factor(model)
         with self._lock:
             lesson = self._lessons.get(model, _Lesson())
-            known, before = lesson.factor or 1.0, self._doubted.pop(model, None)
-            if known * _FAR_BELOW <= ratio <= known * _FAR_ABOVE:
-                factor = ratio if lesson.factor is None else known + _WEIGHT * (ratio - known)
+            known, before = lesson.factor, self._doubted.pop(model, None)
+            if known is None:
+                factor = ratio
+            elif known * _FAR_BELOW <= ratio <= known * _FAR_ABOVE:
+                factor = known + _WEIGHT * (ratio - known)
             elif before is not None and _say_the_same(before, (counted, reported), known):
                 factor = ratio
             else:
