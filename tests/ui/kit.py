@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, Self
 
 from rich.color import Color as RichColor
-from textual import events
+from textual import _wait, events
 from textual.app import App
 from textual.color import Color
 from textual.pilot import Pilot
@@ -21,13 +21,27 @@ from tui_app.paths import Paths
 from tui_app.session.agent_view import ALONE, AgentView
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
+from tui_app.trust import TRUST_VARIABLE
 from tui_app.ui.app import PlimsollApp
+from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.status import LET_IN, QueueView, StatusRow
+from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import HintRow
+
+# A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
+_wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
+
+
+class ThemedApp(App[None]):
+    """An application for a widget alone, with the colours that it asks for."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+
 
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""
@@ -40,7 +54,7 @@ class Desk:
 
     home: Path
     cwd: Path
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=lambda: {TRUST_VARIABLE: "/"})
     # Tools that only look, no sub-agents: the gauge counts what is described, and numbers in tests must stay.
     # The memory of a process that runs thousands of tests is no session's.
     settings: Settings = field(
@@ -64,8 +78,14 @@ class Desk:
         return self.change(endpoints=endpoints, model=self.settings.model or f"{name}:scripted")
 
     def launch(self, session: str = "", **more: Any) -> Launch:
+        self.env.setdefault("HOME", str(self.cwd.parent))
         return Launch(
-            settings=self.settings, paths=self.paths, env=self.env, cwd=self.cwd, session=session, **more
+            settings=self.settings,
+            paths=self.paths,
+            env=self.env,
+            cwd=self.cwd,
+            session=session,
+            **more,
         )
 
     def app(self, session: str = "", **more: Any) -> PlimsollApp:
@@ -217,6 +237,7 @@ class Deck:
         measured = await session.ask(_prepared)
         # A model that cannot be built measures nothing; that is told in a notice.
         await self.until(lambda: session.state.usage == measured or session.state.notices, "the gauge")
+        await self.until(lambda: self.app.chat.query_one(ChatHeader).place, "the folder in the header")
 
     async def idle(self) -> None:
         await self.until(lambda: not self.app.chat.session.state.busy, "an idle screen")

@@ -33,6 +33,7 @@ from rich.color import Color as RichColor
 from rich.style import Style
 from textual._context import visible_screen_stack
 from textual.app import App
+from textual.pilot import Pilot
 
 from tests.ui.kit import USUAL, WIDE, Deck
 from tui_app.ui.themes import THEMES
@@ -237,6 +238,18 @@ def _restyled(kept: Sequence[Run], now: Sequence[Run], line: str) -> Iterator[st
         at += width
 
 
+_LOOKS_ALIKE = 2
+
+
+async def _steady(pilot: Pilot[Any]) -> None:
+    """Wait until a few looks in a row are the same: what threads find out comes a moment later."""
+    rows, same = Deck(pilot.app, pilot).rows, 0
+    while same < _LOOKS_ALIKE:
+        await pilot.pause()
+        before, rows = rows, Deck(pilot.app, pilot).rows
+        same = same + 1 if rows == before else 0
+
+
 def kept_looks(file: Path) -> dict[str, str]:
     """The looks in a file, by their heads."""
     parts = (part.partition("\n") for part in _HEAD.split(file.read_text(encoding="utf-8"))[1:])
@@ -270,7 +283,7 @@ class Looks:
                     app.theme = f"plimsoll-{theme}"
                     await pilot.pause()
                     await pilot.wait_for_scheduled_animations()
-                    await pilot.pause()
+                    await _steady(pilot)
                     screens.append(Painted.now(app))
                     self.compare_picture(app, f"{self.state} {size[0]}x{size[1]} {theme}")
                 self.compare(f"{self.state} {size[0]}x{size[1]} {' '.join(themes)}", screens)

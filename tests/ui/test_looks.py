@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widgets import Static
 
+from tests.ui.kit import ThemedApp
 from tests.ui.looks import BOTH, Looks, Screen, kept_looks
 from tui_app.ui.themes import THEMES
 
@@ -14,7 +15,7 @@ SIZE = (20, 3)
 HELLO = [("Hello ", "bold"), ("there", "#aa0000"), ("\n潮 is 2 wide", "")]
 
 
-class Words(App[None]):
+class Words(ThemedApp):
     """Some words, in styles."""
 
     CSS = "Static { width: auto; color: $text-muted; background: $panel; }"

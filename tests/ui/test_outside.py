@@ -1,9 +1,11 @@
 """What is said outside the screen: title, progress, bell."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tui_app.events import ApprovalRequested
 from tui_app.ui.chat.state import ChatState
 from tui_app.ui.terminal_title import (
     KEEP_TITLE,
@@ -25,6 +27,7 @@ IDLE = ChatState(
 TOO_MUCH = ContextUsage(
     parts=Breakdown(user=130_500), window=ContextWindow(limit=128_000, source="server"), messages=9
 )
+ASKS = ApprovalRequested(id="q1", tool_call_id="c1", tool="run_command", kind="command", subject="ls")
 BUSY = replace(IDLE, turn=True, turn_started=100.0)
 
 
@@ -101,8 +104,34 @@ def test_the_bell_rings_once_after_a_long_turn(took: float, bells: int) -> None:
     assert terminal.bells == bells
 
 
+@pytest.mark.parametrize(
+    ("env", "called"),
+    [
+        ({}, "\x1b]9;Tide notes needs your answer\x07"),
+        ({"TERM": "foot"}, "\x1b]777;notify;Plimsoll;Tide notes needs your answer\x07"),
+        ({"TERM": "screen", "TMUX": "x"}, "\x1bPtmux;\x1b\x1b]9;Tide notes needs your answer\x07\x1b\\"),
+        ({"TERM": "linux"}, ""),
+    ],
+)
+@pytest.mark.parametrize("waits", [{"question": ASKS}, {"reviewing": True}])
+def test_a_question_that_waits_calls_the_user_once(
+    env: dict[str, str], called: str, waits: dict[str, Any]
+) -> None:
+    terminal = Terminal(env, bell_after_s=30.0)
+    terminal.attach()
+    terminal.after(BUSY)
+    asking = replace(BUSY, **waits)
+    assert terminal.after(asking, 101.0) == ["\x1b]2;? ⊖ 71% Tide notes\x07", *filter(None, [called])]
+    terminal.after(replace(asking, streamed=5), 102.0)
+    assert terminal.bells == 1
+    if "question" in waits:
+        terminal.after(replace(asking, question=replace(ASKS, id="q2")), 103.0)
+        assert terminal.bells == 2, "the next one calls again"
+
+
 def test_no_bell_unless_asked_for() -> None:
     terminal = Terminal({})
+    terminal.after(replace(BUSY, question=ASKS))
     terminal.after(BUSY)
     terminal.after(IDLE, 10_000.0)
     assert terminal.bells == 0

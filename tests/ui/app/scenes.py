@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
-from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.widgets import TabbedContent, TextArea
 
@@ -33,11 +32,13 @@ from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.filter import ThemePicker
+from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen
@@ -137,12 +138,17 @@ def tab(id: str) -> Scene:
 
 
 async def editing(deck: Deck) -> None:
-    await opens(SettingsScreen, command="/settings window")(deck)
+    await opens(SettingsScreen, command="/settings window in tokens")(deck)
     await deck.until(lambda: deck.app.screen.query("OptionList"))
     await deck.press("enter")
     await deck.until(lambda: isinstance(deck.app.screen, EditDialog))
     await deck.press(*"3", "enter")
     await deck.says("at least 256.")
+
+
+async def brief(deck: Deck) -> None:
+    await opens(BriefScreen, command="/handoff Write the release notes")(deck)
+    await deck.says("Discard")
 
 
 async def search(deck: Deck) -> None:
@@ -189,6 +195,7 @@ CHAT_SCENES: Mapping[str, Scene] = {
     "edit": editing,
     "memory": opens(MemoryScreen, command="/memory"),
     "themes": opens(ThemePicker, command="/theme"),
+    "brief": brief,
     "clear": opens(ConfirmDialog, command="/clear"),
 }
 
@@ -302,7 +309,9 @@ async def one_message(deck: Deck) -> None:
 
 async def long_question(deck: Deck) -> None:
     """A file of 200 lines would be written."""
-    detail = "\n".join(("--- /dev/null", "+++ b/ferries.txt", *(f"+ferry {number}" for number in range(200))))
+    detail = "\n".join(
+        ("--- /dev/null", "+++ b/ferries.txt", "@@ -0,0 +1,200 @@", *(f"+ferry {n}" for n in range(200)))
+    )
     question = ApprovalRequested(
         id="1.1", tool_call_id="1", tool="write_file", kind="file", subject="ferries.txt", detail=detail,
         note="new file", pattern="write_file ferries.txt", because="asks unless a rule allows it",
@@ -465,7 +474,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "checkpoints": (CheckpointsScreen, opens(CheckpointsScreen, command="/session checkpoints")),
     "question": (ChatScreen, long_question),
     "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW, tz=UTC))),
-    "palette": (CommandPalette, opens(CommandPalette, "ctrl+p")),
+    "palette": (PaletteScreen, opens(PaletteScreen, "ctrl+p")),
     "queue": (QueueScreen, queue),
     "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),

@@ -142,8 +142,8 @@ async def test_while_one_runs_the_context_screen_says_so_and_a_second_is_refused
         await deck.send("/compact tests")
         await deck.until(lambda: deck.editor.text == "/compact tests", "what was asked for, in the editor")
         await deck.press("f3")
-        await deck.says("compacting now: x cancels it")
-        await deck.press("x")
+        await deck.says("compacting now: c cancels it")
+        await deck.press("c")
         await exchange.closed.wait()
         await deck.until(lambda: not deck.app.chat.session.state.busy, "the end of it")
         await deck.says("compacts at 80%")
@@ -302,7 +302,7 @@ async def test_details_of_a_compaction_of_an_earlier_run(
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the checkpoint file")
         assert "cannot be read" not in deck.text
         await deck.press("escape", "escape")
-        assert deck.app.screen is deck.app.chat
+        await deck.until(lambda: deck.app.screen is deck.app.chat)
 
 
 async def test_the_bottom_row_names_what_acts_on_the_row_under_the_cursor(
@@ -490,7 +490,9 @@ async def test_the_marked_entry_says_where_it_ends_or_begins(
         assert SUMMARY in now[place]
         kept = view[6:] if place == 0 else view[:2]
         assert set(kept) <= set(now), "what is outside stays as it is"
-        assert f"{'up to' if place == 0 else 'from'} #{row.seq}" in deck.text
+        entries = deck.app.chat.session.presenter.view.entries
+        done = next(entry for entry in reversed(entries) if entry.kind == "compaction")
+        assert f"{'up to' if place == 0 else 'from'} #{row.seq}" in done.title
         await deck.send("/undo")
         await deck.says("Undone: what it replaced is back")
         assert served.agent_view(parts_session) == view

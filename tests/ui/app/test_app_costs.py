@@ -1,12 +1,15 @@
 """What a turn and a session cost, on the screen: known, unknown, resumed, above the budget."""
 
+import json
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from textual.containers import VerticalScroll
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
+from tests.servers.caching import CachingAnthropic
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
@@ -15,10 +18,12 @@ from tui_app.conversation.work import Prompt
 from tui_app.session.preview import StatsReader
 from tui_app.session.prompts import unsent
 from tui_app.session.stats import SessionStats
+from tui_app.settings import Endpoint
 from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.base import ConfirmDialog, WaysDialog
+from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.session_info import StatsScreen
 
 
@@ -207,7 +212,7 @@ async def test_figures_and_keys(served: Desk, size: tuple[int, int]) -> None:
         assert deck.app.screen.query_one("#dialog-hints").region.bottom <= size[1]
         assert deck.app.focused is deck.app.screen.query_one(VerticalScroll)
         await deck.press("y")
-        assert "3 turns" in deck.app.clipboard
+        await deck.until(lambda: "3 turns" in deck.app.clipboard)
         await deck.press("escape")
         assert not isinstance(deck.app.screen, StatsScreen)
 
@@ -223,3 +228,98 @@ async def test_they_grow_during_a_turn(served: Desk, fake_openai: FakeOpenAI) ->
         await (await fake_openai.request(1)).paused.wait()
         await deck.says("2 turns, 2 requests")
         assert deck.app.chat.session.state.turn
+
+
+# A turn on a cold prompt cache.
+
+
+@pytest.fixture
+def caching(desk: Desk) -> Iterator[CachingAnthropic]:
+    """In the place of a vendor whose prices are known."""
+    notes = "Title: Questions\n## Intent\nHave question 0, question 1 and question 2 answered."
+
+    def answer(body: dict[str, object]) -> str:
+        return notes if "Write the notes for this transcript" in json.dumps(body) else "Noted."
+
+    with CachingAnthropic(answer) as server:
+        vendor = Endpoint(name="anthropic", protocol="anthropic", base_url=server.base_url, window=1_000_000)
+        desk.change(endpoints={"anthropic": vendor})
+        yield server
+
+
+SONNET = "anthropic:claude-sonnet-5"
+
+
+def long_ago(desk: Desk, model: str = SONNET) -> str:
+    """A session of 240,000 tokens whose cache has been forgotten for months."""
+    desk.change(model=model)
+    story = Story(model=model).turns(3, tokens=80_000)
+    return desk.store(story.user("and?").answer("So.", reported=240_000))
+
+
+async def asked(deck: Deck) -> None:
+    await deck.ready()
+    await deck.send("go on")
+    await deck.until(lambda: isinstance(deck.app.screen, WaysDialog), "the question")
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL])
+async def test_a_dear_turn_on_a_cold_cache_is_asked_about_once(
+    desk: Desk, caching: CachingAnthropic, size: tuple[int, int]
+) -> None:
+    async with shown(desk.app(long_ago(desk)), size=size) as deck:
+        await asked(deck)
+        assert "The prompt cache is cold: this turn costs about $0.6" in deck.text
+        assert "Compact first" in deck.text
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "go on", "the prompt in the editor")
+        assert caching.bodies == []
+        await deck.press("enter")
+        await deck.says("Noted.")
+
+
+@pytest.mark.parametrize(("ups", "requests"), [(3, 1), (2, 2)])
+async def test_it_is_sent_as_it_is_or_after_a_compaction(
+    desk: Desk, caching: CachingAnthropic, ups: int, requests: int
+) -> None:
+    async with shown(desk.app(long_ago(desk))) as deck:
+        await asked(deck)
+        await deck.press(*["up"] * ups, "enter")
+        await deck.until(lambda: len(caching.bodies) >= requests, "the requests")
+        await deck.says("Noted.")
+        await deck.idle()
+        last = json.dumps(caching.bodies[-1])
+        assert ("answer 0: word0 word1" in last) == (requests == 1)
+        assert ("cache missed: the cache had expired" in deck.text) == (requests == 1)
+        assert "go on" in last
+
+
+async def test_it_is_handed_over_or_the_prompt_stays(desk: Desk, caching: CachingAnthropic) -> None:
+    async with shown(desk.app(long_ago(desk))) as deck:
+        await asked(deck)
+        await deck.press("up", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, BriefScreen), "the brief")
+        await deck.until(lambda: "Have question 0" in deck.words, "its notes")
+        await deck.press("escape")
+        await deck.until(lambda: deck.editor.text == "go on", "the prompt in the editor")
+
+
+@pytest.mark.parametrize(
+    "change", [{"cache": {"warn_usd": 0}}, {"cache": {"warn_usd": 9.0}}, {"prompt_cache": "off"}]
+)
+async def test_it_is_not_asked_where_it_is_not_wanted(
+    desk: Desk, caching: CachingAnthropic, change: dict[str, object]
+) -> None:
+    async with shown(desk.change(**change).app(long_ago(desk))) as deck:
+        await deck.ready()
+        await deck.send("go on")
+        await deck.says("Noted.")
+
+
+async def test_it_is_not_asked_where_no_price_is_known(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("Fine."))
+    served.serve(fake_openai, window=1_000_000)
+    async with shown(served.app(long_ago(served, "harbour:scripted"))) as deck:
+        await deck.ready()
+        await deck.send("go on")
+        await deck.says("Fine.")

@@ -292,7 +292,7 @@ async def test_ctrl_c_clears_then_stops_then_asks_then_quits(served: Desk, fake_
         await deck.press("ctrl+c", "ctrl+c")
         await deck.idle()
         await deck.press("ctrl+c")
-        assert deck.status == ASK_AGAIN
+        await deck.until(lambda: deck.status == ASK_AGAIN)
         assert not deck.app._exit
         await deck.press("ctrl+c")
         await deck.until(lambda: deck.app._exit, "the end")
@@ -331,14 +331,14 @@ async def test_what_is_done_in_between_disarms_the_quit_key(
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.press("ctrl+c")
-        assert deck.status == ASK_AGAIN
+        await deck.until(lambda: deck.status == ASK_AGAIN)
         await deck.send(command)
         await deck.until(lambda: isinstance(deck.app.screen, HelpScreen) or "Good day." in deck.text, "it")
         await deck.idle()
         if not in_the_chat(deck):
             await deck.press("escape")
         await deck.press("ctrl+c")
-        assert deck.status == ASK_AGAIN
+        await deck.until(lambda: deck.status == ASK_AGAIN)
         assert not deck.app._exit
 
 

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
+from tests.conversation.test_audit import RULE, claude
 from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
 from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen
+from tui_app.ui.dialogs.rows import open_entry
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 
@@ -152,3 +155,25 @@ async def test_nothing_found(desk: Desk, tmp_path: Path) -> None:
         await deck.says("No transcripts of other programs were found.")
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_the_audit_of_an_imported_session(desk: Desk, tmp_path: Path) -> None:
+    path = claude(tmp_path)
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send(f"/import {path}")
+        await told(deck)
+        await deck.says("Going on.")
+        await deck.ready()
+        await deck.send("/audit")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the reader")
+        await deck.says("1 compaction")
+        text = deck.app.screen.query_one(TextArea).text
+        assert RULE in text
+        assert "sliding-window" in text
+        await deck.press("escape")
+        (compacted,) = (entry for entry in deck.transcript.entries if entry.kind == "compaction")
+        deck.app.chat.work(open_entry(deck.app, deck.app.chat.session, compacted))
+        await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
+        await deck.press("left_square_bracket")
+        await deck.says("Rules gone word for word: 1")

@@ -72,6 +72,19 @@ async def test_a_key_of_the_editor_acts_for_what_it_was_given_to(served: Desk, k
         assert deck.editor.draft == "hello harbour"
 
 
+async def test_ctrl_z_undoes_a_compaction_only_where_nothing_is_written(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.press("ctrl+z")
+        await deck.says("No compaction to undo.")
+        await deck.type("hello harbour")
+        await deck.press("ctrl+z")
+        await deck.says("Not suspended: no shell waits in this terminal.")
+        assert deck.editor.draft == "hello harbour"
+        await deck.press("ctrl+underscore")
+        await deck.until(lambda: deck.editor.draft != "hello harbour", "typing undone")
+
+
 async def test_the_built_in_key_is_free_once_an_action_has_another(served: Desk) -> None:
     served.change(keymap={"chat.notices": "f6", "chat.help": "f2"})
     async with shown(served.app()) as deck:
@@ -292,7 +305,7 @@ def session(served: Desk) -> str:
     return served.store(Story("ferries").user("how late?").answer("At eleven."))
 
 
-@pytest.mark.parametrize("key", ["up", "tab", "x", "f3"])
+@pytest.mark.parametrize("key", ["up", "tab", "z", "f3"])
 async def test_a_refusal_goes_with_the_next_key_that_does_something(
     served: Desk, session: str, key: str
 ) -> None:

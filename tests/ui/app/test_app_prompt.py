@@ -249,7 +249,7 @@ async def test_nothing_found_is_said_and_enter_does_nothing(served: Desk) -> Non
         await search(deck)
         assert "Nothing was said in this folder yet." in deck.text
         await deck.press("enter")
-        assert isinstance(deck.app.screen, PromptsScreen)
+        await deck.until(lambda: isinstance(deck.app.screen, PromptsScreen))
     earlier(served)
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()

@@ -142,7 +142,7 @@ async def test_commands_that_change_nothing_run_at_once(
         await deck.send(command)
         await deck.until(lambda: isinstance(deck.app.screen, screen), command)
         await deck.press("escape")
-        assert deck.queue == ["Queued 1 of 1: second"]
+        await deck.until(lambda: deck.queue == ["Queued 1 of 1: second"])
         assert deck.status.startswith("Answering")
 
 
@@ -150,7 +150,7 @@ async def test_what_a_command_says_does_not_hide_what_runs(served: Desk, fake_op
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await talking(deck, fake_openai)
         await deck.send("/copy")
-        await deck.says("Copied 1 line.")
+        await deck.says("Sent 1 line to the terminal's clipboard.")
         assert deck.status.startswith("Answering")
         assert deck.status.endswith("esc stops")
 
@@ -334,7 +334,7 @@ async def test_the_list_follows_the_queue(served: Desk, fake_openai: FakeOpenAI)
         hold.set()
         await deck.says("Nothing waits any more.")
         await deck.press("d", "enter", "left_square_bracket")
-        assert isinstance(deck.app.screen, QueueScreen)
+        await deck.until(lambda: isinstance(deck.app.screen, QueueScreen))
         await deck.press("escape")
         await deck.answered(4)
 
@@ -430,7 +430,7 @@ async def test_a_prompt_sent_while_the_engine_loads_is_kept(
     monkeypatch.setattr(threading.Timer, "start", lambda _: None)
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry", "enter")
-        assert deck.queue == ["Queued 1 of 1: ferry"]
+        await deck.until(lambda: deck.queue == ["Queued 1 of 1: ferry"])
         if way == "key":
             said = await quit_asked(deck)
             assert said == "Quit now? 1 waiting prompt is not sent (the up arrow brings it back)."

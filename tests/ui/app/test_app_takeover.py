@@ -276,10 +276,10 @@ async def test_the_header_names_the_policy_in_a_window_that_only_reads(served: D
     lock = WriterLock(folder_of(served, session).lock_file)
     async with second(served, session) as deck:
         header = deck.app.screen.query_one(ChatHeader)
-        assert "policy plimsoll" in str(header.render())
+        assert "· plimsoll" in str(header.render())
         with served.log() as store:
             store.append(session, PolicyChange(old="plimsoll", new="reserve"), None, time=2.0)
-        await deck.until(lambda: "policy reserve" in str(header.render()), "what the other window has chosen")
+        await deck.until(lambda: "· reserve" in str(header.render()), "what the other window has chosen")
     lock.release()
 
 

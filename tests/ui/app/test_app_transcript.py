@@ -112,7 +112,7 @@ async def test_every_part_has_its_place_at_every_size(served: Desk, size: tuple[
         assert "…" not in deck.hints
         timeline = deck.app.chat.query_one(Timeline)
         assert bool(timeline.region) == (size == WIDE)
-        assert ("timeline 4" in deck.hints) == (size != WIDE)
+        assert ("timeline 2" in deck.hints) == (size != WIDE)
         await deck.type("still usable")
         assert "still usable" in deck.text
 
@@ -188,6 +188,8 @@ async def test_plain_screen_has_role_words_and_no_drawing(served: Desk, fake_ope
         assert not DRAWING.search(deck.text)
         for keys in (("f3",), ("f1",), ("ctrl+l",), tuple("/sessions") + ("enter",), ("slash",)):  # noqa: RUF005
             await deck.press(*keys)
+            if keys != ("slash",):
+                await deck.until(lambda: deck.app.screen is not deck.app.chat, "the dialog")
             await deck.settle()
             found = DRAWING.search(deck.text)
             assert not found, f"{keys}: {found}\n{deck.text}"
@@ -249,7 +251,7 @@ async def test_hostile_text_in_questions_queue_and_errors(served: Desk, fake_ope
     async with shown(served.app(session)) as deck:
         await deck.ready()
         await deck.send("/copy")
-        await deck.says("Copied 1 line.")
+        await deck.says("Sent 1 line to the terminal's clipboard.")
         await deck.send(f"/export {'x' * 300}.md")
         await deck.says("Not exported")
 
@@ -348,8 +350,8 @@ async def test_a_place_deep_in_a_long_output_is_shown(served: Desk) -> None:
         before = [row for row in deck.rows if "999: the tide" in row]
         await deck.press("escape")
         await deck.until(lambda: not deck.app.chat.pane.finding.row.is_open, "the row closed")  # type: ignore[union-attr]
-        assert [row.strip("┃ ") for row in deck.rows if "999: the tide" in row] == [
-            row.strip("┃ ") for row in before
+        assert [row.strip("┃│▸ ") for row in deck.rows if "999: the tide" in row] == [
+            row.strip("┃│▸ ") for row in before
         ], "the reader stays where he is"
         assert deck.transcript.has_focus
         entry = deck.transcript.cursor_entry
@@ -483,10 +485,10 @@ async def test_marked_messages_are_copied_three_ways(served: Desk) -> None:
         await deck.says("3 marked")
         assert deck.text.count("✓") >= 3, "a sign in front of every line that is marked"
         await deck.press("m")
-        await deck.says("Copied 3 messages · ")
+        await deck.says("Sent 3 messages · ")
         assert deck.app.clipboard.startswith("## You\n\nWhen is the tide?\n\n## Tool: read_file tide.txt")
         await deck.press("c")
-        await deck.says("Copied 3 messages · 1 line")
+        await deck.says("Sent 3 messages · 1 line to the terminal's clipboard.")
         assert deck.app.clipboard == "print('tide')"
         await deck.press("y")
         await deck.until(lambda: "Twice a day." in deck.app.clipboard, "plain text")
@@ -524,6 +526,47 @@ async def test_a_pin_is_seen_in_words_and_survives_a_replay(served: Desk) -> Non
     assert [(pin.seq, pin.pinned) for pin in pins] == [(2, True), (6, True), (6, False)]
 
 
+async def test_x_takes_a_row_out_of_the_models_sight_and_brings_it_back(served: Desk) -> None:
+    session = served.store(selection_story())
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        view = deck.app.chat.session.presenter.agent_view
+        full = deck.gauge
+        await on_row(deck, 4)
+        await deck.until(lambda: "x exclude" in deck.hints, "the key is named")
+        await deck.press("x")
+        await deck.says("× excluded")
+        await deck.until(
+            lambda: view.excluded.keys() == {3, 5} and deck.gauge != full, "out, and the gauge falls"
+        )
+        assert any(row.lstrip().startswith("×") for row in deck.rows), "on the rail"
+        await deck.says("2 messages excluded: #3 #5 · ")
+        live = list(deck.app.chat.session.presenter.view.entries)
+        with served.log() as log:
+            assert fold_user_view(log.heads(session)).entries == live
+        await on_row(deck, 4)
+        await deck.press("x")
+        await deck.until(lambda: not view.excluded and deck.gauge == full, "back, and so is the gauge")
+        await on_row(deck, 2)
+        await deck.press("x")
+        await deck.says("Exclude the whole turn of #2?")
+        await deck.press("up", "up", "enter")
+        await deck.until(lambda: view.excluded.keys() == {2, 3, 5, 6}, "the whole turn")
+        await deck.send("/undo")
+        await deck.until(lambda: not view.excluded, "undone")
+        await deck.send("/redo")
+        await deck.until(lambda: view.excluded.keys() == {2, 3, 5, 6}, "and again")
+        await deck.send("/exclude")
+        await deck.says("Excluded: #2 #3 #5 #6.")
+        await deck.send("/include #4")
+        await deck.until(lambda: not view.excluded, "by the number of the call")
+        await on_row(deck, 7)
+        await deck.press("x")
+        await deck.says("The newest prompt stays")
+        await deck.send("/exclude this")
+        await deck.says("/exclude takes numbers of messages")
+
+
 async def test_pins_are_listed_and_taken_away(served: Desk) -> None:
     session = served.store(selection_story())
     async with shown(served.app(session), USUAL) as deck:
@@ -538,7 +581,7 @@ async def test_pins_are_listed_and_taken_away(served: Desk) -> None:
         assert "Nothing is pinned" not in deck.status
         await deck.send("/pin")
         await deck.until(lambda: isinstance(deck.app.screen, PinsScreen), "the list")
-        await deck.says("Pinned · 2 · ")
+        await deck.says("Pinned  2 · ")
         await deck.press("ctrl+u")
         await deck.until(lambda: deck.app.chat.session.presenter.agent_view.pins == {8}, "one pin left")
         await deck.send("/unpin last")
@@ -577,7 +620,7 @@ async def test_copy_takes_a_message_and_a_form(served: Desk, command: str, copie
     async with shown(served.app(session), USUAL) as deck:
         await deck.ready()
         await deck.send(command)
-        await deck.says("Copied ")
+        await deck.says("Sent ")
         assert deck.app.clipboard == copied
 
 
@@ -650,13 +693,13 @@ async def test_a_long_result_is_read_beside_the_loop_and_shown_when_it_is_there(
         await opened(deck)
         await deck.says(f"(reading {len(LOG):,} characters …)")
         await deck.press("end")
-        assert "Lines." in deck.text, "the screen goes on"
+        await deck.says("Lines.")  # the screen goes on
         reading.gate.set()
         await deck.until(lambda: "line 79999 of a very long log" in deck.text, "the end of the log")
         assert "Lines." in deck.text
         assert "reading" not in deck.text
         await deck.press("ctrl+home")
-        assert "line 0 of a very long log" in deck.text
+        await deck.says("line 0 of a very long log")
         assert [here for chars, here in reading.threads if chars > LONG_CHARS] == [False], "once"
         # Closed and opened again it is still there.
         await deck.press("up", "up", "enter", "enter")
@@ -673,7 +716,7 @@ async def test_how_much_is_left_out_is_said(served: Desk, session: str, reading:
             if "are not shown" in deck.text:
                 break
             await deck.press("pageup")
-        assert "more characters are not shown" in deck.text
+        await deck.says("more characters are not shown")
 
 
 async def test_what_cannot_be_read_is_said(served: Desk, session: str, reading: Reading) -> None:
@@ -823,6 +866,6 @@ async def test_it_stands_in_the_chat_one_value_to_a_line(desk: Desk, fake_openai
         await deck.send("Which ferry?")
         await deck.answered()
         assert deck.kinds == ["user", "tool", "assistant"]
-        rows = [row.partition("│")[0].strip() for row in deck.rows]
+        rows = [row[2:].partition("│")[0].strip() for row in deck.rows]
         assert '"ferry": "Elsa",' in rows
         assert '"17:30"' in rows

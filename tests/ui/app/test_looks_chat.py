@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.events import Paste
 from textual.widgets import Static
 
@@ -26,7 +26,7 @@ from tests.ui.app.scenes import (
     talk,
 )
 from tests.ui.app.story import MODEL, NOON, Story
-from tests.ui.kit import SMALL, WIDE, Deck, Desk, write_files
+from tests.ui.kit import SMALL, WIDE, Deck, Desk, ThemedApp, write_files
 from tests.ui.looks import Look, Looks, sizes
 from tui_app.context.compaction.proposal import DECLINED
 from tui_app.events import (
@@ -153,7 +153,7 @@ GAUGES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-class Gauges(App[None]):
+class Gauges(ThemedApp):
     """All states of the gauge below each other, each under what it is."""
 
     CSS = "Static { color: $text-muted; } ContextGauge { margin-bottom: 1; }"

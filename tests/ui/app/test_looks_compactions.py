@@ -34,6 +34,7 @@ from tui_app.events import (
 from tui_app.ui.dialogs.base import EditDialog
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.status import StatusRow
 
@@ -105,6 +106,17 @@ async def test_review_with_facts_at_risk(look: Look) -> None:
         await deck.press("tab", "tab")
 
     await look(talk(), scene)
+
+
+async def test_brief(look: Look, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("Title: Tides\n## State\n- The tables are read."))
+    story = Story("Tides").user("Never touch the legacy importer. Read the tables.").answer("Both are read.")
+
+    async def scene(deck: Deck) -> None:
+        await deck.send("/handoff Write the release notes")
+        await deck.until(lambda: isinstance(deck.app.screen, BriefScreen) and reviewed(deck), "the brief")
+
+    await look(story, scene)
 
 
 async def test_a_summary_while_it_is_written(look: Look) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input, Static
@@ -32,7 +32,7 @@ from tests.ui.app.scenes import (
     talk,
 )
 from tests.ui.app.story import Story
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, runs
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, ThemedApp, runs
 from tests.ui.looks import Look, Looks, sizes
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
@@ -299,7 +299,7 @@ BEHIND = "The conversation."
 """Stands behind every screen, and is dimmed there."""
 
 
-class Host(App[None]):
+class Host(ThemedApp):
     """One question above a line, or one screen."""
 
     CSS = "#rest { height: 1fr; }"

@@ -25,7 +25,7 @@ compaction_that_does_not_stand-undone filtered_timeline
 compacted_detail compaction_diff compaction_facts compaction_part-left compaction_part-stayed
 compaction_part-numbers summary_editor
 a_summary_while_it_is_written review review_under_way-edited review_under_way-focus_on
-review_with_facts_at_risk
+review_with_facts_at_risk brief
 gauge-82 gauge-97 gauges context context_items-saved context_items-by_age context_items-searched stats
 question-edit question-command reason rules_and_decisions files_of_a_rewind
 sub_agent-row sub_agent-detail

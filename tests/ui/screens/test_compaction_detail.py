@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC
+from pathlib import Path
 from threading import get_ident
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
+from tests.conversation.test_audit import INVENTED, RULE, claude
+from tests.ui.kit import ThemedApp
+from tui_app.conversation.audit import Audit, audit, recorded_file
 from tui_app.events import CompactionComplete, Fact
 from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
@@ -62,7 +66,7 @@ LINES = [
 VIEW = CompactionView(done=DONE, seq=212, time=1_760_000_000, diff=lambda: LINES)
 
 
-class Host(App[None]):
+class Host(ThemedApp):
     def __init__(self, view: CompactionView) -> None:
         super().__init__()
         self._view = view
@@ -357,3 +361,31 @@ async def test_why_one_failed_can_be_read_to_the_end() -> None:
         assert "its last word." in app.screen.query_one("#tab-numbers TextArea", TextArea).text
     middling = replace(DONE, outcome="failed", reason="b" * 250)
     assert sizes(middling, PLAIN, undone=False) == f"{'b' * 250} Nothing changed."
+
+
+async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) -> None:
+    path, threads = claude(tmp_path), list[int]()
+
+    def read() -> Audit:
+        threads.append(get_ident())
+        return audit(recorded_file(path))
+
+    bare = replace(DONE, facts=(), performed_by="provider")
+    async with Host(replace(VIEW, done=bare, audit=read)).run_test(size=(100, 30)) as pilot:
+        screen = pilot.app.screen
+        area = screen.query_one("#audit", TextArea)
+        while "Rules gone" not in area.text:
+            await pilot.pause()
+        assert f"Rules gone word for word: 1\n- {RULE}" in area.text
+        assert f"Claims not in the log, of 4 statements: 1\n- {INVENTED}" in area.text
+        facts = screen.query_one("#facts", OptionList)
+        assert f"{RULE}" in str(facts.get_option_at_index(0).prompt)
+        await pilot.press("left_square_bracket")
+        assert screen.query_one(TabbedContent).active == "tab-audit"
+    assert threads
+    assert threads[0] != get_ident()
+
+
+async def test_our_own_has_no_audit() -> None:
+    async with Host(VIEW).run_test(size=(100, 30)) as pilot:
+        assert not pilot.app.screen.query("#audit")

@@ -6,10 +6,11 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from tests.ui.kit import ThemedApp
 from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
@@ -19,15 +20,16 @@ from tui_app.ui.dialogs.context import (
     NOTHING_MARKED,
     ContextScreen,
     ContextView,
-    category_lines,
+    category_legend,
     category_rows,
     category_words,
     forecast,
     limits,
     outlook_text,
+    window_bar,
 )
 from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
-from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.ui.text import UNICODE
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 USAGE = ContextUsage(
@@ -51,6 +53,7 @@ OUTLOOK = Outlook(
     archive=Move(60_000),
     offload=Move(refused="This result is in a file already."),
     restore=Move(90_000),
+    exclude=Move(refused="The newest prompt stays."),
     floor=11_200,
     pinned=3_100,
     pin_budget=25_600,
@@ -97,7 +100,7 @@ class Source:
         return self.read_only
 
 
-class Host(App[None]):
+class Host(ThemedApp):
     def __init__(self, screen: ContextScreen) -> None:
         super().__init__()
         self._first = screen
@@ -127,19 +130,37 @@ def test_rows_always_sum_to_the_total(figures: list[int], unmeasured: int) -> No
     parts = Breakdown(**dict(zip(CATEGORIES, figures, strict=True)))
     usage = replace(USAGE, parts=parts, unmeasured=unmeasured)
     assert sum(row.tokens for row in category_rows(usage)) == usage.total
-    printed = category_lines(usage, 20, PLAIN).plain.split("\n")
-    shown = [int(line[17:28].replace(",", "")) for line in printed]
-    assert sum(shown[:-1]) == shown[-1] == usage.total
-    shares = [line[28:].split()[0] for line in printed]
-    told = [0 if share == "<1%" else int(share.rstrip("%")) for share in shares]
-    assert sum(told[:-1]) == told[-1]
+
+
+@given(
+    figures=st.lists(st.integers(0, 10**6), min_size=len(CATEGORIES), max_size=len(CATEGORIES)),
+    width=st.integers(8, 200),
+    load_lines=st.tuples(st.floats(0, 1.2), st.floats(0, 1.2)),
+)
+def test_the_bar_is_as_wide_as_it_should_be_whatever_it_shows(
+    figures: list[int], width: int, load_lines: tuple[float, float]
+) -> None:
+    usage = replace(USAGE, parts=Breakdown(**dict(zip(CATEGORIES, figures, strict=True))))
+    bar, names = window_bar(usage, width, UNICODE, load_lines).plain.split("\n")
+    assert len(bar) == width
+    assert len(names) >= width or not names.strip()
+
+
+def test_the_bar_shows_what_fills_the_window_and_where_it_is_compacted() -> None:
+    bar, names = window_bar(USAGE, 100, UNICODE, (0.8, 0.95)).plain.split("\n")
+    assert bar.count("█") == round(100 * USAGE.total / USAGE.window.stated)
+    assert bar.index("╂") == 80
+    assert names.rstrip().endswith("waits at 95%")
+    assert names.index("compacts at 80%") + len("compacts at 80%") == 81
+    told = window_bar(USAGE, 100, UNICODE, (0.8, 0.95), coloured=False).plain
+    assert "▓" in told, "signs tell them apart where colours do not"
 
 
 def test_what_no_category_explains_is_named() -> None:
     assert [row.name for row in category_rows(USAGE)][-1] == "not measured"
-    text = category_lines(USAGE, 20, UNICODE).plain
-    assert "not measured             500" in text
-    assert "total                 85,500   67%" in text
+    text = category_legend(USAGE, UNICODE).plain
+    assert "not measured   0.5k" in text
+    assert "total         85.5k" in text
 
 
 def words(pilot: Pilot[None]) -> str:
@@ -158,12 +179,12 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         heads = words(pilot)
         assert "Context   67% of 128k · ~85.5k · ok" in heads
         assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
-        assert "pinned 3.1k of 25.6k · floor 11.2k: cannot go lower" in heads
+        assert "pinned 3.1k of 25.6k · at least 11.2k always stays" in heads
         assert "saved so far: offload 44.0k" in heads
         assert "trim" not in heads
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
         assert painted(pilot)[0].split()[:4] == ["18.3k", "40", "you", "[/x]"]
-        assert painted(pilot)[0].endswith("visible  #142")
+        assert painted(pilot)[0].endswith("#142")
         await pilot.press("down", "enter")
         assert app.results == [143]
 
@@ -224,7 +245,7 @@ async def test_marked_items_are_one_wish() -> None:
 async def test_a_pinned_item_is_unpinned() -> None:
     source = Source(replace(VIEW, rows=(replace(ITEMS[0], pinned=True), *ITEMS[1:])))
     async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:
-        assert painted(pilot)[0].endswith("pinned, visible  #142")
+        assert painted(pilot)[0].endswith("pinned  #142")
         await pilot.press("p")
         assert source.asked == [Pin(142, pinned=False)]
 
@@ -334,8 +355,8 @@ def test_a_forecast_says_nothing_it_does_not_know() -> None:
 
 
 def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
-    line = limits(replace(VIEW, compacting="compacting in the background: x cancels it"), UNICODE)
-    assert "compacting in the background: x cancels it" in line
+    line = limits(replace(VIEW, compacting="compacting in the background: c cancels it"), UNICODE)
+    assert "compacting in the background: c cancels it" in line
     assert "compacts at" not in line
 
 
@@ -348,7 +369,7 @@ def test_taking_back_says_how_much_comes_back() -> None:
 
 
 def test_categories_in_few_words() -> None:
-    assert category_words(USAGE).plain.replace("\u00a0", " ").startswith("system prompt 2.1k  tool def")
+    assert category_words(USAGE).plain.replace("\u00a0", " ").startswith("system 2.1k  tools ")
 
 
 def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
@@ -368,10 +389,13 @@ async def test_a_tiny_terminal_keeps_items_and_keys() -> None:
 
 
 def test_columns_stand_below_one_another_and_narrow_ones_say_what_an_item_is() -> None:
-    rows = [LedgerRow(tokens=1, age=1, kind="user", title="When is low tide?", seq=seq) for seq in (8, 120)]
+    rows = [
+        LedgerRow(tokens=1, age=1, kind="user", title="When is low tide?", seq=seq, state="latest")
+        for seq in (8, 120)
+    ]
     wide, narrow = Columns(118, 4), Columns(38, 4)
     rights = [ledger_row(row, "", wide).right for row in rows]
-    assert [right.index("visible") for right in rights] == [0, 0]
+    assert [right.index("latest") for right in rights] == [0, 0]
     assert len({len(right) for right in rights}) == 1
     assert [ledger_row(row, "", narrow).text.split(maxsplit=2)[2] for row in rows] == [
         "When is low tide?"
@@ -380,20 +404,20 @@ def test_columns_stand_below_one_another_and_narrow_ones_say_what_an_item_is() -
 
 
 async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
-    source = Source(replace(VIEW, compacting="compacting in the background: x cancels it"))
+    source = Source(replace(VIEW, compacting="compacting in the background: c cancels it"))
     app = Host(ContextScreen(source, source.view))
     async with app.run_test(size=(80, 24)) as pilot:
         screen = app.screen
         assert isinstance(screen, ContextScreen)
-        assert "x cancel compaction" in str(screen.key_row.render())
-        await pilot.press("x")
+        assert "c cancel compaction" in str(screen.key_row.render())
+        await pilot.press("c")
         assert source.cancelled == 1
         assert app.screen is screen
 
 
 def test_what_stays_along_with_pins_is_said() -> None:
     view = replace(VIEW, outlook=replace(OUTLOOK, pinned_along=400))
-    assert "pinned 3.1k of 25.6k (0.4k of it stays along) · floor" in limits(view, UNICODE)
+    assert "pinned 3.1k of 25.6k (0.4k of it stays along) · at least" in limits(view, UNICODE)
 
 
 def keys_of(screen: ContextScreen) -> list[str]:

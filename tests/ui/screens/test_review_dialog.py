@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
+from tests.ui.kit import ThemedApp
 from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.ui import type_ahead as stray_keys
@@ -41,7 +42,7 @@ class Clock:
         return self.now
 
 
-class Host(App[None]):
+class Host(ThemedApp):
     def __init__(self, proposed: CompactionProposed | None = PROPOSED, clock: Any = None) -> None:
         super().__init__()
         self.dialog = ReviewScreen(proposed, job="1", clock=clock or Clock())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.files import Refused
+from tui_app.files import Refused, anything
 from tui_app.ui import slash
 from tui_app.ui.commands import COMMANDS
 from tui_app.ui.slash import (
@@ -142,7 +142,7 @@ def test_the_nearest_wins_and_no_built_in_name_is_taken(tmp_path: Path) -> None:
     write(config / "commands/compact.md", "never")
     write(config / "commands/Bad Name.md", "never")
     write(config / "commands/notes.txt", "never")
-    found = find_commands(root / "deck", config, {"compact"})
+    found = find_commands(root / "deck", config, {"compact"}, anything)
     assert [(each.name, each.summary, each.argument) for each in found] == [
         ("moon", "Ask", "[day]"),
         ("tide", "deck", ""),
@@ -154,7 +154,7 @@ def test_a_link_out_of_the_repository_is_no_command(tmp_path: Path) -> None:
     (root / ".git").mkdir(parents=True)
     (root / ".plimsoll/commands").mkdir(parents=True)
     (root / ".plimsoll/commands/leak.md").symlink_to(write(tmp_path / "secret", "a key"))
-    assert find_commands(root, tmp_path / "config", ()) == ()
+    assert find_commands(root, tmp_path / "config", (), anything) == ()
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_a_link_out_of_the_repository_is_no_command(tmp_path: Path) -> None:
 )
 def test_arguments(tmp_path: Path, body: str, argument: str, prompt: str) -> None:
     write(tmp_path / "commands/say.md", body)
-    (command,) = find_commands(tmp_path / "empty", tmp_path, ())
-    assert prompt_of(command, argument) == prompt
+    (command,) = find_commands(tmp_path / "empty", tmp_path, (), anything)
+    assert prompt_of(command, argument, anything) == prompt
 
 
 def test_only_the_exact_name_counts_and_a_lost_file_is_said(tmp_path: Path) -> None:
     file = write(tmp_path / "commands/say.md", "x")
-    found = find_commands(tmp_path / "empty", tmp_path, ())
+    found = find_commands(tmp_path / "empty", tmp_path, (), anything)
     assert named(found, "/sa") is None
     assert named(found, "/Say  it now") == (found[0], "it now")
     assert named(found, "/") is None
     file.unlink()
     with pytest.raises(Refused):
-        prompt_of(found[0], "")
+        prompt_of(found[0], "", anything)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
+from tests.ui.kit import ThemedApp
 from tui_app.references import Mention, is_writable, mention_at, mentions, written
 from tui_app.ui.prompt import completion as file_finder
 from tui_app.ui.prompt.completion import FileFinder, Offer, OfferList, rank, scan
@@ -18,7 +19,7 @@ from tui_app.ui.prompt.completion import FileFinder, Offer, OfferList, rank, sca
 
 @pytest.mark.parametrize("label", ["/undo", "/" + "x" * 23, "/copy [text|code] [n|#number]"])
 async def test_a_summary_stands_apart_from_its_command(label: str) -> None:
-    class Desk(App[None]):
+    class Desk(ThemedApp):
         def compose(self) -> ComposeResult:
             yield OfferList()
 
@@ -31,7 +32,7 @@ async def test_a_summary_stands_apart_from_its_command(label: str) -> None:
         assert str(offers.render()).split(label)[1].startswith(" ")
 
 
-class Listing(App[None]):
+class Listing(ThemedApp):
     def compose(self) -> ComposeResult:
         yield OfferList()
 

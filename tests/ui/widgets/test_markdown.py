@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tui_app.ui.text import UNICODE, wrap_spans
 from tui_app.ui.themes import PLAIN_PALETTE
-from tui_app.ui.transcript.lines import GUTTER, Painter
+from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
 from tui_app.ui.transcript.markdown import markdown_lines
 from tui_app.ui.transcript.pieces import TEXT_COST, Splitter, split_markdown
 
@@ -137,7 +137,7 @@ def test_items_of_one_list_stay_close() -> None:
 def test_lines_fit_and_never_fail(text: str, width: int) -> None:
     for source, _ in split_markdown(text):
         for line in markdown_lines(source, painter(width)):
-            assert line.strip.cell_length == GUTTER + width
+            assert line.strip.cell_length == GUTTER + width + EDGE
             assert 0 <= line.lead <= line.end <= len(line.text)
 
 
@@ -165,7 +165,7 @@ def test_html_is_text() -> None:
 
 def test_code_keeps_its_lines_and_indent() -> None:
     lines = markdown_lines("```py\ndef f():\n    return 1\n```", painter(40))
-    assert [line.text for line in lines] == ["    def f():", "        return 1"]
+    assert [line.text for line in lines] == ["  def f():", "      return 1"]
     assert [line.copied(0, None) for line in lines] == ["def f():", "    return 1"]
 
 
@@ -247,7 +247,7 @@ def test_a_long_list_looks_like_one_whatever_pieces_it_is_cut_into(sign: str) ->
 
 
 def test_a_fence_keeps_its_empty_lines_and_a_list_has_none_in_front() -> None:
-    assert shown("```\n\ncode\n```", 40) == ["", "    code"]
+    assert shown("```\n\ncode\n```", 40) == ["", "  code"]
     assert shown("- one\n- two", 40) == [" • one", " • two"]
     assert shown("> 1. one", 40)[-1].strip() == "▌  1. one"
 

@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from tui_app.events import ApprovalRequested, AssistantMessage
 from tui_app.session.entries import Body, Entry
 from tui_app.session.stats import Costs, ModelRow, SessionStats
-from tui_app.ui.approvals import question_detail, question_hints
+from tui_app.ui.approvals import QuestionRow, laid_out, question_hints, question_rows, question_title
 from tui_app.ui.dialogs.message import copied, fenced, without_markup
 from tui_app.ui.dialogs.pins import PinRow, pin_line
 from tui_app.ui.stats_text import sections
@@ -251,15 +252,86 @@ ASKED = ApprovalRequested(
 )
 
 
-def test_a_diff_begins_with_what_changes_where_there_is_little_room() -> None:
-    assert question_detail(ASKED, bare=True).plain == "@@ -0,0 +1 @@\n+hello"
-    assert question_detail(ASKED).plain == DIFF
+def asked_rows(asked: ApprovalRequested, *, named: bool = True) -> list[str]:
+    return [f"{row.number or ''}{row.sign}{row.text}" for row in question_rows(asked, named=named)]
 
 
-def test_a_rule_is_offered_in_little_room_for_as_long_as_it_holds() -> None:
-    asked = replace(ASKED, pattern="write_file a.txt")
-    hints = question_hints(asked, typing=False, editing=False, focused=True, short=True)
-    assert [hint.text for hint in hints if hint.label == "a"] == ["session"]
+def test_a_diff_has_line_numbers_and_names_the_file_where_the_title_cannot() -> None:
+    assert asked_rows(ASKED) == ["1+hello"]
+    assert asked_rows(ASKED, named=False) == ["a.txt", "1+hello"]
+    title, whole = question_title(replace(ASKED, subject="x/" * 90, note="new file", waiting=2), 80, 7)
+    assert not whole
+    assert title.plain.startswith("Allow this edit?   x/x")
+    assert title.plain.endswith("…   7 below")
+    assert len(title.plain) == 80
+    title, whole = question_title(replace(ASKED, note="new file", waiting=2), 80, 7)
+    assert whole
+    assert title.plain.split() == [
+        "Allow",
+        "this",
+        "edit?",
+        "a.txt",
+        "new",
+        "file",
+        "7",
+        "more",
+        "rows",
+        "below",
+        "·",
+        "2",
+        "more",
+        "wait",
+    ]
+
+
+def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
+    command = replace(
+        ASKED, kind="command", tool="run_command", detail="", subject="ls" + "\n" * 300 + "rm x"
+    )
+    assert asked_rows(command) == ["$ls", " [299 blank lines]", " rm x"]
+    rows = "\n".join(("--- a/x", "+++ b/x", "@@ -1,4 +1,3 @@", " a", "--- b", "--- c", "+-- d", " [e]"))
+    edit = replace(ASKED, detail=rows + "\n\\ No newline at end of file")
+    end = "\\ No newline at end of file"
+    assert asked_rows(edit) == ["1 a", "2--- b", "3--- c", "2+-- d", "3 [e]", end]
+    many = replace(ASKED, detail="--- a/x\n+++ b/x\n@@ -0,0 +1,9000 @@\n" + "+x\n" * 9_000)
+    assert len(asked_rows(many)) == 9_001
+    page = laid_out([QuestionRow("a\r\u202e\x85b" + " " * 99 + "c\x1b\u2028")], 80)
+    assert page.text == r"a\r\u202e\x85b[99 spaces]c\x1b\u2028"
+    marked = [page.text[start:stop] for start, stop in zip(page.marks[::2], page.marks[1::2], strict=True)]
+    assert marked == [r"\r", r"\u202e", r"\x85", "[99 spaces]", r"\x1b", r"\u2028"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "remark"),
+    [
+        ("cat аpp.py", "Cyrillic"),
+        ("ｒｍ -rf src", "Fullwidth"),
+        ("src∕app.py", "division slash"),
+        ("данные_v2.csv", ""),
+        ("naïve café Pythonで書く", ""),
+    ],
+)
+def test_words_that_are_not_what_they_look_like_are_remarked(subject: str, remark: str) -> None:
+    first = next(question_rows(replace(ASKED, subject=subject, kind="command", tool="run_command")))
+    assert (first.kind == "remark") == bool(remark)
+    assert remark in first.text
+
+
+def test_a_wider_rule_is_a_key_of_its_own_and_nothing_is_allowed_before_all_was_seen() -> None:
+    asked = replace(
+        ASKED, kind="command", tool="run_command", pattern="run_command git log", prefix="run_command git …"
+    )
+
+    def keys(**more: Any) -> list[str]:
+        return [
+            str(hint) for hint in question_hints(asked, typing=False, editing=False, focused=True, **more)
+        ]
+
+    assert keys()[:3] == ["y yes", 'a always "git log"', 'w always "git …"']
+    assert keys(below=True) == ["y read on", "n no …", "end to the end", "esc stop"]
+    long = replace(asked, pattern=f"run_command echo {'x' * 99}", prefix="")
+    hints = question_hints(long, typing=False, editing=False, focused=True)
+    assert "…" not in str(hints[1]), "what is cut would look like a wider rule"
 
 
 # What is copied: plain text, code blocks, Markdown; never a control character.

@@ -5,8 +5,9 @@ from datetime import UTC
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 
+from tests.ui.kit import ThemedApp
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
 from tui_app.ui.lists import Row, RowList
@@ -14,7 +15,7 @@ from tui_app.ui.text import UNICODE
 from tui_app.ui.timeline import Timeline, TimelineFilter
 
 
-class Side(App[None]):
+class Side(ThemedApp):
     def __init__(self, entries: list[Entry]) -> None:
         super().__init__()
         self.entries = entries
@@ -25,6 +26,7 @@ class Side(App[None]):
 
     def on_mount(self) -> None:
         self.timeline.set_entries(self.entries)
+        self.timeline.shown = TimelineFilter.ALL
         self.timeline.focus()
 
     @property
@@ -46,7 +48,7 @@ def sample() -> list[Entry]:
     talk.add("assistant", "", body=Body(text=""))
     talk.add("tool", "run_command pytest", tokens=2_312, state="failed")
     talk.add("assistant", "It is", tokens=1_100)
-    talk.add("compaction", "91.5k → 6.2k · 212 messages → 9 · 4 s · facts kept 98 % by weight")
+    talk.add("compaction", "203 messages became a summary · 91.5k → 6.2k · 40 of 41 facts · 1 lost")
     talk.add("checkpoint", "checkpoint 003  sunday-import")
     talk.add("model", "one → two")
     talk.add("error", "Refused.", state="failed")
@@ -59,12 +61,12 @@ async def test_rows_read_like_a_log_book() -> None:
     async with app.run_test(size=(35, 14)):
         assert shown(app.timeline) == [
             "Timeline                     all ▾",
-            "● Why does the import fail…  12:00",
+            "● Why does the import fail when… 2",
             '│  grep "sunday"              0.2k',
             "│  run_command pyt… ✗ failed  2.3k",
             "│  answer                     1.1k",
-            "⊖ Conversation compacted     12:00",
-            "│  91.5k → 6.2k · 4 s · kept 98 %",
+            "⊖ Conversation compacted",
+            "  91.5k → 6.2k · 40 of 41",
             "◇ checkpoint 003 sunday-import",
             "→ model one → two            12:00",
             "✗ Refused.                   12:00",
@@ -118,16 +120,16 @@ async def test_replace_changes_rows_in_place() -> None:
         assert shown(app.timeline)[1:4] == [
             "│  run_command             running",
             "⊖ Compacting",
-            "● next                       12:00",
+            "● next",
         ]
         app.timeline.replace(Entry(seq=1, kind="tool", time=NOON, title="run_command", tokens=8))
         app.timeline.replace(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
         app.timeline.replace(Entry(seq=99, kind="user", time=NOON, title="unknown"))
         assert shown(app.timeline)[1:5] == [
             "│  run_command                   8",
-            "⊖ Conversation compacted     12:00",
-            "│  9k → 1k",
-            "● next                       12:00",
+            "⊖ Conversation compacted",
+            "  9k → 1k",
+            "● next",
         ]
 
 
@@ -140,7 +142,7 @@ async def test_what_runs_is_the_last_row_until_it_has_ended() -> None:
         timeline.append(Entry(seq=90, kind="user", time=NOON, title="and now"))
         await pilot.pause()
         assert shown(timeline)[3:6] == [
-            "● and now                    12:00",
+            "● and now",
             "⊖ Compacting · background      40%",
             "",
         ]
@@ -148,7 +150,7 @@ async def test_what_runs_is_the_last_row_until_it_has_ended() -> None:
         assert [entry.title for entry in app.jumps] == ["and now"], "it goes on behind the last row"
         timeline.shown = TimelineFilter.COMPACTIONS
         assert shown(timeline)[1:3] == ["⊖ Compacting · background      40%", ""]
-        timeline.shown = TimelineFilter.TOOLS
+        timeline.shown = TimelineFilter.ERRORS
         assert "Compacting" not in "".join(shown(timeline))
         timeline.shown = TimelineFilter.COMPACTIONS
         timeline.running = None
@@ -168,7 +170,7 @@ STATES = [
     (made("hook", "a", "cancelled"), "│ a ✗ cancelled"),
     (made("rewrite", "1 old result trimmed · 9k", "undone"), "│ 1 old result trimmed undone"),
     (made("compaction", "", "running"), "⊖ Compacting"),
-    (made("compaction", "", "undone"), "⊖ Compaction undone 12:00"),
+    (made("compaction", "", "undone"), "⊖ Compaction undone"),
     (made("compaction", "", "cancelled"), "⊖ Compaction cancelled 12:00"),
     (made("compaction", "", "discarded"), "⊖ Compaction discarded 12:00"),
     (made("compaction", "busy", "vetoed"), "⊖ Compaction vetoed: busy 12:00"),
@@ -177,8 +179,8 @@ STATES = [
     (made("model", "policy a → b"), "→ policy a → b 12:00"),
     (made("clear", ""), "· conversation cleared 12:00"),
     (made("truncation", "Request truncated: 3"), "⊖ Request truncated: 3 12:00"),
-    (made("user", "hello", left=True), "● hello left behind 12:00"),
-    (made("user", "hello", "failed"), "● hello not sent 12:00"),
+    (made("user", "hello", left=True), "● hello left behind"),
+    (made("user", "hello", "failed"), "● hello not sent"),
 ]
 
 
@@ -191,10 +193,17 @@ async def test_every_state_is_said_in_words(entry: Entry, words: str) -> None:
 
 async def test_a_compaction_by_the_provider_says_so() -> None:
     app = Side(
-        [Entry(seq=1, kind="compaction", time=NOON, title="9k → 1k · 1 message → 1 · by the provider")]
+        [
+            Entry(
+                seq=1,
+                kind="compaction",
+                time=NOON,
+                title="1 message became a summary · 9k → 1k · by the provider",
+            )
+        ]
     )
     async with app.run_test(size=(35, 4)):
-        assert shown(app.timeline)[2] == "│  9k → 1k · by the provider"
+        assert shown(app.timeline)[2] == "  9k → 1k · by the provider"
 
 
 async def test_the_mark_stays_on_its_row_whatever_comes_or_changes_above_it() -> None:
@@ -226,38 +235,39 @@ async def test_f_and_a_click_on_the_title_show_one_kind_of_rows() -> None:
             head, *rows = shown(app.timeline)
             seen[head.split()[1]] = [row.split() for row in rows if row]
             await pilot.press("f")
-        assert list(seen) == ["all", "prompts", "tools", "compactions", "changes", "trouble"]
-        assert [row[1] for row in seen["prompts"]] == ["Why"]
-        assert [row[1] for row in seen["tools"]] == ["grep", "run_command"]
-        assert [row[0] for row in seen["compactions"]] == ["⊖", "│", "◇"]
-        assert [row[1] for row in seen["changes"]] == ["model"]
-        assert [row[1] for row in seen["trouble"]] == ["run_command", "Refused."]
+        assert list(seen) == ["all", "compactions", "errors", "moments"]
+        assert [row[0] for row in seen["compactions"]] == ["⊖", "91.5k", "◇"]
+        assert [row[1] for row in seen["errors"]] == ["run_command", "Refused."]
+        moments = ["Why", "Conversation", "→", "checkpoint", "model", "Refused."]
+        assert [row[1] for row in seen["moments"]] == moments
+        assert seen["moments"][0][-1] == "2", "tools that the prompt has led to"
         assert shown(app.timeline)[0].endswith("all ▾")
         await pilot.click(Timeline, offset=(3, 0))
-        assert shown(app.timeline)[0].endswith("prompts ▾")
+        assert shown(app.timeline)[0].endswith("compactions ▾")
         assert app.jumps == []
 
 
 async def test_a_filter_keeps_the_marked_row_and_jumps_to_what_is_shown() -> None:
     app = Side(sample())
     async with app.run_test(size=(35, 14)) as pilot:
+        app.timeline.shown = TimelineFilter.MOMENTS
         await pilot.press("home", "f")
         assert app.timeline.cursor == 0
         await pilot.press("f")
         assert app.timeline.cursor is None
-        await pilot.press("end", "enter")
+        await pilot.press("f", "home", "enter")
         assert [entry.title for entry in app.jumps] == ["run_command pytest"]
 
 
 async def test_what_happens_under_a_filter_is_listed_only_where_it_fits() -> None:
     app = Side([])
     async with app.run_test(size=(35, 6)) as pilot:
-        await pilot.press("f", "f", "f")
+        await pilot.press("f")
         running = Entry(seq=1, kind="tool", time=NOON, title="ls", state="running")
         app.timeline.append(running)
         app.timeline.append(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
-        assert [row[:3] for row in shown(app.timeline)[1:]] == ["⊖ C", "│  ", "", "", ""]
-        await pilot.press("f", "f")
+        assert [row[:3] for row in shown(app.timeline)[1:]] == ["⊖ C", "  9", "", "", ""]
+        await pilot.press("f")
         app.timeline.replace(replace(running, state="failed"))
         assert shown(app.timeline)[1].split() == ["│", "ls", "✗", "failed"]
 
@@ -271,7 +281,7 @@ async def test_plain_rows_have_no_drawing() -> None:
         assert "@ Conversation compacted" in text
 
 
-class Numbers(App[None]):
+class Numbers(ThemedApp):
     def __init__(self) -> None:
         super().__init__()
         self.painted: set[int] = set()

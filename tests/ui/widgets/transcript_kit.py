@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.message import Message
 
+from tests.ui.kit import ThemedApp
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
 from tui_app.ui.text import UNICODE
+from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
 from tui_app.ui.transcript.transcript import Transcript
 
 NOON = 1_767_268_800.0
@@ -77,7 +79,7 @@ class Talk:
         self.add("assistant", f"answer {number}", body=Body(text=f"answer {number}\n\n{ANSWER}"))
 
 
-class Stage(App[None]):
+class Stage(ThemedApp):
     """An app with nothing but a transcript."""
 
     def __init__(self, library: Library, entries: Sequence[Entry] = ()) -> None:
@@ -105,6 +107,11 @@ class Stage(App[None]):
 
     def on_transcript_unread_changed(self, event: Transcript.UnreadChanged) -> None:
         self.heard.append(event)
+
+
+def written(line: Line) -> str:
+    """What stands in a line: its sign, if it has one, and its text."""
+    return line.strip.text[SIGN:].rstrip().removeprefix(" " * (GUTTER - SIGN))
 
 
 def rows(widget: Transcript) -> list[str]:

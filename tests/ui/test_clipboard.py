@@ -1,0 +1,57 @@
+"""Copied is said only where something keeps the text, and the text is there."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_app.ui.clipboard import keep, told
+
+TEXT = "all:\n\tcc -o app main.c  # 日本語"
+
+
+def programs(folder: Path, **bodies: str) -> str:
+    """A search path with programs of our own; returns it."""
+    for name, body in bodies.items():
+        file = folder / name.replace("_", "-")
+        file.write_text(f"#!/bin/sh\n{body}\n")
+        file.chmod(0o700)
+    return f"{folder}:/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("env", "program"),
+    [
+        ({"TMUX": "/tmp/tmux,1,0"}, "tmux"),
+        ({"WAYLAND_DISPLAY": "wayland-1"}, "wl_copy"),
+        ({"DISPLAY": ":0"}, "xsel"),
+        ({"DISPLAY": ":0", "VTE_VERSION": "7600"}, "xclip"),
+    ],
+)
+def test_a_program_beside_the_terminal_keeps_it(tmp_path: Path, env: dict[str, str], program: str) -> None:
+    path = programs(tmp_path, **{program: f"cat > {tmp_path}/kept"})
+    assert keep(TEXT, {**env, "PATH": path.split(":")[0] + ":/bin"}) == "copied"
+    assert (tmp_path / "kept").read_text() == TEXT
+
+
+def test_a_tmux_of_before_keeps_it_too(tmp_path: Path) -> None:
+    path = programs(tmp_path, tmux=f'test "$2" = "-w" && exit 1; cat > {tmp_path}/kept')
+    assert keep(TEXT, {"TMUX": "x", "PATH": path}) == "copied"
+    assert (tmp_path / "kept").read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("env", "outcome"),
+    [
+        ({"TERM": "xterm-256color"}, "sent"),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7600"}, "refused"),
+        ({"TERM": "screen", "STY": "1.tty"}, "refused"),
+        ({"TERM_PROGRAM": "Apple_Terminal", "SSH_CONNECTION": "x"}, "refused"),
+        ({"TMUX": "x"}, "refused"),
+        ({"DISPLAY": ":0"}, "sent"),
+    ],
+)
+def test_nothing_is_claimed(tmp_path: Path, env: dict[str, str], outcome: str) -> None:
+    path = programs(tmp_path, tmux="exit 1", xclip="exit 1", xsel="exit 1")
+    found = keep(TEXT, {**env, "PATH": path})
+    assert found == outcome
+    assert not told(found, "2 lines").startswith("Copied")
