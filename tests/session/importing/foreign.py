@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+from tests.session.importing import mapped_samples
 from tui_app.session.importers import Imported
 
 # Small conversations in the formats of other programs, written for these tests.
@@ -304,12 +305,13 @@ def openai() -> list[Json]:
 
 LINES: dict[str, list[Json]] = {
     "codex": codex(), "copilot-cli": copilot(), "pi": pi(), "gemini-cli": gemini_log(),
-    "openhands": openhands_events(),
+    "openhands": openhands_events(), **mapped_samples.LINES,
 }  # fmt: skip
 """Formats of a JSON object a line."""
 DOCUMENTS: dict[str, Any] = {
     "gemini-cli": gemini(), "opencode": opencode(), "swe-agent": swe_agent(), "openhands": openhands(),
     "langchain": langchain(), "inspect-ai": inspect_ai(), "openai-chat": openai(),
+    **mapped_samples.DOCUMENTS,
 }  # fmt: skip
 """Formats of one JSON document."""
 FILES: list[tuple[str, bytes]] = [

@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from tui_app.session.event_heads import head_of
 from tui_app.session.importers import import_file
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.importers.reader import given_title, one_line, title_of
-from tui_app.session.importers.source import ImportedEvent
+from tui_app.session.importers.source import ImportedEvent, ImportFormatError
 from tui_app.session.user_view import UserView
 
 
@@ -139,6 +139,27 @@ def test_opencode_database(tmp_path: Path) -> None:
     imported = import_file(found.path)
     assert (imported.format, imported.messages, imported.title) == ("opencode", 4, "The till")
     assert import_file(path) == imported
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE VIEW message AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) "
+        "SELECT id, 's1' AS session_id, id AS time_created, '{\"role\":\"user\"}' AS data FROM n",
+        "CREATE TABLE message (id TEXT, session_id TEXT DEFAULT 's1', time_created INTEGER, "
+        "data TEXT GENERATED ALWAYS AS (hex(zeroblob(400000000))))",
+    ],
+    ids=["view", "expression"],
+)
+def test_a_small_database_cannot_make_up_rows(tmp_path: Path, made: str) -> None:
+    path = tmp_path / "opencode.db"
+    with closing(write_database(path)) as database, database:
+        database.execute("DROP TABLE message")
+        database.execute(made)
+        if "TABLE" in made:
+            database.execute("INSERT INTO message (id) VALUES ('m1')")
+    with pytest.raises(ImportFormatError):
+        import_file(path)
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.importers import FORMATS, Imported, ImportFormatError, import_file
-from tui_app.session.importers.source import Closed, closed
+from tui_app.session.importers.other_programs import program_of
+from tui_app.session.importers.source import Closed, closed, read_source
 
 
 def read(folder: Path, content: bytes, format: str = "auto") -> Imported:
@@ -81,36 +82,11 @@ USED = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
 RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "print()"}
 CONTEXT = {"type": "text", "text": "<environment_details>\n# Time\n10:00\n</environment_details>"}
 OTHERS: list[tuple[str, Any]] = [
-    ("Amp", {"v": 7, "id": "T-1", "messages": [{"role": "user", "messageId": 0, "content": [SAID]}]}),
-    ("Amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),
-    ("ATIF", {"schema_version": "ATIF-v1.0", "steps": [{"source": "user", "message": "Fix the till"}]}),
     (
         "Amazon Q",
         {"conversation_id": "c", "history": [{"user": {"content": {}}, "assistant": {"Response": {}}}]},
     ),
-    ("ChatGPT", [{"title": "T", "create_time": 1.0, "mapping": {"a": {"message": None}}}]),
-    ("ChatGPT", {"mapping": {"a": {"message": None}}, "current_node": "a"}),
-    ("Claude.ai", [{"uuid": "c", "chat_messages": [{"sender": "human", "text": "Fix the till"}]}]),
-    ("Cline", [{"role": "user", "content": [SAID, CONTEXT]}, {"role": "assistant", "content": [USED]}]),
-    ("Cline", [{"role": "user", "content": "Fix"}, {"role": "assistant", "content": "x", "modelInfo": {}}]),
-    ("Cline", [{"ts": 1, "type": "say", "say": "text", "text": "Fix the till"}]),
-    ("Roo Code", [{"role": "user", "content": f"Fix the till {CONTEXT['text']}", "ts": 1}]),
-    ("Continue", {"sessionId": "s", "history": [{"message": {"role": "user", "content": "Fix the till"}}]}),
     ("Copilot Chat", {"responderUsername": "GitHub Copilot", "requests": [{"message": {"text": "Fix"}}]}),
-    ("Goose", [{"working_dir": "/s", "message_count": 1}, {"role": "user", "content": [SAID]}]),
-    ("Goose", {"id": "1", "working_dir": "/s", "conversation": [{"role": "user", "content": [SAID]}]}),
-    (
-        "Goose",
-        [{"role": "user", "content": [SAID]}, {"role": "assistant", "content": [{"type": "toolRequest"}]}],
-    ),
-    (
-        "Gemini CLI",
-        [{"role": "user", "parts": [{"text": "Fix"}]}, {"role": "model", "parts": [{"text": "Ok"}]}],
-    ),
-    ("Gemini CLI", {"history": [{"role": "user", "parts": [{"text": "Fix the till"}]}]}),
-    ("LibreChat", {"conversationId": "c", "messages": [{"text": "Fix the till", "isCreatedByUser": True}]}),
-    ("Zed", {"title": "T", "messages": [{"User": {"content": [{"Text": "Fix the till"}]}}]}),
-    ("Zed", {"version": "0.2.0", "messages": [{"id": 0, "role": "user", "segments": [SAID]}]}),
     ("AI SDK", [{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1"}]}]),
     ("AI SDK", [{"id": "m", "role": "user", "parts": [SAID]}]),
     ("AI SDK", {"messages": [{"role": "assistant", "content": "x", "toolInvocations": []}]}),
@@ -121,23 +97,46 @@ OTHERS: list[tuple[str, Any]] = [
     ("Anthropic", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
     ("Anthropic", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
 ]
-OTHER_LINES: list[tuple[str, list[foreign.Json]]] = [
-    ("Cursor", [{"role": "user", "message": {"content": [SAID]}}]),
-    ("Cursor", [
+SIGNED: list[tuple[str, Any]] = [
+    ("amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),
+    ("atif", {"schema_version": "ATIF-v1.0", "steps": [{"source": "user", "message": "Fix the till"}]}),
+    ("chatgpt", {"mapping": {"a": {"message": None}}, "current_node": "a"}),
+    ("claude-ai", [{"uuid": "c", "chat_messages": [{"sender": "human", "text": "Fix the till"}]}]),
+    ("cline", [{"role": "user", "content": [SAID, CONTEXT]}, {"role": "assistant", "content": [USED]}]),
+    ("cline", [{"role": "user", "content": "Fix"}, {"role": "assistant", "content": "x", "modelInfo": {}}]),
+    ("cline", [{"ts": 1, "type": "say", "say": "text", "text": "Fix the till"}]),
+    ("cline", [{"role": "user", "content": f"Fix the till {CONTEXT['text']}", "ts": 1}]),
+    ("goose", {"id": "1", "working_dir": "/s", "conversation": [{"role": "user", "content": [SAID]}]}),
+    (
+        "goose",
+        [{"role": "user", "content": [SAID]}, {"role": "assistant", "content": [{"type": "toolRequest"}]}],
+    ),
+    ("gemini-api", {"history": [{"role": "user", "parts": [{"text": "Fix the till"}]}]}),
+    ("zed", {"version": "0.2.0", "messages": [{"id": 0, "role": "user", "segments": [SAID]}]}),
+]
+SIGNED_LINES: list[tuple[str, list[foreign.Json]]] = [
+    ("cursor", [
         {"type": "user", "message": {"role": "user", "content": [SAID]}, "session_id": "s"},
         {"type": "tool_call", "subtype": "started", "call_id": "c1", "tool_call": {"readToolCall": {}}},
     ]),
-    ("Factory", [{"type": "session_start", "id": "s", "title": "T"},
-                 {"type": "message", "id": "m", "message": {"role": "user", "content": [SAID]}}]),
-    ("Factory", [{"type": "message", "id": "m", "message": {"role": "assistant", "content": [USED]}}]),
-    ("Grok", [{"type": "user", "content": [SAID]}, {"type": "assistant", "content": "Fixed."}]),
-    ("Grok", [{"type": "system", "content": "You are an agent."},
-              {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look"}]},
-              {"type": "tool_result", "tool_call_id": "c1", "content": "print()"}]),
-    ("Kimi CLI", [{"role": "_checkpoint", "id": 0}, {"role": "user", "content": "Fix the till"}]),
-    ("Kimi CLI", [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": "Fix"}}}]),
-    ("Qwen Code", [{"type": "user", "uuid": "u", "message": {"role": "user", "parts": [{"text": "Fix"}]}}]),
+    ("factory", [{"type": "message", "id": "m", "message": {"role": "assistant", "content": [USED]}}]),
+    ("grok", [{"type": "user", "content": [SAID]}, {"type": "assistant", "content": "Fixed."}]),
+    ("kimi", [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": "Fix"}}}]),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((name, json.dumps(document, indent=1).encode()) for name, document in SIGNED),
+        *((name, foreign.jsonl(each)) for name, each in SIGNED if isinstance(each, list)),
+        *((name, foreign.jsonl(records)) for name, records in SIGNED_LINES),
+    ],
+)
+def test_a_file_with_a_sign_is_of_nobody_else(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert program_of(read_source(path)) == name
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,6 @@ OTHER_LINES: list[tuple[str, list[foreign.Json]]] = [
             for program, each in OTHERS
             if isinstance(each, list) and program != "Responses API"
         ),
-        *((program, foreign.jsonl(records)) for program, records in OTHER_LINES),
     ],
 )
 def test_a_file_of_another_program_is_refused_by_name(tmp_path: Path, program: str, content: bytes) -> None:
@@ -674,6 +672,20 @@ def test_inspect_archive(tmp_path: Path) -> None:
         archive.writestr("samples/2_epoch_1.json", "{damaged")
     imported = import_file(path)
     assert (imported.format, imported.messages) == ("inspect-ai", 4)
+    assert any("could not be read" in each.reason for each in imported.skipped)
+
+
+def test_a_small_archive_cannot_hold_a_million_messages(tmp_path: Path) -> None:
+    import zipfile
+
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("samples/1.json", json.dumps(foreign.inspect_ai()["samples"][0]))
+        messages = ",".join(['{"role":"user","content":"x"}'] * 200_000)
+        archive.writestr("samples/2.json", f'{{"messages":[{messages}]}}')
+    assert path.stat().st_size < 5_000
+    imported = import_file(path)
+    assert imported.messages == 4
     assert any("could not be read" in each.reason for each in imported.skipped)
 
 

@@ -1,6 +1,7 @@
 """Transcripts of Claude Code: JSON lines, one record a line."""
 
 import json
+import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -271,6 +272,11 @@ def _thinking(block: Json, text: str, signed_in: str, real: bool) -> Json | None
     return part
 
 
+FRAME = re.compile(
+    r"(?m)^(?:This session is being continued from a previous conversation|If you need specific details from"
+    r" before|Please continue the conversation from where|Recent messages are preserved verbatim).*$"
+)
+"""What the program writes around a summary."""
 _DENIED = ("The user doesn't want to proceed with this tool use", "The user doesn't want to take this action")
 _INTERRUPTED = "[Request interrupted by user"
 _ERROR_KINDS: dict[str, ErrorKind] = {
@@ -299,7 +305,7 @@ class _Reader(LineReader):
     def read(self) -> Imported:
         self._boundary: Line | None = None
         self._waiting: list[tuple[Any, int]] = []
-        tree = plant(self.records, self.out)
+        tree = self._tree = plant(self.records, self.out)
         path = tree.path()
         self._gather(path)
         queued = _queued(tree, path, self.out)
@@ -388,11 +394,17 @@ class _Reader(LineReader):
         boundary = self._boundary.data if self._boundary else {}
         self._boundary = None
         metadata = object_at(boundary, "compactMetadata")
+        kept = None
         if metadata.get("preservedSegment"):
-            self.out.left_out["compactions kept a stretch of history; here the summary replaces it too"] += 1
+            head = self._tree.by_id.get(text_at(metadata, "preservedSegment.headUuid"))
+            # What is kept may begin with a record that is no message.
+            numbers = (number for number in self.out.first_at if head and number >= head.number)
+            kept = self.out.first_at.get(min(numbers, default=0))
+            if kept is None:
+                self.out.left_out["compactions kept a stretch that is not in the file"] += 1
         trigger: Trigger = "manual" if metadata.get("trigger") == "manual" else "blocking"
         tokens = count(metadata.get("preTokens")), count(metadata.get("postTokens"))
-        self.out.compaction(self.text(content, line.number), trigger, tokens, self.time, line.number)
+        self.out.compaction(self.text(content, line.number), trigger, tokens, self.time, line.number, kept)
 
     def _end_boundary(self) -> None:
         if self._boundary is not None:

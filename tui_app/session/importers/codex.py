@@ -4,8 +4,10 @@ What the model saw are the ``response_item`` records; ``event_msg`` records repe
 """
 
 import json
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from tui_app.context.user_text import own_text
@@ -113,9 +115,13 @@ _NAMES = {
     "web_search_call": "web_search",
     "tool_search_call": "tool_search",
 }
+FRAME = re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$")
+"""What the program writes in front of a summary."""
 _DENIED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
 _CUT_FROM = 40
 """Characters at which a prompt is known by its beginning."""
+_KEPT_BYTES = 80_000
+"""Of prompts that stay beside a summary: what the program takes for 20,000 tokens."""
 _ABORTED = ("aborted by user", "command aborted")
 
 
@@ -175,6 +181,25 @@ def summary_of(payload: Json, said: Collection[str]) -> str:
     return "" if is_said else text
 
 
+def kept_prompts(payload: Json, said: Mapping[int, str]) -> list[int]:
+    """Lines of the prompts that a compaction left beside its summary, as the program goes on with them.
+
+    Args:
+        payload: Of the compaction.
+        said: What the user said before it, by line.
+    """
+    if "replacement_history" in payload:
+        history = [_text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
+        whole = set(history)
+        # A long prompt is cut in its middle.
+        cut = tuple(text for each in history if len(text := each.partition("…")[0]) >= _CUT_FROM)
+        return [line for line, text in said.items() if text in whole or (cut and text.startswith(cut))]
+    # Older versions build it anew from the newest prompts whenever they read the file.
+    newest = list(said.items())[::-1]
+    sizes = accumulate(len(text.encode()) for _, text in newest)
+    return [line for (line, _), size in zip(newest, sizes, strict=True) if size <= _KEPT_BYTES]
+
+
 def _text_of(item: Json) -> str:
     return "\n".join(
         filter(None, (text_at(each, "text") for each in block_list(item.get("content"))))
@@ -223,7 +248,7 @@ def read_codex(source: Source) -> Imported:
 class _Reader(LineReader):
     def read(self) -> Imported:
         rollout: Rollout = unroll(self.records)
-        self._said: set[str] = set()
+        self._said: dict[int, str] = {}
         for line in self.records:
             self.at(line.data.get("timestamp"))
             if line.number in rollout.taken_back:
@@ -244,8 +269,10 @@ class _Reader(LineReader):
             self.out.leave(line.number, "records about session and turns were left out")
         elif kind == "compacted":
             self.end_answer()
-            if summary := summary_of(payload, self._said):
-                self.out.compaction(summary, "blocking", (0, 0), self.time, line.number)
+            if summary := summary_of(payload, self._said.values()):
+                lines = kept_prompts(payload, self._said)
+                kept = [event for each in lines if (event := self.out.first_at.get(each))]
+                self.out.compaction(summary, "blocking", (0, 0), self.time, line.number, kept=kept)
             else:
                 self.out.skip(line.number, "compaction without a summary that can be read, not applied")
         elif kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
@@ -292,7 +319,7 @@ class _Reader(LineReader):
         if role == "assistant":
             self.answer(line.number).text(self.text(content, line.number))
         elif role == "user":
-            self._said.add(_text_of(item))
+            self._said[line.number] = _text_of(item)
             self.say(content, line.number)
         elif role in ("system", "developer"):
             self.out.leave(line.number, NOTES)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.paths import from_home
+from tui_app.session.importers import agents, editors
+from tui_app.session.importers.databases import stored_sessions
 from tui_app.session.importers.opencode import database_sessions
 from tui_app.session.importers.reader import (
     PLACEHOLDER,
@@ -18,10 +20,12 @@ from tui_app.session.importers.reader import (
     value_at,
     wanted,
 )
+from tui_app.session.importers.shapes import Shape, beginning
 from tui_app.session.importers.source import (
     MAX_DEPTH,
     ImportFormatError,
     Json,
+    Source,
     closed,
     open_regular,
     parse_json,
@@ -40,6 +44,8 @@ class Found:
     """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
     info: Json | None = None
     """Title, folder and time, where the place has them apart from the transcript."""
+    program: str = ""
+    """Name of the format, where it is not that of the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class Place:
     """Name of the format its transcripts are in."""
     search: Callable[[Env, Path, Path], Iterator[Found]]
     """Takes the environment, the home folder and the current folder."""
+    shape: Shape | None = None
+    """How to find the title in a format that is a map of names."""
 
 
 def _claude(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
@@ -93,6 +101,45 @@ def _files(variable: str, usual: str, *patterns: str) -> Callable[[Env, Path, Pa
     return search
 
 
+def _stores(variable: str, usual: str, *patterns: str) -> Callable[[Env, Path, Path], Iterator[Found]]:
+    """Search databases in the folder that a variable names, else the usual one in the home folder."""
+
+    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
+        root = _folder(env, variable, home / usual)
+        for path in (path for pattern in patterns for path in root.glob(pattern)):
+            for info in stored_sessions(path):
+                yield Found(path.with_name(f"{path.name}#{info['id']}"), info)
+
+    return search
+
+
+_MAX_EXPORT = 100_000_000
+"""Bytes of an export in which the conversations are counted up."""
+_EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
+            ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
+            ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
+"""Format, what nobody else's conversations have, and where title, id and time stand."""
+
+
+def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
+    """The conversations in exports that lie in the current folder."""
+    for path in [cwd / "conversations.json", *cwd.glob("chat-export-*.json")]:
+        if not path.is_file() or path.stat().st_size > _MAX_EXPORT:
+            continue
+        listed = _parsed(path.read_bytes().decode("utf-8", "replace"))
+        for each in listed if isinstance(listed, list) else []:
+            for program, sign, (title, name, updated) in _EXPORTS:
+                if isinstance(each, dict) and each.get(sign):
+                    info = {
+                        "title": each.get(title),
+                        "time": {"updated": each.get(updated) or path.stat().st_mtime},
+                    }
+                    part = record_text(each, name)
+                    yield Found(path.with_name(f"{path.name}#{part}") if part else path, info, program)
+
+
+_VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
+
 PLACES: tuple[Place, ...] = (
     Place("claude-code", _claude),
     Place(
@@ -112,6 +159,32 @@ PLACES: tuple[Place, ...] = (
         ),
     ),
     Place("aider", _aider),
+    Place("amp", _files("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"), agents.AMP),
+    Place(
+        "cline",
+        _files(
+            "",
+            "",
+            f".config/Code/User/{_VS_CODE}",
+            f"Library/Application Support/Code/User/{_VS_CODE}",
+            ".cline/data/tasks/*/api_conversation_history.json",
+        ),
+        editors.CLINE,
+    ),
+    Place("continue", _files("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"), editors.CONTINUE),
+    Place("cursor", _files("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"), editors.CURSOR),
+    Place("cursor", _stores("", ".cursor", "chats/*/*/store.db")),
+    Place("factory", _files("", ".factory", "sessions/**/*.jsonl"), agents.FACTORY),
+    Place("gemini-api", _files("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"), agents.GEMINI),
+    Place("goose", _files("XDG_DATA_HOME", ".local/share", "goose/sessions/*.jsonl"), agents.GOOSE),
+    Place("goose", _stores("XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db")),
+    Place("grok", _files("GROK_HOME", ".grok", "sessions/*/*/chat_history.jsonl"), agents.GROK),
+    Place("kimi", _files("KIMI_SHARE_DIR", ".kimi", "sessions/*/*/context.jsonl"), agents.KIMI),
+    Place("qwen-code", _files("", ".qwen", "projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"), agents.QWEN),
+    Place("vibe", _files("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"), agents.VIBE),
+    Place("zed", _stores("XDG_DATA_HOME", ".local/share", "zed/threads/threads.db")),
+    Place("zed", _stores("", "Library/Application Support", "Zed/threads/threads.db")),
+    Place("chatgpt", _exports),
 )
 """Every program whose transcripts are looked for."""
 
@@ -136,8 +209,12 @@ class Glance:
     """Whether it is a sub-agent's session, which belongs to another."""
 
 
-def glance(path: Path) -> Glance:
+def glance(path: Path, shape: Shape | None = None) -> Glance:
     """Look at the beginning of a file.
+
+    Args:
+        path: The file.
+        shape: Of a format that is a map of names.
 
     Raises:
         ImportFormatError: if it is no file but a pipe or a device.
@@ -147,6 +224,12 @@ def glance(path: Path) -> Glance:
     for size in _BYTES:
         with open_regular(path) as file:
             raw = file.read(size)
+        if shape is not None:
+            title, prompt, cwd = beginning(shape, Source(path=path, raw=raw, mtime=0.0))
+            seen = Glance(one_line(title or prompt, _MAX_TITLE), cwd)
+            if title or len(raw) < size:
+                break
+            continue
         text = raw.decode("utf-8", "replace")
         title = prompt = cwd = ""
         is_part = False
@@ -251,14 +334,15 @@ def find_transcripts(
             for each in place.search(env, home, cwd):
                 if not go_on():
                     return []
-                found += _looked_into(place.program, each)
+                found += _looked_into(place, each)
         except OSError:
             # A folder that may not be read hides what is in it, and nothing else.
             continue
     return sorted(found, key=lambda each: (-each.time, str(each.path)))
 
 
-def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
+def _looked_into(place: Place, found: Found) -> list[LocalTranscript]:
+    program = found.program or place.program
     if found.info is not None:
         return [
             LocalTranscript(
@@ -272,7 +356,7 @@ def _looked_into(program: str, found: Found) -> list[LocalTranscript]:
         ]
     try:
         status = found.path.stat()
-        seen = glance(found.path)
+        seen = glance(found.path, place.shape)
     except (OSError, ImportFormatError):
         return []
     if seen.is_part:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeGuard
@@ -159,7 +159,7 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     """Fill in what each compaction hid, by the log numbers that the events will get."""
     numbered: list[ImportedEvent] = []
-    view_start, had_summary = 0, False
+    view_start, beside = 0, 0
     for place, event in enumerate(events):
         if not isinstance(event.data, CompactionComplete):
             numbered.append(event)
@@ -168,26 +168,26 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
         if event.first_kept is not None:
             kept = next((at for at, each in enumerate(events[:place]) if each is event.first_kept), place)
         # The summary of the compaction before is one of the messages that this one hid.
-        before = count_messages(events[view_start:place]) + had_summary
-        after = count_messages(events[kept:place]) + 1
+        before = count_messages(events[view_start:place]) + beside
+        view_start, beside = kept, 1 + count_messages(event.kept)
+        after = count_messages(events[kept:place]) + beside
         data = replace(
             event.data,
             job=f"imported-{place + FIRST_SEQ}",
-            removed=_removable(events[:kept]),
+            removed=_removable(events[:kept], set(map(id, event.kept))),
             messages_before=before,
             messages_after=after,
             messages_removed=max(0, before - after + 1),
         )
-        numbered.append(replace(event, data=data, first_kept=None))
-        view_start, had_summary = kept, True
+        numbered.append(replace(event, data=data, first_kept=None, kept=()))
     return numbered
 
 
-def _removable(events: Sequence[ImportedEvent]) -> tuple[tuple[int, int], ...]:
-    """Ranges of log numbers of all but the system prompts, which a compaction leaves in view."""
+def _removable(events: Sequence[ImportedEvent], kept: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """Ranges of log numbers of all that left the view: system prompts stay, and what a compaction kept."""
     ranges: list[tuple[int, int]] = []
     for seq, event in enumerate(events, FIRST_SEQ):
-        if isinstance(event.data, SystemMessage):
+        if isinstance(event.data, SystemMessage) or id(event) in kept:
             continue
         if ranges and ranges[-1][1] == seq - 1:
             ranges[-1] = (ranges[-1][0], seq)
@@ -409,6 +409,8 @@ class Timeline:
         time: float,
         line: int,
         first_kept: ImportedEvent | None = None,
+        *,
+        kept: Sequence[ImportedEvent] = (),
     ) -> None:
         """Append a compaction that the other program made: what stands before it leaves the agent view.
 
@@ -419,6 +421,7 @@ class Timeline:
             time: Seconds since the epoch.
             line: Where it stands in the file.
             first_kept: The first event so far that stayed in view; none did when it is None.
+            kept: Further events that stayed.
         """
         # What it hid is filled in at the end, when every event has its number.
         data = CompactionComplete(
@@ -433,7 +436,7 @@ class Timeline:
         )
         part = {"part_kind": "compaction", "content": summary}
         if self.add(data, request(part, time), time, line):
-            self.events[-1] = replace(self.events[-1], first_kept=first_kept)
+            self.events[-1] = replace(self.events[-1], first_kept=first_kept, kept=tuple(kept))
 
     def finish(self, *, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
         """Close the books: answer what was left open, and count."""

@@ -201,10 +201,10 @@ def _files_apart(blocks: list[Any]) -> tuple[list[Any], list[Any]]:
 def _blocks(content: Any) -> list[Any]:
     """Gemini's parts as the reader of blocks knows them."""
     parts = content if isinstance(content, list) else [content]
-    return [_block(part) for part in parts if part is not None]
+    return [part_block(part) for part in parts if part is not None]
 
 
-def _block(part: Any) -> Any:
+def part_block(part: Any) -> Any:
     if not isinstance(part, dict):
         return part if isinstance(part, str) else {"type": shown(part)}
     if "text" in part:
@@ -230,7 +230,7 @@ def _output(call: Json) -> Any:
             value = response.get("output", response.get("error", response))
             blocks.append(value if isinstance(value, str) else str(value))
         elif part is not None:
-            blocks.append(_block(part))
+            blocks.append(part_block(part))
     if blocks:
         return blocks
     display = call.get("resultDisplay")

@@ -1,15 +1,11 @@
 """Exports of OpenCode: ``{info, messages: [{info, parts}]}``; a tool call and its result are one part."""
 
-import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from shutil import copyfile
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from tui_app.events import Error
+from tui_app.events import Error, Trigger
+from tui_app.session.importers.databases import parsed, reading
 from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
     Answer,
@@ -29,7 +25,6 @@ from tui_app.session.importers.source import (
     Source,
     is_database,
     open_regular,
-    parse_json,
     shown,
 )
 
@@ -37,6 +32,9 @@ from tui_app.session.importers.source import (
 #
 # Old versions keep a folder of small JSON files, new ones a SQLite file. ``FILE#SESSION`` names one session
 # of the latter.
+
+
+_TABLES = ("session", "message", "part")
 
 
 def stored_document(source: Source) -> Json | None:
@@ -60,7 +58,7 @@ def stored_document(source: Source) -> Json | None:
 def database_sessions(path: Path) -> list[tuple[str, Json]]:
     """Id and data of every session of a store in SQLite, newest first; empty when it is no such file."""
     try:
-        with reading(path) as database:
+        with reading(path, _TABLES) as database:
             rows = database.execute(
                 "SELECT id, title, directory, time_updated FROM session "
                 "WHERE parent_id IS NULL ORDER BY time_updated DESC"
@@ -73,42 +71,11 @@ def database_sessions(path: Path) -> list[tuple[str, Json]]:
     ]
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database to read it, also in a folder where nothing may be written.
-
-    SQLite keeps files beside one that has a write-ahead log, even to read it. Without a log it is read as it
-    is, else from a copy.
-
-    Raises:
-        sqlite3.Error: if it is no database, or another program holds it.
-    """
-    with ExitStack() as stack:
-        database = stack.enter_context(closing(_connect(path, "mode=ro")))
-        try:
-            database.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise
-            log, mode = path.with_name(f"{path.name}-wal"), "mode=ro&immutable=1"
-            if log.exists() and log.stat().st_size:
-                folder = stack.enter_context(TemporaryDirectory())
-                for each in (path, log):
-                    copyfile(each, Path(folder) / each.name)
-                path, mode = Path(folder) / path.name, "mode=rw"
-            database = stack.enter_context(closing(_connect(path, mode)))
-        yield database
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=2.0)
-
-
 def _from_database(path: Path, session: str) -> Json | None:
     sessions = dict(database_sessions(path))
     session = session or next(iter(sessions), "")
     try:
-        with reading(path) as database:
+        with reading(path, _TABLES) as database:
             messages = database.execute(
                 "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", (session,)
             ).fetchall()
@@ -119,24 +86,17 @@ def _from_database(path: Path, session: str) -> Json | None:
         return None
     by_message: dict[Any, list[Any]] = {}
     for message, data in parts:
-        by_message.setdefault(message, []).append(_parsed(data))
-    listed = [{"info": _parsed(data), "parts": by_message.get(number, [])} for number, data in messages]
+        by_message.setdefault(message, []).append(parsed(data))
+    listed = [{"info": parsed(data), "parts": by_message.get(number, [])} for number, data in messages]
     return {"info": sessions.get(session, {}), "messages": listed}
 
 
 def _read(path: Path) -> Any:
     try:
         with open_regular(path) as file:
-            return _parsed(file.read().decode("utf-8", "replace"))
+            return parsed(file.read().decode("utf-8", "replace"))
     except (OSError, ImportFormatError) as error:
         return f"unreadable: {getattr(error, 'strerror', error)}"
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return parse_json(text) if isinstance(text, str) else json.dumps(str(text))
-    except ValueError:
-        return "damaged JSON"
 
 
 _ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start")
@@ -165,6 +125,7 @@ class _Reader(Reader):
     def read(self, document: Any) -> Imported:
         self.title, self.cwd = text_at(document, "info.title"), text_at(document, "info.directory")
         messages = list_at(document, "messages")
+        self._asked = False
         for number, item in enumerate(messages, 1):
             if _is_message(item):
                 self._message(number, item["info"], item["parts"])
@@ -180,6 +141,7 @@ class _Reader(Reader):
                 self.skip_message(number, f"part that is no object: {shown(part)}")
         if info.get("role") == "user":
             # Files that the prompt names, as the program read them out to the model.
+            self._asked = any(part.get("auto") is False for part in of_type(known, "compaction"))
             read_out = [record_text(part, "text") for part in known if part.get("synthetic") is True]
             typed = [part for part in known if part.get("synthetic") is not True]
             blocks = [block for part in typed if (block := self._block(number, part)) is not None]
@@ -198,7 +160,8 @@ class _Reader(Reader):
         elif summary := "\n\n".join(
             filter(None, (text_at(part, "text") for part in of_type(known, "text")))
         ).strip():
-            self.out.compaction(summary, "blocking", (0, 0), self.time, number)
+            trigger: Trigger = "manual" if self._asked else "blocking"
+            self.out.compaction(summary, trigger, (0, 0), self.time, number)
         else:
             self.skip_message(number, "compaction without a summary, not applied")
         self.end_answer()

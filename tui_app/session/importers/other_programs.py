@@ -1,15 +1,24 @@
-"""Programs whose conversations are not read, known by what nobody else writes.
+"""Programs that are known by what nobody else writes: formats that are read, and those that are not.
 
-Their files look like a format that is read, and as such they would lose calls, results, and who said what.
+Their files look like another format that is read; as such they would lose calls, results, and who said what.
 """
 
-import sqlite3
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from tui_app.session.importers.opencode import database_sessions, reading
-from tui_app.session.importers.reader import block_list, list_at, object_at, objects_at, record_text, value_at
+from tui_app.session.importers.databases import columns_of, store_of
+from tui_app.session.importers.opencode import database_sessions
+from tui_app.session.importers.reader import (
+    block_list,
+    list_at,
+    object_at,
+    objects_at,
+    record_text,
+    text_at,
+    value_at,
+)
+from tui_app.session.importers.shapes import beside_file
 from tui_app.session.importers.source import ROLES, Json, Source, find_messages, is_database, is_role_message
 
 _LOOKED_AT = 1_000
@@ -82,41 +91,55 @@ def _is_kimi(record: Json) -> bool:
     return record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
 
 
+def _is_librechat(record: Json) -> bool:
+    return "isCreatedByUser" in record or any(
+        _items(record, path, "isCreatedByUser") for path in ("messages", "messagesTree")
+    )
+
+
+def _is_vibe(metadata: Any) -> bool:
+    return bool(text_at(metadata, "environment.working_directory"))
+
+
 _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
-    ("Amp", lambda each: record_text(each, "id").startswith("T-") and "messages" in each),
-    ("Amp", lambda each: "role" in each and type(each.get("messageId")) is int),
-    ("a harness that writes ATIF", lambda each: record_text(each, "schema_version").startswith("ATIF")),
+    ("amp", lambda each: record_text(each, "id").startswith("T-") and "messages" in each),
+    ("amp", lambda each: "role" in each and type(each.get("messageId")) is int),
+    ("atif", lambda each: record_text(each, "schema_version").startswith("ATIF")),
     ("Amazon Q, or Kiro", lambda each: _items(each, "history", "assistant")),
-    ("ChatGPT", lambda each: "mapping" in each and ("current_node" in each or "create_time" in each)),
-    ("Claude.ai", lambda each: "chat_messages" in each),
-    ("Cline, or a relative such as Roo Code", _is_cline),
-    ("Continue", lambda each: "sessionId" in each and _items(each, "history", "message")),
+    ("chatgpt", lambda each: "mapping" in each and ("current_node" in each or "create_time" in each)),
+    ("claude-ai", lambda each: "chat_messages" in each),
+    ("cline", _is_cline),
+    ("continue", lambda each: "sessionId" in each and _items(each, "history", "message")),
     ("Copilot Chat of VS Code", lambda each: "requests" in each and "responderUsername" in each),
-    ("Cursor", _is_cursor),
-    ("Factory's Droid", _is_factory),
-    ("Gemini's API, such as a checkpoint of Gemini CLI", _is_gemini),
-    ("Goose", _is_goose),
-    ("Grok, or of one that writes as it does", _is_grok),
-    ("Kimi CLI", _is_kimi),
-    ("LibreChat", lambda each: "isCreatedByUser" in each or _items(each, "messages", "isCreatedByUser")),
-    ("Qwen Code", lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts"))),
-    ("Zed", lambda each: _items(each, "messages", "User", "Agent", "segments")),
+    ("cursor", _is_cursor),
+    ("factory", _is_factory),
+    ("gemini-api", _is_gemini),
+    ("goose", _is_goose),
+    ("grok", _is_grok),
+    ("kimi", _is_kimi),
+    ("librechat", _is_librechat),
+    ("open-webui", lambda each: {"messages", "history"} <= object_at(each, "chat").keys()),
+    ("vibe", lambda each: "messages" in each and _is_vibe(each.get("metadata"))),
+    ("qwen-code", lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts"))),
+    ("zed", lambda each: _items(each, "messages", "User", "Agent", "segments")),
     ("the AI SDK, or of one that writes as it does", _is_ai_sdk),
     ("Anthropic's API", lambda each: "role" in each and _blocks(each, "tool_use", "tool_result")),
 )  # fmt: skip
-"""In the order in which they are asked; each is told a record, or a message in one."""
+"""In the order in which they are asked: a format, or the name of a program whose files are not read.
+
+Each is told a record, or a message in one.
+"""
 _TABLES = (
     ("Crush", {"goose_db_version"}),
-    ("Cursor", {"cursorDiskKV"}),
+    ("Cursor, whose command line keeps what can be read", {"cursorDiskKV"}),
     ("Goose", {"sessions", "messages", "schema_version"}),
     ("LangGraph", {"checkpoints", "writes"}),
-    ("Zed", {"threads"}),
 )
-"""Databases by tables that they have."""
+"""Databases that are not read, by tables that they have."""
 
 
-def other_program(source: Source) -> str:
-    """The program that wrote a file, if it is one whose conversations are not read; else nothing."""
+def program_of(source: Source) -> str:
+    """The format of a file, or the name of the program if its conversations are not read; else nothing."""
     if is_database(source.raw):
         return "" if database_sessions(source.path) else _database_of(source)
     value = source.value
@@ -127,16 +150,22 @@ def other_program(source: Source) -> str:
     if isinstance(source.document, list) and any(_is_call(record) for record in known):
         # On lines of their own the same items are an old rollout of Codex.
         return "OpenAI's Responses API"
-    return next((program for program, is_from in _SIGNS if any(map(is_from, known))), "")
+    program = next((program for program, is_from in _SIGNS if any(map(is_from, known))), "")
+    # Vibe's lines are those of many; only the file beside them is its own.
+    if (
+        not program
+        and source.document is None
+        and found
+        and "environment" in beside_file(source.path, "meta.json")
+    ):
+        return "vibe"
+    return program
 
 
 def _database_of(source: Source) -> str:
-    try:
-        with reading(source.path) as database:
-            rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    except sqlite3.Error:
-        return ""
-    tables = {str(row[0]) for row in rows}
-    if {"session", "message", "part"} <= tables:
+    if store := store_of(source.path):
+        return store.program
+    tables = columns_of(source.path).keys()
+    if not tables or tables >= {"session", "message", "part"}:
         return ""
     return next((program for program, names in _TABLES if names <= tables), "another program")

@@ -64,7 +64,7 @@ class _Reader(LineReader):
     def _message(self, line: Line, message: Json) -> None:
         match message.get("role"):
             case "user":
-                self.say(_images(message.get("content")), line.number)
+                self.say(message.get("content"), line.number)
             case "custom" | "hookMessage":
                 self.out.leave(line.number, NOTES)
             case "assistant":
@@ -83,7 +83,7 @@ class _Reader(LineReader):
                     self.out.add(Error(kind="provider", message=error), None, self.time, line.number)
             case "toolResult":
                 outcome: ToolOutcome = "error" if message.get("isError") is True else "success"
-                content = _images(message.get("content"))
+                content = message.get("content")
                 self.result(record_text(message, "toolCallId"), content, outcome, line.number)
             case "bashExecution":
                 command, output = record_text(message, "command"), record_text(message, "output")
@@ -125,17 +125,3 @@ class _Reader(LineReader):
         kept = min((number for number in self.out.first_at if number >= named > 0), default=0)
         tokens = count(record.get("tokensBefore")), 0
         self.out.compaction(summary, "blocking", tokens, self.time, line.number, self.out.first_at.get(kept))
-
-
-def _images(content: object) -> object:
-    """Content whose images are spelled as the reader of blocks knows them."""
-    if not isinstance(content, list):
-        return content
-    blocks: list[object] = []
-    for block in content:
-        if value_at(block, "type") == "image" and "source" not in block:
-            source = {"type": "base64", "media_type": block.get("mimeType"), "data": block.get("data")}
-            blocks.append({"type": "image", "source": source})
-        else:
-            blocks.append(block)
-    return blocks

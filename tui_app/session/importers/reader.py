@@ -221,6 +221,8 @@ class ContentReader:
 
     def _source(self, block: Json, kind: str) -> str | Json:
         source = block.get("source")
+        if not isinstance(source, dict) and "mimeType" in block:
+            return self._binary(block["mimeType"], block.get("data"), kind)
         if not isinstance(source, dict):
             return self._missing(kind, "it holds no data")
         if source.get("type") == "text" and isinstance(source.get("data"), str):

@@ -261,6 +261,8 @@ _ATTACHED = "attachment://"
 _INSPECT_ROLES = ("system", "user", "assistant", "tool")
 _MAX_UNPACKED = 200_000_000
 """Bytes of unpacked samples that are still read: an archive may claim any size."""
+_MAX_RATIO = 250
+"""How many times smaller than its samples an archive may be; real ones are at most 40 times."""
 _MAX_USES = 50
 """Messages in which one attachment is put back: a short name may stand for a long text."""
 
@@ -299,7 +301,7 @@ def _archived(raw: bytes) -> tuple[tuple[Json, ...], tuple[SkippedLine, ...]]:
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             names = sorted(name for name in archive.namelist() if name.startswith("samples/"))
-            left = _MAX_UNPACKED
+            left = min(_MAX_UNPACKED, _MAX_RATIO * len(raw))
             for number, name in enumerate(names, 1):
                 size = archive.getinfo(name).file_size
                 sample: Any = _sample(archive, name) if size <= left else None

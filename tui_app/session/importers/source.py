@@ -83,6 +83,8 @@ class ImportedEvent:
     """Seconds since the epoch, as the other program recorded it."""
     first_kept: "ImportedEvent | None" = None
     """Of a compaction: the first event before it that stayed in view beside the summary."""
+    kept: "tuple[ImportedEvent, ...]" = ()
+    """Of a compaction: further events before that one that stayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
