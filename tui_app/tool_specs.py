@@ -93,7 +93,7 @@ SEARCH_HISTORY = ToolSpec(
     recalls="always",
     editor="search",
     title=Title(argument="query", quoted=True, paged=True),
-    result=Rows("message", r"^#\d+ \w+:"),
+    result=Rows("message", r"^[0-9a-f]*#\d+ \w+:"),
 )
 WRITE_FILE = ToolSpec(
     name="write_file",
@@ -119,6 +119,9 @@ RUN_COMMAND = ToolSpec(name="run_command", rule="command", changes=True, editor=
 WEB_FETCH = ToolSpec(name="web_fetch", rule="address", changes=True, verb="read", editor="fetch")
 TODO = ToolSpec(name="todo", editor="think", result=Rows("item"))
 PLAN = ToolSpec(name="plan", editor="think", result="nothing")
+COMPACT_CONTEXT = ToolSpec(
+    name="compact_context", editor="think", title=Title(argument="reason", quoted=True), result="nothing"
+)
 USE_SKILL = ToolSpec(name="use_skill")
 EXPLORE = ToolSpec(name="explore", editor="search")
 
@@ -127,7 +130,7 @@ TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
         spec.name: spec
         for spec in (
             READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, WEB_FETCH, TODO,
-            PLAN, USE_SKILL, EXPLORE,
+            PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE,
         )
     }
 )  # fmt: skip

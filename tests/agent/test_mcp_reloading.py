@@ -1,16 +1,18 @@
 """Starting MCP servers again: whoever asks, and whatever is cancelled, one of each is alive or none."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
+from tests.conversation.hook_commands import place
 from tui_app.agent.mcp import servers as module
 from tui_app.agent.mcp.server import Offer, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings.tables import McpServer
+from tui_app.trust import ProgramPlace
 
 
 class Alone:
@@ -32,7 +34,7 @@ class Fake:
     made: list["Fake"]
     may_end: asyncio.Event
 
-    def __init__(self, settings: McpServer, env: Mapping[str, str], cwd: Path, changed: object) -> None:
+    def __init__(self, settings: McpServer, place: ProgramPlace, changed: object) -> None:
         self.settings, self.offer, self.ready = settings, Offer(), False
         self.status = McpStatus(name=settings.name)
         self.alive = False
@@ -53,7 +55,7 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> McpServers:
     Fake.made, Fake.may_end = [], asyncio.Event()
     monkeypatch.setattr(module, "Server", Fake)
     defined = {name: McpServer(name=name, command="x") for name in ("a", "b")}
-    return McpServers(defined, {}, tmp_path, SeenTools(tmp_path / "mcp.json"), Alone())
+    return McpServers(defined, place(tmp_path), SeenTools(tmp_path / "mcp.json"), Alone())
 
 
 def alive(name: str) -> list[Fake]:

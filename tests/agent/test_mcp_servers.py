@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conversation.hook_commands import place
 from tests.process_ends import alive, gone
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
@@ -51,7 +52,7 @@ class Ours:
 @asynccontextmanager
 async def running(tmp_path: Path, *servers: McpServer) -> AsyncIterator[McpServers]:
     seen = SeenTools(tmp_path / "state" / "mcp.json")
-    all_of_them = McpServers({each.name: each for each in servers}, ENV, tmp_path, seen, Ours())
+    all_of_them = McpServers({each.name: each for each in servers}, place(tmp_path, **ENV), seen, Ours())
     all_of_them.start()
     try:
         await all_of_them.settle(30)

@@ -75,7 +75,7 @@ class Talk:
         wanted = words.lower().split()
         return [hit for hit in self.hits if any(word in hit.text.lower() for word in wanted)][:limit]
 
-    def fetch(self, seq: int) -> HistoryHit | None:
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         return next((hit for hit in self.hits if hit.seq == seq), None)
 
 
@@ -705,3 +705,101 @@ def test_orders_have_just_one_form(prompt: str, kind: str, path: str, pattern: s
 )
 def test_nothing_is_read_into_prose(prompt: str) -> None:
     assert understand(prompt).kind not in ("run", "write")
+
+
+# What a newcomer asks first.
+
+LICENSE = (
+    "MIT License\n\nPermission is hereby granted to any person obtaining a copy of this software to deal\n"
+    "in the Software without restriction.\n"
+)
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_a_greeting_is_answered_with_what_can_be_asked_here(project: Path) -> None:
+    for greeting in ("hello", "Hi!", "help"):
+        text, calls, _ = await ask(project, greeting)
+        assert {call.tool_name for call in calls} == {"ls"}
+        assert "`list files`, `read README.md`" in text
+        assert "what does this project do?" in text
+        assert not quotes(text)
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize(
+    ("prompt", "page", "words"),
+    [
+        ("how do I undo a compaction?", "context-governance.md", "`/undo`"),
+        ("How can I switch the model?", "context-governance.md", "switch"),
+        ("how do I pin a message?", "transcript.md", "word for word"),
+        ("what does ctrl+g do?", "keys.md", "Compact the conversation"),
+        ("where are my API keys kept?", "api-keys.md", "environment"),
+        ("what does /rewind do?", "sessions.md", "prompt"),
+        ("where does Plimsoll keep its sessions?", "sessions.md", "keep"),
+        ("what is a policy?", "settings.md", "compacted"),
+    ],
+)
+async def test_questions_about_the_program_are_answered_from_its_pages(
+    project: Path, prompt: str, page: str, words: str
+) -> None:
+    text, _, _ = await ask(project, prompt)
+    assert f"`docs/{page}`" in text
+    assert words in text
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_what_plimsoll_is_needs_no_search(project: Path) -> None:
+    text, calls, _ = await ask(project, "What is Plimsoll?")
+    assert "never outgrows its model" in text
+    assert not calls
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize(
+    "prompt", ["how do I run the tests?", "how do I change the budget limit?", "how can I parse a statement?"]
+)
+async def test_questions_about_the_project_stay_with_its_files(project: Path, prompt: str) -> None:
+    (project / "README.md").write_text("# Ledger\n\nRun `make check` for the tests.\n")
+    text, _, _ = await ask(project, prompt)
+    assert "Plimsoll's own pages" not in text
+    assert_quotes_are_real(project, text)
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_a_licence_answers_only_who_asks_for_it(project: Path) -> None:
+    (project / "LICENSE").write_text(LICENSE)
+    text, calls, _ = await ask(project, "what's the deal with the importer?")
+    assert quotes(text)[0][0] == "ledger/importer.py"
+    assert "LICENSE" not in assert_quotes_are_real(project, text)
+    assert "`deal`" not in text
+    text, _, _ = await ask(project, "what's the deal?")
+    assert not quotes(text)
+    text, _, _ = await ask(project, "which license is this under?")
+    assert assert_quotes_are_real(project, text)[0] == "LICENSE"
+    text, _, _ = await ask(project, "what does this project do?")
+    assert "LICENSE" not in [path for path, *_ in quotes(text)]
+    assert calls
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_a_search_that_is_cut_still_finds_what_ranks_first(project: Path) -> None:
+    for number in range(40):
+        (project / f"a{number:02}.txt").write_text("tide\nthe tide again\n")
+    (project / "zz.md").write_text("# Spring tide\n\nThe spring tide is 7.3 metres high.\n")
+    text, _, _ = await ask(project, "how high is the spring tide?")
+    assert quotes(text)[0][0] == "zz.md"
+
+
+def test_phrases_prose_and_words_as_written_rank_first() -> None:
+    lines = [
+        Passage("a.py", 1, "from ferry.importer import read"),
+        Passage("a.py", 2, "spring = tide"),
+        Passage("b.py", 1, "the spring tide"),
+        Passage("c.md", 1, "an importer"),
+        Passage("d.py", 1, "an import"),
+        Passage("LICENSE", 1, "spring tide importer"),
+    ]
+    assert ranked(lines, ["spring", "tide"], [("spring", "tide")])[0] == lines[2]
+    assert ranked(lines, ["importer"])[0] == lines[3]
+    assert ranked(lines, ["importer"])[-1] in (lines[0], lines[4])
+    assert lines[5] not in ranked(lines, ["spring", "importer"])

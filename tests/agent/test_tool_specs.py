@@ -11,13 +11,14 @@ import pytest
 
 import tui_app
 from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.tools.context import ContextTool
 from tui_app.agent.tools.toolset import CommandTool, FileTools, NoteTools, ReadTools, skill_toolset
 from tui_app.agent.tools.web import WebTool
 from tui_app.tool_specs import TOOLS, tool_spec
 
 FUNCTIONS: dict[str, Any] = {
     name: value
-    for each in (ReadTools, FileTools, CommandTool, NoteTools, WebTool)
+    for each in (ReadTools, FileTools, CommandTool, NoteTools, WebTool, ContextTool)
     for name, value in vars(each).items()
     if not name.startswith("_") and callable(value)
 } | {
@@ -67,4 +68,5 @@ def test_no_other_module_names_a_tool() -> None:
         for path in PACKAGE.rglob("*.py")
         if any(map(named.search, literals(ast.parse(path.read_text()))))
     }
-    assert found == {"tool_specs.py"}
+    # Other programs have tools of such names.
+    assert found - {"session/importers/editors.py"} == {"tool_specs.py"}

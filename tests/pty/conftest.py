@@ -32,6 +32,7 @@ class Machine:
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.home),
             "PLIMSOLL_HOME": str(self.home),
+            "PLIMSOLL_TRUST": "/",
             "PYTHONPATH": str(ROOT),
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",

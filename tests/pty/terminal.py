@@ -93,9 +93,9 @@ class Child:
         """Whether the line discipline is what it was before the program ran."""
         return bool(termios.tcgetattr(self._slave) == self._flags)
 
-    def write(self, keys: str) -> None:
+    def write(self, keys: str | bytes) -> None:
         """Type or paste in one write, reading meanwhile what is painted."""
-        data = keys.encode()
+        data = keys if isinstance(keys, bytes) else keys.encode()
         until = monotonic() + PATIENCE_S
         while data:
             assert monotonic() < until, "the program reads no keys"

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.pty
 
 AFTER_QUIT_S = 2.0
 CTRL_J, CTRL_Q = "\n", "\x11"
-READY = "compacts at 80%"
+READY = " · ok"
 OTHER_SESSION = """
 import os, sys
 if os.fork():
@@ -48,34 +48,34 @@ def start_cooked(machine: Machine, keys: str) -> Terminal:
 
 def test_enter_before_the_first_frame_sends(machine: Machine) -> None:
     terminal = start_cooked(machine, "how high is the spring tide?\r")
-    terminal.wait_for("You", "how high is the spring tide?", "7.3 metres")
-    assert "› how high" not in terminal.text, "the prompt is empty again"
+    terminal.wait_for("how high is the spring tide?", "7.3 metres")
+    terminal.wait_for("Ask something")  # the prompt is empty again
 
 
 def test_each_enter_before_the_first_frame_sends(machine: Machine) -> None:
     terminal = start_cooked(machine, "spring tide\rneap tide\rand a draft")
-    terminal.wait_for("⊖ spring tide", "● neap tide", "› and a draft")
+    terminal.wait_for("⊖ spring tide", "● neap tide", "▐ and a draft")
 
 
 def test_enter_alone_before_the_first_frame_does_nothing(machine: Machine) -> None:
     terminal = start_cooked(machine, "\r")
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     terminal.write("a draft")
-    terminal.wait_for("› a draft")
-    assert "No key found" in terminal.text, "nothing was sent"
+    terminal.wait_for("▐ a draft")
+    assert "no key needed" in terminal.text, "nothing was sent"
 
 
 def test_ctrl_j_behind_the_first_frame_is_a_new_line(machine: Machine) -> None:
     terminal = start_cooked(machine, "")
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     terminal.write(f"first{CTRL_J}second")
-    terminal.wait_for("› first", "second")
-    assert "No key found" in terminal.text, "nothing was sent"
+    terminal.wait_for("▐ first", "second")
+    assert "no key needed" in terminal.text, "nothing was sent"
 
 
 def test_input_after_a_suspension(machine: Machine) -> None:
     terminal = machine.start()
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     program = psutil.Process(terminal.process.pid)
     terminal.kill(signal.SIGTSTP)
     terminal.wait_until(lambda: program.status() == psutil.STATUS_STOPPED, "suspended")
@@ -83,9 +83,9 @@ def test_input_after_a_suspension(machine: Machine) -> None:
     terminal.kill(signal.SIGCONT)
     terminal.wait_until(lambda: not terminal.cooked, "resumed")
     terminal.write("typed ")
-    terminal.wait_for("› typed")
+    terminal.wait_for("▐ typed")
     terminal.paste("\x1b[1mand pasted\x1b[0m")
-    terminal.wait_for("› typed and pasted")
+    terminal.wait_for("▐ typed and pasted")
     terminal.write("\x03" + CTRL_Q)
     assert terminal.wait_exit() == 0
     assert terminal.on == set()
@@ -94,7 +94,7 @@ def test_input_after_a_suspension(machine: Machine) -> None:
 
 def test_terminal_that_goes_without_a_signal_ends_the_program(machine: Machine) -> None:
     terminal = machine.start(command=(sys.executable, "-c", OTHER_SESSION, *PROGRAM))
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     (program,) = psutil.Process(terminal.process.pid).children()
     try:
         terminal.hang_up()
@@ -132,7 +132,7 @@ def test_line_and_enter_in_one_write_send(machine: Machine, fake_openai: FakeOpe
     terminal.write("hello\r")
     terminal.wait_for("Good morning to you.")
     assert last_prompt(fake_openai) == "hello"
-    assert "› hello" not in terminal.text, "the prompt is empty again"
+    terminal.wait_for("Ask something")  # the prompt is empty again
 
 
 def test_two_lines_in_one_write_are_two_prompts(machine: Machine, fake_openai: FakeOpenAI) -> None:
@@ -149,9 +149,9 @@ def test_large_paste_is_a_chip_and_sent_in_full(
     fake_openai.add(Text("All lines arrived."))
     terminal = start(machine, fake_openai, size)
     terminal.paste(PASTE.replace("\n", "\r"))
-    terminal.wait_for("› [pasted 63 lines]")
+    terminal.wait_for("▐ [pasted 63 lines]")
     terminal.write(" summarise")
-    terminal.wait_for("› [pasted 63 lines] summarise")
+    terminal.wait_for("▐ [pasted 63 lines] summarise")
     assert fake_openai.journal == [], "line ends of a paste send nothing"
     terminal.write("\r")
     terminal.wait_for("All lines arrived.")
@@ -161,7 +161,7 @@ def test_large_paste_is_a_chip_and_sent_in_full(
 def test_small_paste_stays_text(machine: Machine, fake_openai: FakeOpenAI) -> None:
     terminal = start(machine, fake_openai)
     terminal.paste("first\rsecond")
-    terminal.wait_for("› first", "second")
+    terminal.wait_for("▐ first", "second")
     assert fake_openai.journal == []
 
 
@@ -186,26 +186,26 @@ def test_escape_closes_only_what_stands_on_top(machine: Machine) -> None:
     terminal.write(ESCAPE)
     terminal.wait_gone("Keys and commands", limit_s=3)
     terminal.write("a draft")
-    terminal.wait_for("› a draft")
+    terminal.wait_for("▐ a draft")
     terminal.write(ESCAPE + F1)
     terminal.wait_for("Keys and commands")
     terminal.write(ESCAPE)
     terminal.wait_gone("Keys and commands", limit_s=3)
-    terminal.wait_for("› a draft")  # escape never clears a draft
+    terminal.wait_for("▐ a draft")  # escape never clears a draft
 
 
 def test_ctrl_c_goes_down_one_step_a_press(machine: Machine, size: tuple[int, int]) -> None:
     terminal = machine.start(size=size)
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.write("a long draft")
-    terminal.wait_for("› a long draft")
+    terminal.wait_for("▐ a long draft")
     terminal.write(CTRL_C)
     terminal.wait_for("Draft cleared.")
-    terminal.wait_gone("› a long draft")
+    terminal.wait_gone("▐ a long draft")
     terminal.write(UP)
-    terminal.wait_for("› a long draft")
+    terminal.wait_for("▐ a long draft")
     terminal.write(CTRL_C)
-    terminal.wait_gone("› a long draft")
+    terminal.wait_gone("▐ a long draft")
     terminal.write(CTRL_C)
     terminal.wait_for("Press ctrl+c again to quit")
     terminal.write(CTRL_C)
@@ -228,22 +228,22 @@ def test_ctrl_c_stops_an_answer_before_it_quits(machine: Machine, fake_openai: F
 @pytest.mark.parametrize("keys", ["/quit\r", "/exit\r", "\x04", TYPING_CTRL_Q])
 def test_ways_to_quit(machine: Machine, keys: str) -> None:
     terminal = machine.start()
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.write(keys)
     assert terminal.wait_exit() == 0
 
 
 def test_ctrl_d_in_a_draft_does_not_quit(machine: Machine) -> None:
     terminal = machine.start()
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.write("abc")
-    terminal.wait_for("› abc")
-    terminal.wait_until(lambda: terminal.cursor[0] == len("› abc"), "the cursor is behind the draft")
+    terminal.wait_for("▐ abc")
+    terminal.wait_until(lambda: terminal.cursor[0] == len("  ▐ abc"), "the cursor is behind the draft")
     terminal.write("\x1b[D")
-    terminal.wait_until(lambda: terminal.cursor[0] == len("› ab"), "the cursor moved left")
+    terminal.wait_until(lambda: terminal.cursor[0] == len("  ▐ ab"), "the cursor moved left")
     terminal.write("\x04")
     terminal.wait_gone("abc")
-    assert "› ab" in terminal.text
+    assert "▐ ab" in terminal.text
 
 
 def test_quitting_during_an_answer_asks(machine: Machine, fake_openai: FakeOpenAI) -> None:
@@ -302,7 +302,7 @@ def sent(terminal: Terminal, server: FakeOpenAI) -> str:
 def test_coloured_paste_is_text_and_sends_nothing(machine: Machine, fake_openai: FakeOpenAI) -> None:
     terminal = paste_escapes_start(machine, fake_openai)
     terminal.paste(COLOURED)
-    terminal.wait_for("› red", "line two")
+    terminal.wait_for("▐ red", "line two")
     assert sent(terminal, fake_openai) == "red\nline two\n."
 
 
@@ -316,7 +316,7 @@ def test_long_coloured_paste_is_one_chip(machine: Machine, fake_openai: FakeOpen
     terminal = paste_escapes_start(machine, fake_openai)
     lines = [f"\x1b[3{number % 8}mline {number} of a long log\x1b[0m" for number in range(1, 1_001)]
     terminal.paste("\r".join(lines))
-    terminal.wait_for("› [pasted 1000 lines]")
+    terminal.wait_for("▐ [pasted 1000 lines]")
     expected = "\n".join(f"line {number} of a long log" for number in range(1, 1_001))
     assert sent(terminal, fake_openai) == f"{expected}."
 
@@ -348,7 +348,7 @@ def editor_start(machine: Machine, body: str) -> Terminal:
     editor.write_text(f"#!/bin/sh\n{body}\n")
     editor.chmod(0o700)
     terminal = machine.start(env={"EDITOR": str(editor), "TMPDIR": str(machine.workspace)})
-    terminal.wait_for("No key found", "ctrl+g compact")
+    terminal.wait_for("no key needed", "ctrl+g compact")
     return terminal
 
 
@@ -359,9 +359,9 @@ def left_behind(machine: Machine) -> list[Path]:
 def test_the_draft_goes_to_the_editor_and_comes_back(machine: Machine) -> None:
     terminal = editor_start(machine, 'printf " and more\\nlines\\n" >> "$1"')
     terminal.write("a draft")
-    terminal.wait_for("› a draft")
+    terminal.wait_for("▐ a draft")
     terminal.write(F4)
-    terminal.wait_for("› a draft and more", "lines")
+    terminal.wait_for("▐ a draft and more", "lines")
     assert left_behind(machine) == []
     terminal.write("\x03")
     terminal.wait_gone("and more")
@@ -374,20 +374,20 @@ def test_the_editor_has_keyboard_and_screen_to_itself(machine: Machine) -> None:
     terminal.wait_for("EDITOR READY")
     assert 1049 not in terminal.on
     terminal.write("typed there\r")
-    terminal.wait_for("› typed there", "ctrl+g compact")
+    terminal.wait_for("▐ typed there", "ctrl+g compact")
     terminal.write(" and here")
-    terminal.wait_for("› typed there and here")
+    terminal.wait_for("▐ typed there and here")
 
 
 def test_ctrl_c_in_the_editor_is_the_editors(machine: Machine) -> None:
     # Short sleeps: a signal that comes while the shell starts one is looked at only when that one is over.
     terminal = editor_start(machine, 'trap "exit 7" INT; echo "EDITOR READY"; while :; do sleep 0.1; done')
     terminal.write("keep me")
-    terminal.wait_for("› keep me")
+    terminal.wait_for("▐ keep me")
     terminal.write(F4)
     terminal.wait_for("EDITOR READY")
     terminal.write(EDITOR_CTRL_C)
-    terminal.wait_for("editor.sh ended with an error (7)", "› keep me")
+    terminal.wait_for("editor.sh ended with an error (7)", "▐ keep me")
     assert left_behind(machine) == []
 
 
@@ -403,10 +403,10 @@ def test_a_signal_ends_both(machine: Machine) -> None:
 
 def test_an_editor_that_is_not_there_keeps_screen_and_draft(machine: Machine) -> None:
     terminal = machine.start(env={"VISUAL": "no-such-editor"})
-    terminal.wait_for("No key found", "ctrl+g compact")
+    terminal.wait_for("no key needed", "ctrl+g compact")
     terminal.write("keep me")
-    terminal.wait_for("› keep me")
+    terminal.wait_for("▐ keep me")
     terminal.write(F4)
-    terminal.wait_for("no-such-editor could not be used: No such file or directory.", "› keep me")
+    terminal.wait_for("no-such-editor could not be used: No such file or directory.", "▐ keep me")
     terminal.write(" too")
-    terminal.wait_for("› keep me too")
+    terminal.wait_for("▐ keep me too")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pty
 CTRL_Q, CTRL_T = "\x11", "\x14"
 AFTER_QUIT_S = 2.0
 """Nothing of ours may live longer than this."""
-READY = "compacts at 80%"
+READY = " · ok"
 """Painted when the agent side has loaded."""
 MOUSE = {1000, 1003, 1006}
 RESUME = re.compile(r"^Resume: plimsoll --resume ([0-9a-f]{8})\r?$", re.MULTILINE)
@@ -65,7 +65,7 @@ def answering(machine: Machine, server: FakeOpenAI) -> Terminal:
 
 def test_the_checks_see_a_running_program(machine: Machine) -> None:
     terminal = machine.start()
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     assert terminal.on >= {1049, 2004, 25, *MOUSE}
     assert not terminal.cooked
     assert terminal.title_depth == 1
@@ -74,7 +74,7 @@ def test_the_checks_see_a_running_program(machine: Machine) -> None:
 
 def test_quit(machine: Machine, size: tuple[int, int]) -> None:
     terminal = machine.start(size=size)
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.write(CTRL_Q)
     assert terminal.wait_exit() == 0
     assert_restored(terminal)
@@ -83,7 +83,7 @@ def test_quit(machine: Machine, size: tuple[int, int]) -> None:
 
 def test_quit_after_a_conversation_says_how_to_go_on(machine: Machine, size: tuple[int, int]) -> None:
     terminal = machine.start(size=size)
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.write("how high is the spring tide?\r")
     terminal.wait_for("7.3 metres")
     terminal.wait_gone("esc stops")
@@ -99,7 +99,7 @@ def test_quit_after_a_conversation_says_how_to_go_on(machine: Machine, size: tup
 def test_signal_while_idle(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
     number, code = ending
     terminal = machine.start()
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     terminal.kill(number)
     assert terminal.wait_exit() == code
     assert_restored(terminal)
@@ -121,7 +121,7 @@ def test_signal_during_an_answer(
 def test_signal_while_the_agent_side_loads(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
     number, code = ending
     terminal = machine.start()
-    terminal.wait_for("No key found")
+    terminal.wait_for("no key needed")
     terminal.kill(number)
     assert terminal.wait_exit() == code
     assert_restored(terminal)
@@ -130,7 +130,7 @@ def test_signal_while_the_agent_side_loads(machine: Machine, ending: tuple[signa
 
 def test_fault_nobody_foresaw(machine: Machine, size: tuple[int, int]) -> None:
     terminal = machine.start(command=CRASHING, size=size)
-    terminal.wait_for("No key found", READY if size[0] >= 120 else "ok")
+    terminal.wait_for("no key needed", READY if size[0] >= 120 else "ok")
     terminal.write("half a thought")
     terminal.wait_for("half a thought")
     terminal.write(CTRL_T)
@@ -171,7 +171,7 @@ def test_closed_terminal_window(machine: Machine, fake_openai: FakeOpenAI, *, bu
 
 def test_killed_shell_around_it(machine: Machine) -> None:
     terminal = machine.start(command=("/bin/sh", "-c", '"$@"; true', "sh", *PROGRAM))
-    terminal.wait_for("No key found", READY)
+    terminal.wait_for("no key needed", READY)
     assert len(machine.left()) == 2, "the shell and the program"
     terminal.kill(signal.SIGKILL)
     assert terminal.process.wait(AFTER_QUIT_S) == -signal.SIGKILL

@@ -131,11 +131,11 @@ def test_second_window_reads_and_says_so(machine: Machine, fake_openai: FakeOpen
     session = converse(machine, fake_openai, "about anchors", "Anchors hold.")
     writing = start(machine, fake_openai, "--resume", session)
     writing.wait_for("Anchors hold.")
-    writing.wait_for("compacts at 80%")
+    writing.wait_for(" · ok")
     reading = machine.start("--resume", session)
     reading.wait_for("Anchors hold.", "read-only")
     reading.write("hello\r")
-    reading.wait_for("› hello")
+    reading.wait_for("▐ hello")
 
 
 # Two machines in two terminals on one session of a server.

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn
+from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.conversation.test_approvals import NO, ONCE, decided, played, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.work import Prompt
-from tui_app.events import ApprovalDecided, ApprovalRequested
+from tui_app.events import ApprovalDecided, ApprovalRequested, Notice
+from tui_app.ui.slash import find_commands
 
 SECRET = "SECRET=hunter2"
 DENIED = 'Not done: the rule "{}" forbids it. Do not try the same in another way'
@@ -205,14 +206,17 @@ async def test_a_person_is_asked_about_what_a_sub_agent_wants_to_read(
         assert "the user said no" in str(fake_openai.journal[2])
 
 
-async def test_a_file_that_a_person_names_goes_along_whatever_rules_say(
+async def test_a_denied_file_that_is_named_in_a_prompt_stays_here_and_that_is_said(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
     fake_openai.add(Text("Done."))
     async with working(desk, fake_openai, approvals={"deny": ("read_file .env",)}) as opened:
-        opened.conversation.submit(Prompt("What is in @.env?", files=(".env",)))
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("What is in @link?", files=("./.env",)))
+        notice = await until(watching, lambda data: isinstance(data, Notice))
         await opened.conversation.settle()
-        assert "hunter2" in str(fake_openai.journal[0])
+    assert notice.data == Notice(text='@./.env is not attached: the rule "read_file .env" forbids it.')
+    assert "hunter2" not in str(fake_openai.journal[0])
 
 
 async def test_other_case_leads_to_the_same_file_where_the_file_system_says_so(
@@ -224,3 +228,61 @@ async def test_other_case_leads_to_the_same_file_where_the_file_system_says_so(
         os.link(desk.cwd / ".env", path)
     outcome, _ = await said(desk, fake_openai, tool("read_file", path=".Env"), "read_file .env")
     assert outcome == "denied"
+
+
+# What is sent without a tool: instructions, skills, commands and attached files.
+
+LINKS = {
+    "CLAUDE.md": ".env",
+    "AGENTS.md": "link",
+    ".claude/skills/env/SKILL.md": "../../../.env",
+    ".plimsoll/skills/key/SKILL.md": "../../../way/prod.key",
+    ".plimsoll/commands/env.md": "../../.env",
+}
+
+
+@pytest.mark.parametrize("inner", ["", "deck"])
+async def test_no_link_leads_around_a_rule(desk: Desk, fake_openai: FakeOpenAI, inner: str) -> None:
+    text = f"---\nname: env\ndescription: {SECRET}\n---\n{SECRET}\n"
+    for path in (desk.cwd / ".env", desk.cwd / "keys/prod.key"):
+        path.write_text(text)
+    (desk.cwd / ".git").mkdir()
+    root, folder = desk.cwd, desk.cwd / inner
+    folder.mkdir(exist_ok=True)
+    for name, target in LINKS.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(target)
+    (folder / "one.md").symlink_to(root / ".env")
+    (folder / "notes.md").write_text("Low water at nine.\n")
+    desk.cwd = folder
+    approvals = {"deny": ("read_file .env",), "ask": ("read_file keys/**",)}
+    opening = desk.opening(approvals=approvals)
+    assert find_commands(folder, desk.own, (), opening.may_read()) == ()
+    assert opening.brought().rows() == []
+    fake_openai.add(Text("Aye."))
+    async with working(desk, fake_openai, approvals=approvals) as opened:
+        opened.conversation.submit(Prompt("Look at them", ("one.md", "notes.md")))
+        await opened.conversation.settle()
+        refused = [file.note for file in opened.extras.project.files]
+        assert refused == ['not read: the rule "read_file .env" forbids it'] * 2
+        assert len(opened.extras.project.skills.refused) == 2
+    sent = str(fake_openai.journal)
+    assert (SECRET in sent, "Low water at nine" in sent) == (False, True)
+
+
+async def test_a_rule_about_all_files_is_no_reason_to_leave_instructions_out(desk: Desk) -> None:
+    (desk.cwd / "AGENTS.md").write_text("Answer like a sailor.")
+    async with desk.session(approvals={"ask": ("read_file",)}) as opened:
+        assert [file.text for file in opened.extras.project.files] == ["Answer like a sailor."]
+
+
+async def test_the_programs_own_files_are_no_instructions(desk: Desk) -> None:
+    (desk.cwd / ".git").mkdir()
+    desk.home = desk.cwd / "home"
+    (desk.home / "config").mkdir(parents=True)
+    (desk.home / "config/config.toml").write_text("# SECRET=hunter2\n")
+    (desk.cwd / "AGENTS.md").symlink_to("home/config/config.toml")
+    async with desk.session() as opened:
+        assert [file.note for file in opened.extras.project.files] == [
+            "not read: it is in a folder of Plimsoll itself"
+        ]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Literal
 
 import genai_prices
@@ -121,6 +122,7 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
 
 
 _ENDPOINT_S = 2.0
+NONE_READY: Mapping[str, Model] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ async def list_models(
     discover: bool = True,
     everything: bool = False,
     ports: Mapping[str, int] = LOCAL_PORTS,
+    ready: Mapping[str, Model] = NONE_READY,
 ) -> list[ModelChoice]:
     """List the models: the user's endpoints, local servers, offline, vendors with a key, then those without.
 
@@ -172,6 +175,7 @@ async def list_models(
         discover: Whether local servers and endpoints are asked; otherwise nothing is connected to.
         everything: Whether to list every name that pydantic-ai knows instead of a shortlist.
         ports: Loopback ports to ask, by server name.
+        ready: Models made elsewhere, by name: those of the user's own agent, or of the demo.
     """
     own: list[ModelChoice] = []
     servers: list[LocalServer] = []
@@ -183,8 +187,9 @@ async def list_models(
             listed.pop()
         own = [choice for choices in listed for choice in choices]
     names = [name for name in known_model_names() if ":" in name] if everything else SHORTLIST
-    vendors = [_vendor_choice(name, env) for name in names]
+    vendors = [_vendor_choice(name, env) for name in names if name not in ready]
     return [
+        *(_ready_choice(name, model) for name, model in ready.items()),
         *own,
         *(
             ModelChoice(
@@ -204,6 +209,23 @@ async def list_models(
         _OFFLINE_CHOICE,
         *sorted(vendors, key=lambda choice: not choice.available),
     ]
+
+
+def _ready_choice(name: str, model: Model) -> ModelChoice:
+    prefix, _, short = name.partition(":")
+    window = model.context_window
+    free = model.profile.get("price_in") == model.profile.get("price_out") == 0.0
+    return ModelChoice(
+        name=name,
+        label=f"{short} · {prefix}",
+        window=window,
+        window_source=_source(window, "model"),
+        available=True,
+        local=free,
+        price="free" if free else "",
+        price_in=0.0 if free else None,
+        price_out=0.0 if free else None,
+    )
 
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tui_app.files import Refused, entries, folders_of, read_document, read_inside
+from tui_app.files import MayRead, Refused, anything, entries, folders_of, read_document, read_inside
 from tui_app.tool_specs import (
     EDIT_FILE,
     GLOB,
@@ -95,10 +95,14 @@ class InstructionFile:
     """Shown with it: that it was cut, or why it is not read."""
 
 
-def read_instructions(folder: Path) -> tuple[InstructionFile, ...]:
+def read_instructions(folder: Path, may_read: MayRead = anything) -> tuple[InstructionFile, ...]:
     """Read all there are, the repository's own first and the working folder's last.
 
     A file that says word for word what another one says, as links do, is there once.
+
+    Args:
+        folder: The working folder.
+        may_read: What the rules say of files.
     """
     folders = folders_of(folder)
     found: list[InstructionFile] = []
@@ -106,7 +110,7 @@ def read_instructions(folder: Path) -> tuple[InstructionFile, ...]:
         for name in NAMES:
             path = (place / name).relative_to(folders[0]).as_posix()
             try:
-                read = read_inside(place / name, folders[0], FILE_CHARS)
+                read = read_inside(place / name, folders[0], FILE_CHARS, may_read)
             except Refused as refused:
                 found.append(InstructionFile(path, note=f"not read: {refused}"))
                 continue
@@ -137,6 +141,74 @@ def instructions_text(files: Sequence[InstructionFile]) -> str:
     return f"<{TAG}>\n{_INTRO}\n\n" + "\n\n".join(blocks) + f"\n</{TAG}>"
 
 
+# What a folder brings along, for the user to say whether it counts.
+
+_NAMED = 5
+"""Names of one kind that are told; of more how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What counts in a folder only once the user trusts it."""
+
+    files: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    """Rules of the user's settings by which tools would not ask."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Of each kind that there is its name and the names of its members."""
+        kinds = (
+            ("instructions", self.files),
+            ("skills", self.skills),
+            ("commands", self.commands),
+            ("your rules", self.rules),
+        )
+        return [(kind, _some(names)) for kind, names in kinds if names]
+
+    @property
+    def notice(self) -> str:
+        """That it is left out; empty where there is nothing."""
+        if not (rows := self.rows()):
+            return ""
+        kinds = [f"{kind} ({names})" for kind, names in rows]
+        listed = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+        return (
+            f"This folder is not trusted, so these do not count here: {listed}. "
+            "To trust it: plimsoll trust, or --trust for one start."
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def brought_by(
+    folder: Path,
+    config: Path,
+    may_read: MayRead,
+    *,
+    instructed: bool,
+    rules: Sequence[str] = (),
+    commands: Sequence[str] = (),
+) -> Brought:
+    """Look what a folder brings along; reads its files.
+
+    Args:
+        folder: The working folder.
+        config: The user's own folder of settings.
+        may_read: What the rules say of files.
+        instructed: Whether instructions would be followed at all.
+        rules: Rules of the user's settings by which tools would not ask.
+        commands: Names of the commands it brings.
+    """
+    files = [file.path for file in read_instructions(folder, may_read) if file.text] if instructed else []
+    skills = [skill.name for skill in find_skills(folder, config, may_read).found if skill.place == "project"]
+    return Brought(tuple(files), tuple(skills), tuple(commands), tuple(rules))
+
+
 # Skills: folders with a ``SKILL.md``; the model knows name and description, and can load the text.
 
 FILE = "SKILL.md"
@@ -162,6 +234,8 @@ class Skill:
     place: Literal["project", "user"]
     root: Path | None = None
     """Folder that its file must not lead out of; None for the user's own."""
+    may_read: MayRead = field(default=anything, repr=False, compare=False)
+    """What the rules say of files."""
 
     @property
     def folder(self) -> Path:
@@ -181,14 +255,15 @@ class Skills:
         return next((skill for skill in self.found if skill.name == name), None)
 
 
-def find_skills(folder: Path, config: Path) -> Skills:
+def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything) -> Skills:
     """Look for skills: those nearest to the working folder win a name, the user's own come last.
 
     Args:
-        folder: The working folder.
+        folder: The working folder; None looks for the user's own alone.
         config: The user's own folder of settings.
+        may_read: What the rules say of files.
     """
-    places = folders_of(folder)
+    places = folders_of(folder) if folder is not None else []
     wanted: list[tuple[Path, Path | None]] = [
         (place / inner, places[0]) for place in reversed(places) for inner in FOLDERS
     ]
@@ -197,7 +272,7 @@ def find_skills(folder: Path, config: Path) -> Skills:
     for parent, root in (*wanted, (config / "skills", None)):
         for entry in entries(parent, root):
             try:
-                skill = _listed(entry / FILE, root)
+                skill = _listed(entry / FILE, root, may_read)
             except Refused as why:
                 refused.append(f"{entry / FILE} is not used: {why}.")
                 continue
@@ -206,8 +281,8 @@ def find_skills(folder: Path, config: Path) -> Skills:
     return Skills(tuple(found.values()), tuple(refused))
 
 
-def _listed(file: Path, root: Path | None) -> Skill | None:
-    read = read_inside(file, root, BODY_CHARS)
+def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
+    read = read_inside(file, root, BODY_CHARS, may_read)
     if read is None:
         return None
     values = read_document(read.text).values
@@ -217,7 +292,7 @@ def _listed(file: Path, root: Path | None) -> Skill | None:
     description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
     if not description:
         raise Refused("it has no description, so nobody could tell when to use it")
-    return Skill(name, description, file, "user" if root is None else "project", root)
+    return Skill(name, description, file, "user" if root is None else "project", root, may_read)
 
 
 def skills_text(skills: Skills) -> str:
@@ -232,7 +307,7 @@ def skills_text(skills: Skills) -> str:
 
 def skill_body(skill: Skill) -> str:
     """The instructions of a skill. Raises ``Refused`` where they cannot be read any more."""
-    read = read_inside(skill.file, skill.root, BODY_CHARS)
+    read = read_inside(skill.file, skill.root, BODY_CHARS, skill.may_read)
     if read is None:
         raise Refused("its file is gone")
     cut = f"\n\n[Cut: the file is longer than {BODY_CHARS:,} characters.]" if read.cut else ""

@@ -1,5 +1,6 @@
 """What rules say of an action: deny before ask before allow, however a shell spells it."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.approvals.rules import PERHAPS, Action, judge, plain_host, proposed_pattern
+from tui_app.agent.approvals.command_line import _FLAGS, Folder, _program, allowance
+from tui_app.agent.approvals.places import obeyed
+from tui_app.agent.approvals.rules import (
+    PERHAPS,
+    Action,
+    judge,
+    plain_host,
+    proposed_pattern,
+    proposed_prefix,
+)
 from tui_app.agent.approvals.shell import parts_of, plain_words
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
@@ -55,11 +65,131 @@ def test_an_allowed_command_is_its_words_and_nothing_else(line: str, ruling: str
     assert judge(command(line), rules(allow=["run_command pytest"])).ruling == ruling
 
 
-@given(st.text(max_size=40), st.sampled_from(sorted(SHELL_SIGNS)), st.text(max_size=40))
-def test_no_pattern_allows_a_sign_of_the_shell(before: str, sign: str, after: str) -> None:
+unquoted = st.text(st.characters(exclude_characters="'\""), max_size=40)
+
+
+@given(unquoted, st.sampled_from(sorted(SHELL_SIGNS - set("|&;~'\""))), unquoted)
+def test_no_rule_allows_what_a_shell_would_put_in(before: str, sign: str, after: str) -> None:
     line = f"pytest {before}{sign}{after}"
     assert judge(command(line), rules(allow=["run_command pytest"])).ruling == "ask"
     assert proposed_pattern(command(line)) == ""
+
+
+CORPUS = [row.split("\t") for row in (Path(__file__).parent / "commands.tsv").read_text().splitlines()]
+SETS = {
+    name[2:]: [
+        parse_rule(ruling, f"run_command {text}".strip()) for ruling, texts in lists.items() for text in texts
+    ]
+    for name, lists in ((row[0], json.loads(row[1])) for row in CORPUS if row[0].startswith("# "))
+}
+
+
+@pytest.mark.parametrize(
+    ("named", "ruling", "line"),
+    [pytest.param(*row, id=row[2]) for row in CORPUS if not row[0].startswith("# ")],
+)
+def test_a_line_is_ruled_as_was_decided_beforehand(named: str, ruling: str, line: str) -> None:
+    written = line.encode().decode("unicode_escape")
+    assert judge(command(written), SETS[named]).ruling == ruling
+
+
+@pytest.mark.parametrize("program", sorted(_FLAGS))
+def test_options_that_are_known_to_be_harmless_pass_as_they_are_listed_and_not_cut_short(
+    program: str,
+) -> None:
+    known = _program(program)
+
+    def passes(option: str) -> bool:
+        return bool(allowance(f"{program} {option}", (program,)).patterns)
+
+    for option, takes in known.options.items():
+        value = {"": "", "?": "", ":": " 'x y'", "#": " 4"}.get(takes, f" {takes.partition('|')[0]}")
+        assert passes(f"{option}{value}"), option
+        assert not passes(f"{option}{value} ../x") or known.texts or program in ("tr", "printf"), option
+        if option.startswith("--"):
+            cut = [option[:end] for end in range(3, len(option)) if option[:end] not in known.options]
+            assert not any(passes(f"{each}{value}") for each in cut), option
+            assert passes(f"{option}={value.strip()}") is bool(takes), option
+    letters = [name[1] for name, takes in known.options.items() if len(name) == 2 and not takes]
+    assert not letters or passes(f"-{''.join(letters)}")
+    assert not passes(f"-{''.join(letters)}%")
+
+
+def test_paths_are_followed_to_where_they_lead(tmp_path: Path) -> None:
+    root, outside = tmp_path / "work", tmp_path / "outside"
+    (root / "src").mkdir(parents=True)
+    (root / "own").mkdir()
+    (root / "src/x").symlink_to(outside)
+    (root / "y").symlink_to(".envrc")
+    folder = Folder(root, (root / "own",))
+    lists = rules(allow=[f"run_command {each}" for each in ("cat", "tee", "cd", "cat src/x/named")])
+    for line, ruling in {
+        "cat src/a": "allow",
+        "cat src/x/secret": "ask",
+        "cat src/x/named": "allow",
+        "cat y": "allow",
+        "tee y": "ask",
+        "cat own/sessions.db": "ask",
+        "cd src && cat x/secret": "ask",
+        "cd src && cat a": "allow",
+        "cd src | cat a": "allow",
+        "ls | cd src": "ask",
+        "cd src/x && cat a": "ask",
+    }.items():
+        assert judge(command(line), lists, folder=folder).ruling == ruling, line
+    assert judge(command("cat src/x/secret"), lists, folder=folder).because == (
+        "src/x/secret leads out of the folder"
+    )
+
+
+@pytest.mark.parametrize("written", ["git log", "git log …", "git log ..."])
+def test_first_words_may_say_that_more_follows(written: str) -> None:
+    assert judge(command("git log -3"), rules(allow=[f"run_command {written}"])).ruling == "allow"
+    assert judge(command("git  log -3"), rules(deny=[f"run_command {written}"])).ruling == "deny"
+    assert judge(command("git status"), rules(allow=[f"run_command {written}"])).ruling == "ask"
+
+
+def test_commands_of_a_line_are_allowed_by_a_rule_each_and_the_verdict_names_them() -> None:
+    verdict = judge(command("ls src | wc -l"), rules(allow=["run_command ls", "run_command wc"]))
+    assert (verdict.ruling, verdict.rule) == ("allow", "run_command ls, run_command wc")
+    because = judge(
+        command("ls src | sort -o x"), rules(allow=["run_command ls", "run_command sort"])
+    ).because
+    assert because == "-o is not named by the rule"
+
+
+# Places that programs run or obey without being told to.
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/hooks/post-checkout", ".GIT/config", "sub/.git/config", ".git./config", ".git\u200b/config",
+        "GIT~1/config", ".gitmodules", ".gitattributes", "x/HEAD", ".envrc", ".env", ".vscode/tasks.json",
+        ".idea/x.xml", "app.code-workspace", ".bashrc", ".husky/pre-commit", "githooks/pre-push",
+        "hooks/pre-push", ".github/workflows/x.yml", "azure-pipelines.yml", "Jenkinsfile",
+        ".devcontainer/devcontainer.json", "package.json", "packages/a/package.json", "vite.config.ts",
+        "Makefile", "tools/rules.mk", "Cargo.toml", "build.rs", "pyproject.toml", "setup.py",
+        "tests/conftest.py", "sitecustomize.py", "unittest.py", "json/__init__.py", ".venv/bin/python",
+        "venv/bin/activate", "node_modules/x/index.js", "lefthook.yml", ".npmrc", ".yarnrc.yml",
+        ".cargo/config.toml", ".pre-commit-config.yaml", ".mcp.json", "AGENTS.md", "docs/CLAUDE.md",
+        "CLAUDE.local.md", ".plimsoll/commands/x.md", "skills/x/SKILL.md", "docker-compose.yml",
+    ],
+)  # fmt: skip
+def test_places_that_programs_obey_are_known(path: str) -> None:
+    assert obeyed(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md", "a.txt", "src/app.py", "docs/a.md", ".gitignore", "src/data.json", "src/types.py",
+        "platform/a.py", "src/hooks/use.ts", "lib/profile.ts", "tests/test_a.py", "index.html",
+        "build/out.txt", "HEAD", "src", ".",
+    ],
+)  # fmt: skip
+def test_other_files_are_no_such_place(path: str) -> None:
+    assert not obeyed(path)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +264,12 @@ def test_a_guarded_file_is_allowed_by_nothing() -> None:
 @pytest.mark.parametrize(
     ("action", "pattern"),
     [
-        (command("pytest -q  tests"), "run_command pytest -q tests"),
-        (command("ls | wc"), ""),
+        (command("pytest -q  tests"), "run_command = pytest -q  tests"),
+        (command('rg "a b" src | wc'), 'run_command = rg "a b" src | wc'),
+        (command("ls $x"), ""),
+        (command("ls > x"), ""),
+        (command("ls\nrm x"), ""),
+        (command(f"echo {'a' * 500}"), ""),
         (write("src/a.py"), "write_file src/a.py"),
         (write("odd[1]*.py"), ""),
         (
@@ -149,6 +283,48 @@ def test_what_always_would_allow_is_the_narrowest_rule(action: Action, pattern: 
     assert proposed_pattern(action) == pattern
     if pattern:
         assert judge(action, rules(allow=[pattern])).ruling == "allow"
+
+
+@pytest.mark.parametrize(
+    ("shown", "line", "ruling"),
+    [
+        ("rm build.log", "rm build.log", "allow"),
+        ("rm build.log", "rm  build.log ", "allow"),
+        ("rm build.log", "rm build.log -rf src", "ask"),
+        ("rm build.log", "rm", "ask"),
+        ("rm build.log", "rm build.log; rm x", "ask"),
+        ("rm build.log", "rm 'build.log x'", "ask"),
+        ("ls | wc", "ls | wc", "allow"),
+        ("ls | wc", "ls || wc", "ask"),
+        ('rg "a b"', 'rg "a b"', "allow"),
+        ('rg "a b"', "rg a b", "ask"),
+    ],
+)
+def test_what_always_adds_fits_the_line_that_was_shown_and_no_other(
+    shown: str, line: str, ruling: str
+) -> None:
+    assert judge(command(line), rules(allow=[proposed_pattern(command(shown))])).ruling == ruling
+
+
+@pytest.mark.parametrize(
+    ("line", "prefix"),
+    [
+        ("git log --oneline -3", "run_command git log …"),
+        ("python3 -m unittest -q tests", "run_command python3 -m unittest …"),
+        ("npm run lint", "run_command npm run lint …"),
+        ("rm build.log", ""),
+        ("sudo ls", ""),
+        ("python3 x.py", ""),
+        ("ls | wc", ""),
+        ("ls $x", ""),
+    ],
+)
+def test_the_wider_rule_names_program_and_subcommand_and_says_that_more_may_follow(
+    line: str, prefix: str
+) -> None:
+    assert proposed_prefix(command(line)) == prefix
+    if prefix:
+        assert judge(command(line), rules(allow=[prefix])).ruling == "allow"
 
 
 @pytest.mark.parametrize("kind", ["other", "command", "file", "address"])

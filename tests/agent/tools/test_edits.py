@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tui_app.agent.tools import edits as file_changes
-from tui_app.agent.tools.edits import carry_out, plan_edit, plan_write, replace_piece
+from tui_app.agent.tools.edits import carry_out, counts_of, diff_of, plan_edit, plan_write, replace_piece
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
 # Replacing a piece of a text: exact, or but for white space, and never a guess.
@@ -274,3 +274,58 @@ def test_what_names_no_file_is_refused(ws: Workspace, path: str) -> None:
     (ws.root / "folder").mkdir()
     with pytest.raises(ToolProblem):
         plan_write(ws, path, "x")
+
+
+# What a user is asked about has to be all that changes.
+
+END = "\\ No newline at end of file"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rows"),
+    [
+        ("a\fb\n", "a\nb\n", ["-a\fb", "+a", "+b"]),
+        ("a\u2028b\x85c", "a\u2028b\x85d", ["-a\u2028b\x85c", END, "+a\u2028b\x85d", END]),
+        ("a\n", "a", ["[only line ends at the end of the file change]", "-a", "+a", END]),
+        ("a\r\nb\r\n", "a\nb\n", ["[only line ends change: CRLF to LF]", "-a\r", "-b\r", "+a", "+b"]),
+        ("a\r\nb\r\n", "a\r\nc\r\n", ["[lines end in CRLF]", " a", "-b", "+c"]),
+        ("\ufeffa\n", "a\n", ["[the byte order mark at the start goes]", "-\ufeffa", "+a"]),
+        ("a b\n", "a\tb\n", ["[only white space changes]", "-a b", "+a\tb"]),
+        (None, "", ["[an empty file]"]),
+        ("a\n", "", ["[nothing is left in the file]", "-a"]),
+        ("-- a\n++ b\n", "x\n", ["--- a", "-++ b", "+x"]),
+    ],
+)
+def test_a_diff_says_all_that_changes(before: str | None, after: str, rows: list[str]) -> None:
+    shown = diff_of(before, after, "a.sh").split("\n")
+    assert [row for row in shown[2:] if not row.startswith("@@")] == rows
+
+
+def test_a_diff_leaves_nothing_out_and_its_numbers_are_those_of_the_file() -> None:
+    new = diff_of(None, "line\n" * 9_000, "x").split("\n")
+    assert new[2:4] == ["@@ -0,0 +1,9000 @@", "+line"]
+    assert len(new) == 9_003
+    body = [f"{number}\n" for number in range(9_000)]
+    late = "".join([*body[:8_000], "new\n", *body[8_001:]])
+    rows = diff_of("".join(body), late, "x").split("\n")[2:]
+    assert rows == [
+        "@@ -7998,7 +7998,7 @@",
+        " 7997",
+        " 7998",
+        " 7999",
+        "-8000",
+        "+new",
+        " 8001",
+        " 8002",
+        " 8003",
+    ]
+    all_new = diff_of("a\n" * 5_000, "b\n" * 5_000, "x")
+    assert counts_of(all_new) == "+5000 -5000"
+    assert all_new.split("\n")[2] == "@@ -1,5000 +1,5000 @@"
+
+
+def test_a_name_cannot_write_rows_of_a_diff() -> None:
+    assert diff_of(None, "a\n", "x\n+++ b\n@@ y").split("\n")[:2] == [
+        "--- /dev/null",
+        r"+++ b/x\n+++ b\n@@ y",
+    ]

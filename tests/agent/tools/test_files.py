@@ -237,6 +237,14 @@ def test_a_catastrophic_expression_is_given_up(grep_ws: Workspace, monkeypatch: 
         grep(grep_ws, "(a|a)*$", "trap.txt")
 
 
+def test_an_expression_that_is_slow_on_each_line_ends_with_the_budget(grep_ws: Workspace) -> None:
+    (grep_ws.root / "slow.txt").write_text(f"{'a' * 29}b\n" * 1_000)
+    began = time.monotonic()
+    text = grep(grep_ws, "(a|aa)+$", "slow.txt", stop=Stop(deadline=began + 0.5))
+    assert text.endswith("[the search ran out of time]")
+    assert time.monotonic() - began < 5
+
+
 def test_a_search_gives_up_soon_after_it_is_cancelled(grep_ws: Workspace) -> None:
     (grep_ws.root / "long.txt").write_text("line\n" * 200_000)
     cancelled = threading.Event()

@@ -25,7 +25,7 @@ class Said:
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
         return [self.hit]
 
-    def fetch(self, seq: int) -> HistoryHit | None:
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         return self.hit if seq == 7 else None
 
 

@@ -31,7 +31,7 @@ class Talk:
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
         return [hit for hit in self.hits if words in hit.text][:limit]
 
-    def fetch(self, seq: int) -> HistoryHit | None:
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         return next((hit for hit in self.hits if hit.seq == seq), None)
 
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace, open_regular
+from tui_app.agent.tools.commands import Stop
+from tui_app.agent.tools.edits import carry_out, plan_edit
+from tui_app.agent.tools.files import Walk, glob, grep, ls, read_file
+from tui_app.agent.tools.workspace import (
+    OutsideWorkspace,
+    ToolProblem,
+    Workspace,
+    open_folder,
+    open_regular,
+)
 
 
 @pytest.fixture
@@ -137,3 +146,45 @@ def test_a_missing_file_and_a_folder_are_told_apart(root: Path) -> None:
         workspace.file("src")
     with pytest.raises(ToolProblem, match="is not a folder"):
         workspace.folder("src/a.py")
+
+
+def test_a_folder_that_became_a_link_since_leads_nowhere(root: Path) -> None:
+    real = Workspace(root).file("src/a.py")
+    outside = root.parent / "outside"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "a.py").write_text("secret\n")
+    walk = Walk(root, Stop())
+    (root / "src" / "deep").mkdir()
+    (root / "first.txt").write_text("x\n")
+    files = walk.files()
+    assert next(files) == root / "first.txt"
+    (root / "src").rename(root / "gone")
+    (root / "src").symlink_to(outside)
+    assert list(files) == [], "a folder that was seen before is not followed either"
+    with pytest.raises(ToolProblem, match="cannot be read"):
+        open_regular(real)
+    with pytest.raises(NotADirectoryError), open_folder(root / "src" / "deep"):
+        pass
+
+
+def test_a_name_that_is_no_text_is_shown_with_one_sign_and_opened_by_it(root: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9.txt")
+    (root / odd).write_text("needle\n")
+    ws = Workspace(root)
+    name = "caf\ufffd.txt"
+    assert ls(ws).splitlines() == ["src/", f"{name}  7 bytes"]
+    assert glob(ws, "*.txt") == name
+    assert grep(ws, "needle") == f"{name}:1: needle"
+    assert read_file(ws, name) == "1\tneedle"
+    change = plan_edit(ws, name, "needle", "thread")
+    carry_out(ws, change)
+    assert (change.shown, (root / odd).read_text()) == (name, "thread\n")
+    folder = root / os.fsdecode(b"\xfc\xe4")
+    folder.mkdir()
+    (folder / "in").write_text("x\n")
+    assert read_file(ws, "\ufffd\ufffd/in") == "1\tx"
+    (root / os.fsdecode(b"caf\xe8.txt")).write_text("other\n")
+    with pytest.raises(ToolProblem, match="2 names there look like"):
+        read_file(ws, name)
+    (root / name).write_text("itself\n")
+    assert read_file(ws, name) == "1\titself"

@@ -4,7 +4,7 @@ import ipaddress
 import re
 import socket
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from encodings import idna
 from fnmatch import fnmatchcase
@@ -13,9 +13,20 @@ from pathlib import PurePosixPath
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from tui_app.agent.approvals.shell import Found, begins_with, find_in
+from tui_app.agent.approvals.command_line import (
+    ANYWHERE,
+    MORE,
+    NOTHING,
+    Folder,
+    allowance,
+    exact_pattern,
+    first_words,
+    parse_line,
+    without_signs,
+)
+from tui_app.agent.approvals.shell import Found, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
-from tui_app.settings.tables import RULINGS, SHELL_SIGNS, ApprovalRule, Ruling
+from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
 from tui_app.tool_specs import ActionKind
 
 # What a call of a tool would do.
@@ -122,20 +133,34 @@ class Judge(Gate, Protocol):
         ...
 
 
-def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = False) -> Verdict:
+def judge(
+    action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = False, folder: Folder = ANYWHERE
+) -> Verdict:
     """Apply the rules: what is denied stays denied, then what must be asked about, then what is allowed.
 
     Args:
         action: What wants to go ahead.
         rules: All there are, in any order.
         read_only: Whether only what looks may go ahead.
+        folder: Where commands run.
     """
     known = tuple(rules)
     looks = action.looks or any(rule.ruling == "looks" and fits(rule, action) for rule in known)
     if read_only and not looks:
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
     said: list[Verdict] = []
-    for rule in known:
+    lines = {rule.pattern: rule for rule in known if _is_about_lines(rule, action)}
+    allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
+    if allowed.patterns:
+        text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
+        said.append(Verdict("allow", text, text))
+    return _decided(action, known, said, allowed.missing)
+
+
+def _decided(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict], missing: str) -> Verdict:
+    for rule in rules:
+        if _is_about_lines(rule, action):
+            continue
         if (how := _fit(rule, action)) == "surely":
             said.append(Verdict(rule.ruling, rule.text, rule.text))
         elif how == "perhaps":
@@ -151,10 +176,19 @@ def judge(action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = Fa
             return replace(decided, ruling="allow") if ruling == "looks" else decided
     if action.looks:
         return Verdict("allow", LOOKS)
-    return Verdict("ask", action.guarded or "asks unless a rule allows it")
+    return Verdict("ask", action.guarded or missing or "asks unless a rule allows it")
 
 
-def fits(rule: ApprovalRule, action: Action) -> bool:
+def _is_about_lines(rule: ApprovalRule, action: Action) -> bool:
+    """Whether a rule may allow a command, alone or together with others."""
+    is_allowing = rule.ruling == "allow" and action.kind == "command" and bool(rule.pattern)
+    return is_allowing and fnmatchcase(action.tool, rule.tool)
+
+
+def fits(rule: ApprovalRule, action: Action, folder: Folder = ANYWHERE) -> bool:
+    """Whether a rule alone decides about an action."""
+    if _is_about_lines(rule, action):
+        return bool(allowance(action.subject, (rule.pattern,), folder).patterns)
     return _fit(rule, action) != "no"
 
 
@@ -176,10 +210,8 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
         case "file":
             names = (action.subject, *action.spelled)
             return _sure(any(_path_concerns(rule.pattern, each) for each in names))
-        case "command" if narrow:
-            return _sure(begins_with(action.subject, rule.pattern))
         case "command":
-            return find_in(action.subject, rule.pattern)
+            return find_in(action.subject, without_signs(rule.pattern))
         case "address":
             host = _host(action.subject)
             return _sure(bool(host) and fnmatchcase(host, plain_host(rule.pattern)))
@@ -193,7 +225,7 @@ def _sure(fitting: bool) -> Found:
 
 
 def proposed_pattern(action: Action) -> str:
-    """What "always" would allow, the narrowest rule there is; empty where none can."""
+    """The rule that "always" adds, the narrowest there is; empty where none can allow the action."""
     if action.guarded:
         return ""
     match action.kind:
@@ -201,15 +233,27 @@ def proposed_pattern(action: Action) -> str:
             literal = action.subject.isprintable() and not set("*?[]{}") & set(action.subject)
             return f"{action.tool} {action.subject}" if literal else ""
         case "command":
-            words = action.subject.split()
-            return (
-                "" if SHELL_SIGNS & set(action.subject) or not words else f"{action.tool} {' '.join(words)}"
-            )
+            pattern = exact_pattern(action.subject)
+            text = f"{action.tool} {pattern}"
+            return text if pattern and len(text) <= LONGEST_RULE else ""
         case "address":
             host = _host(action.subject)
             return f"{action.tool} {host}" if host else ""
         case "other":
             return action.tool
+
+
+def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
+    """A rule for the first words of a command, which allows this one too; empty where none is sensible."""
+    commands = parse_line(action.subject.strip()) if action.kind == "command" and not action.guarded else ()
+    if len(commands) != 1 or not (least := first_words(commands[0].words)):
+        return ""
+    words = commands[0].words
+    for count in range(least, len(words) + 1):
+        rule = ApprovalRule("allow", action.tool, f"{' '.join(words[:count])}{MORE}", "session")
+        if len(rule.text) <= LONGEST_RULE and fits(rule, action, folder):
+            return rule.text
+    return ""
 
 
 def _path_concerns(pattern: str, path: str) -> bool:

@@ -1,5 +1,6 @@
-"""Reading command lines: which need a shell, and what their words are."""
+"""Command lines as some shell may read them: which need one, and what rules that ask or deny find in them."""
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +35,11 @@ _NAME = re.compile(r"\w+|[@*#?$!-]")
 _WILD = re.compile(r"[*?]|\[[^\s\]]{1,99}\]")
 _DEFAULT = re.compile(r"[#!]?(?:\w+|[@*#?$!-])?:?[-=+?]?")
 RUNNERS = frozenset(
-    {"eval", "exec", "command", "env", "sudo", "doas", "xargs", "sh", "bash", "dash", "zsh", "ksh"}
-)
+    {
+        "eval", "exec", "command", "env", "sudo", "doas", "xargs", "sh", "bash", "dash", "zsh", "ksh",
+        "busybox", "toybox",
+    }
+)  # fmt: skip
 """Programs whose arguments are a command."""
 
 
@@ -266,7 +270,7 @@ _STRENGTH: Mapping[Found, int] = {"no": 0, "perhaps": 1, "surely": 2}
 _UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
 _OPENING = re.compile(r"[/=]")
 _ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
-_CLUSTER = re.compile(r"-[a-z]+")
+_CLUSTER = re.compile(r"-([a-z]+)")
 _SHORT = re.compile(r"-[a-z]{1,3}")
 _ALIAS = re.compile(r"(?:^|=)(?:alias|include(?:if)?)\.|^git_config\w*=")
 """Settings on a command line with which a word can stand for any other."""
@@ -282,6 +286,13 @@ _ALONE = {
     )
 }  # fmt: skip
 """Such options that have none."""
+
+
+_LONG = {
+    "a": "--all", "d": "--delete", "f": "--force", "i": "--in-place", "o": "--output", "q": "--quiet",
+    "r": "--recursive", "v": "--verbose", "y": "--yes",
+}  # fmt: skip
+"""What letters stand for by convention; others may stand for any long option that begins with them."""
 
 
 def stronger(one: Found, other: Found) -> Found:
@@ -332,13 +343,26 @@ def _weaker(one: Found, other: Found) -> Found:
 def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
     """Whether what stands behind a program is what stands behind it in a rule."""
     options = [word for word in wanted if _is_option(word)]
-    names = [word for word in wanted if not _is_option(word)]
+    paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]
+    names = [word for word in wanted if not _is_option(word) and not _PATH.search(word)]
     # Hardly any rule has options, and a line may name its program two thousand times.
     split = [piece for word in words for piece in _parted(word, options)] if options else words
     found = _in_order(program, split, names)
     for option in options:
         found = _weaker(found, _has(option, split))
+    for path in paths:
+        found = _weaker(found, _has_path(path, words))
     return found
+
+
+_PATH = re.compile(r"[./~]")
+
+
+def _has_path(path: str, words: Sequence[str]) -> Found:
+    """Whether a file is among the operands, wherever it stands there and however its path is written."""
+    if posixpath.normpath(path) in map(posixpath.normpath, words):
+        return "surely"
+    return "perhaps" if any(_may_be(word, path) for word in words) else "no"
 
 
 def _parted(word: str, options: Sequence[str]) -> Sequence[str]:
@@ -392,16 +416,40 @@ def _read(
 
 
 def _has(option: str, words: Sequence[str]) -> Found:
-    """Whether an option is among words, alone, with others behind one dash, or cut short."""
+    """Whether an option is among words: alone, behind one dash with others, in letters or long, cut short."""
+    if _SHORT.fullmatch(option):
+        each = (_has_one(f"-{letter}", _LONG.get(letter, ""), words) for letter in option[1:])
+        return min(each, key=_STRENGTH.__getitem__)
+    letter = next((f"-{short}" for short, long in _LONG.items() if long == option), "")
+    return _has_one(letter or option[1:3] * option.startswith("--"), option, words, is_known=bool(letter))
+
+
+def _has_one(letter: str, long: str, words: Sequence[str], *, is_known: bool = True) -> Found:
+    """Look for an option by its letter and by its long name; either may be empty.
+
+    Args:
+        letter: With its dash.
+        long: With its dashes.
+        words: Of a command.
+        is_known: Whether the letter is known to mean the same, and not only begins it.
+    """
     best: Found = "no"
     for word in words:
-        if word == option:
+        name = word if "=" in long else word.partition("=")[0]
+        if name == long:
             return "surely"
-        cut = word.startswith("--") and len(word) > len("--") and option.startswith(word)
-        if cut or ANYTHING in word or (word.startswith("-") and _may_be(word, option)):
+        found = _CLUSTER.match(name)
+        if letter and found and letter[1:] in found[1]:
+            if is_known:
+                return "surely"
             best = "perhaps"
-    letters = {letter for word in words if _CLUSTER.fullmatch(word) for letter in word[1:]}
-    return "surely" if _SHORT.fullmatch(option) and letters >= set(option[1:]) else best
+        # A long option that is cut short, or of which only the first letter is known.
+        is_cut = len(name) > len("--") and name.startswith("--") and (long.startswith(name) or not long)
+        may_be = is_cut and (bool(long) or name.startswith(f"-{letter}"))
+        unknown = word.startswith("-") and (_may_be(word, long) or _may_be(word, letter))
+        if may_be or unknown or ANYTHING in word:
+            best = "perhaps"
+    return best
 
 
 def _is_option(word: str) -> bool:
@@ -443,18 +491,6 @@ def plain_words(command: str) -> tuple[str, ...] | None:
     return words
 
 
-def begins_with(command: str, pattern: str) -> bool:
-    """Whether a command is nothing but words and begins with those of a pattern.
-
-    For rules that allow: with any sign in it that a shell reads, quotes included, the answer is no.
-    """
-    wanted = pattern.split()
-    if not wanted or SHELL_SIGNS & set(command):
-        return False
-    words = plain_words(command)
-    return words is not None and list(words[: len(wanted)]) == wanted
-
-
 def find_in(command: str, pattern: str) -> Found:
     """Whether some part of a command line begins with the words of a pattern.
 
@@ -467,10 +503,15 @@ def find_in(command: str, pattern: str) -> Found:
         return "surely"
     found: Found = "no"
     try:
-        for part in parts_of(command):
+        parts = parts_of(command)
+        aliases = _aliases(parts)
+        for part in parts:
             words = tuple(word.casefold() for word in part.words)
             if _begins_somewhere(words, wanted):
                 return "surely"
+            if part.runs and (renamed := aliases.get(words[0])):
+                longer = (*renamed, *words[1:])
+                found = stronger(found, _weaker(find_spread(longer, wanted, range(1)), "perhaps"))
             found = stronger(found, find_spread(words, wanted, _places(words, runs=part.runs)))
             if found == "surely":
                 return found
@@ -479,6 +520,13 @@ def find_in(command: str, pattern: str) -> Found:
     except TooLong:
         return "perhaps"
     return found
+
+
+def _aliases(parts: Sequence[Part]) -> dict[str, tuple[str, ...]]:
+    """What a line itself gives other names to; whether its shell heeds that is not known."""
+    named = (word.casefold() for part in parts if part.words[0] == "alias" for word in part.words[1:])
+    split = (word.partition("=") for word in named if "=" in word)
+    return {name: tuple(value.split()) for name, _, value in split}
 
 
 def _bare(text: str) -> list[str]:

@@ -21,9 +21,9 @@ from pydantic_ai.tools import ToolDefinition
 from tui_app.agent.mcp import supervisor as warden
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.extras import install_command
-from tui_app.paths import from_home
 from tui_app.settings.tables import McpServer
 from tui_app.tool_specs import TOOLS
+from tui_app.trust import FOLDER_VARIABLE, NotTrusted, ProgramPlace
 
 if TYPE_CHECKING:
     from fastmcp.client.client import CallToolResult
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NEEDED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", FOLDER_VARIABLE,
 )  # fmt: skip
 """Variables without which hardly any program runs as it should; none of them holds a key."""
 
@@ -119,26 +119,27 @@ class Connection:
 
     Args:
         server: Its settings.
-        env: Our own environment.
-        cwd: Folder of the session.
+        place: Where its program starts, with our own environment.
     """
 
-    def __init__(self, server: McpServer, env: Mapping[str, str], cwd: Path) -> None:
+    def __init__(self, server: McpServer, place: ProgramPlace) -> None:
         from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
         from pydantic_ai.mcp import MCPToolset
 
         self._said: TextIO | None = None
+        env = place.environment()
         transport: ClientTransport
         if server.url:
             transport = StreamableHttpTransport(server.url, headers=header_values(server, env))
         else:
-            inherited = program_environment(server, env)
+            folder, inherited = place.start_folder(server.cwd), program_environment(server, env)
+            args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
             self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
             transport = StdioTransport(
                 command=sys.executable,
-                args=["-I", "-S", str(Path(warden.__file__)), server.command, *server.args],
+                args=["-I", "-S", str(Path(warden.__file__)), server.command, *args],
                 env=inherited,
-                cwd=str(cwd / from_home(server.cwd)),
+                cwd=str(folder),
                 keep_alive=False,
                 log_file=self._said,
             )
@@ -325,14 +326,11 @@ class Server:
 
     Args:
         settings: What the user wrote.
-        env: Our own environment.
-        cwd: Folder of the session.
+        place: Where its program starts, with our own environment.
         changed: Called whenever its state has changed.
     """
 
-    def __init__(
-        self, settings: McpServer, env: Mapping[str, str], cwd: Path, changed: Callable[["Server"], None]
-    ) -> None:
+    def __init__(self, settings: McpServer, place: ProgramPlace, changed: Callable[["Server"], None]) -> None:
         self.settings = settings
         self.offer = Offer()
         self.status = McpStatus(
@@ -340,8 +338,8 @@ class Server:
         )
         self.settled = asyncio.Event()
         """Set once it is ready, or is not going to be."""
-        self._env, self._cwd, self._changed = env, cwd, changed
-        self._secrets = secrets_of(settings, env)
+        self._place, self._changed = place, changed
+        self._secrets = secrets_of(settings, place.env)
         self._connection: Connection | None = None
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -429,9 +427,9 @@ class Server:
     async def _live(self) -> None:
         try:
             await asyncio.to_thread(load_client)
-            self._connection = Connection(self.settings, self._env, self._cwd)
+            self._connection = Connection(self.settings, self._place)
             await self._serve(self._connection)
-        except (ClientMissing, MissingVariable) as error:
+        except (ClientMissing, MissingVariable, NotTrusted) as error:
             self._fail(str(error))
         except Exception as error:  # whatever a foreign program makes the client raise
             connection = self._connection

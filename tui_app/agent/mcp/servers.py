@@ -19,6 +19,7 @@ from tui_app.agent.mcp.server import CallFailed, Offered, Server, without_clashe
 from tui_app.agent.mcp.status import McpStatus, McpTool, ServerState
 from tui_app.files import write_atomic
 from tui_app.settings.tables import McpServer
+from tui_app.trust import ProgramPlace
 
 # Definitions of the tools that servers had when they last ran: what is counted where none is started.
 
@@ -105,8 +106,7 @@ class McpServers:
     """Belongs to one event loop."""
 
     defined: Mapping[str, McpServer]
-    env: Mapping[str, str]
-    cwd: Path
+    place: ProgramPlace
     seen: SeenTools
     """Where definitions are kept for whoever counts without starting anything."""
     host: McpHost
@@ -194,7 +194,7 @@ class McpServers:
             self._begin(name)
 
     def _begin(self, name: str) -> None:
-        server = self._servers[name] = Server(self.defined[name], self.env, self.cwd, self._changed)
+        server = self._servers[name] = Server(self.defined[name], self.place, self._changed)
         server.start()
 
     def _is_ready(self, name: str) -> bool:

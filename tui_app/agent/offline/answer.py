@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from tui_app.agent.offline.manual import from_manual
 from tui_app.agent.offline.turn import (
+    DATA,
     INTRODUCTION,
+    LEGAL,
+    PROSE,
     Found,
     Passage,
     Question,
@@ -24,6 +28,8 @@ from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, RUN_COMMAND, SEARCH_HI
 
 # The calls of the next round.
 
+_MINOR = (*LEGAL, "changelog", "requirements")
+"""Beginnings of the names of files that do not introduce a project."""
 MAX_ROUNDS = 3
 _GREPS = 3
 """Terms that get a search of their own."""
@@ -59,10 +65,9 @@ _OPAQUE = (
     ".so",
     ".whl",
 )
+_CUT = "[more hits exist"
 _HIT = re.compile(r"#(?P<seq>\d+) (?P<role>\S+): (?P<text>.+?)(?: …)?")
 """One hit of a search of the conversation; a longer text is shown by its beginning."""
-_LEGAL = ("license", "licence", "copying", "notice", "changelog", "requirements")
-_PROSE = (".md", ".rst", ".txt", ".adoc", ".org")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +78,28 @@ class Step:
     args: dict[str, Any]
 
 
-def next_steps(question: Question, turn: Turn, tools: Collection[str]) -> list[Step]:
-    """Return the calls of the next round; none means that it is time to answer."""
+def next_steps(question: Question, turn: Turn, tools: Collection[str], told: str = "") -> list[Step]:
+    """Return the calls of the next round; none means that it is time to answer.
+
+    Args:
+        question: The prompt as it was understood.
+        turn: What was done for it.
+        tools: Names of those that are there.
+        told: What the pages about this program say to it.
+    """
     if turn.rounds >= MAX_ROUNDS:
         return []
-    return [step for step in _planned(question, turn) if step.tool in tools]
+    if told:
+        # What a folder has of it besides, where the program was not named.
+        asked = turn.rounds == 0 and question.about == "asked"
+        planned = list(_greps(question)) if asked else []
+    else:
+        planned = _planned(question, turn)
+    return [step for step in planned if step.tool in tools]
 
 
 def _planned(question: Question, turn: Turn) -> list[Step]:
     match question.kind:
-        case "list":
-            return _once(turn, Step(LS.name, {"path": question.path}))
-        case "find":
-            return _once(turn, Step(GLOB.name, {"pattern": question.pattern}))
-        case "search":
-            return _once(
-                turn, Step(GREP.name, {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
-            )
-        case "run":
-            return _once(turn, Step(RUN_COMMAND.name, {"command": question.pattern}))
-        case "write":
-            args = {"path": question.path, "content": question.pattern}
-            return _once(turn, Step(WRITE_FILE.name, args))
         case "read":
             return _reading(question, turn)
         case "overview":
@@ -103,6 +108,25 @@ def _planned(question: Question, turn: Turn) -> list[Step]:
             return _conversation(question, turn)
         case "general":
             return _general(question, turn)
+        case _:
+            return _once(turn, _order(question))
+
+
+def _order(question: Question) -> Step:
+    """The one call of a plain order."""
+    match question.kind:
+        case "list":
+            return Step(LS.name, {"path": question.path})
+        case "find":
+            return Step(GLOB.name, {"pattern": question.pattern})
+        case "search":
+            return Step(GREP.name, {"pattern": question.pattern, "ignore_case": True, "limit": _HITS})
+        case "run":
+            return Step(RUN_COMMAND.name, {"command": question.pattern})
+        case "write":
+            return Step(WRITE_FILE.name, {"path": question.path, "content": question.pattern})
+        case _:
+            return Step(LS.name, {"path": "."})
 
 
 def _once(turn: Turn, step: Step) -> list[Step]:
@@ -166,7 +190,7 @@ def _conversation(question: Question, turn: Turn) -> list[Step]:
 def _general(question: Question, turn: Turn) -> list[Step]:
     if turn.rounds == 0:
         return [*(_read(path, 1, _HEAD) for path in question.files), *_greps(question)]
-    best = ranked(passages(turn.found), question.terms)
+    best = ranked(passages(turn.found), question.terms, question.phrases)
     if turn.rounds > 1:
         if best or any(found.ok and found.tool == READ_FILE.name for found in turn.found):
             return []
@@ -176,7 +200,9 @@ def _general(question: Question, turn: Turn) -> list[Step]:
         first: dict[str, int] = {}
         for passage in best:
             first.setdefault(passage.path, passage.line)
-        return [_read(path, max(1, line - _AROUND // 2), _AROUND) for path, line in list(first.items())[:2]]
+        around = [_read(path, max(1, line - _AROUND // 2), _AROUND) for path, line in list(first.items())[:2]]
+        heads = [_read(path, 1, _AROUND) for path in subject_files(question, turn)]
+        return [*around, *(head for head in heads if head not in around), *_narrower(question, turn)]
     if any(_was_read(path, turn) for path in question.mentioned):
         return []
     names = [re.sub(r"[^\w.-]", "", PurePosixPath(term).name) for term in question.terms[:_GREPS]]
@@ -184,6 +210,24 @@ def _general(question: Question, turn: Turn) -> list[Step]:
     if question.terms:
         steps.append(Step(SEARCH_HISTORY.name, {"query": " ".join(question.terms)}))
     return steps
+
+
+def _narrower(question: Question, turn: Turn) -> Iterator[Step]:
+    """Where a search was cut, look for what would rank first: lines with two terms, headings, definitions."""
+    if not any(found.tool == GREP.name and _CUT in found.text for found in turn.found):
+        return
+    terms = [term_pattern(term) for term in question.terms[:_GREPS]]
+    pairs = [f"{one}.*{two}" for one in terms for two in terms if one != two]
+    heads = rf"^\s*(?:#+|(?:\w+ )*(?:def|class|func|function|fn|type))\s.*(?:{'|'.join(terms)})"
+    yield Step(GREP.name, {"pattern": "|".join([*pairs, heads]), "ignore_case": True, "limit": _HITS})
+
+
+def subject_files(question: Question, turn: Turn) -> list[str]:
+    """The file with hits that is called just like a term: importer.py for a question about the importer."""
+    stems = {term_pattern(term).lower() for term in question.terms[:2] if re.fullmatch(r"\w{4,}", term)}
+    paths = dict.fromkeys(passage.path for passage in passages(turn.found))
+    exact = [path for path in paths if term_pattern(PurePosixPath(path).stem.lower()) in stems]
+    return exact if len(exact) == 1 else []
 
 
 def _greps(question: Question) -> Iterator[Step]:
@@ -217,11 +261,11 @@ def telling_files(paths: list[str]) -> list[str]:
             return 0
         if name in _MANIFESTS:
             return 1
-        if name.startswith(_LEGAL):
+        if _is_minor(path):
             return 6
-        if name.endswith(_PROSE):
+        if name.endswith(PROSE):
             return 2
-        return 5 if name.endswith((".lock", ".json", ".csv")) else 4
+        return 5 if name.endswith(DATA) else 4
 
     def order(path: str) -> tuple[int, int, str]:
         depth = path.count("/")
@@ -229,7 +273,13 @@ def telling_files(paths: list[str]) -> list[str]:
 
     readable = {path for path in paths if not path.lower().endswith(_OPAQUE)}
     open_ones = {path for path in readable if not PurePosixPath(path).name.startswith(".")}
-    return sorted(open_ones or readable, key=order)
+    ordered = sorted(open_ones or readable, key=order)
+    # What stands in every project says nothing of this one, unless there is nothing else.
+    return [path for path in ordered if not _is_minor(path)] or ordered
+
+
+def _is_minor(path: str) -> bool:
+    return PurePosixPath(path).name.lower().startswith(_MINOR)
 
 
 def history_rows(turn: Turn) -> list[str]:
@@ -248,6 +298,7 @@ def history_rows(turn: Turn) -> list[str]:
 
 # The answer.
 
+GREETING = "I can search this folder. Try a word from its files"
 MAX_BLOCKS = 6
 _PER_FILE = 3
 _BLOCK_LINES = 4
@@ -277,8 +328,8 @@ class _Block:
         return f"`{place}`{cut}\n{_fenced([line.text[:_QUOTE_CHARS] for line in self.lines])}"
 
 
-def answer(question: Question, turn: Turn) -> str:
-    """Write the answer in Markdown from what the tools found in this turn."""
+def answer(question: Question, turn: Turn, told: str = "") -> str:
+    """Write the answer in Markdown from what the tools found in this turn, and from the program's pages."""
     match question.kind:
         case "list" | "find":
             body = _listing(turn)
@@ -293,15 +344,40 @@ def answer(question: Question, turn: Turn) -> str:
             body = "\n\n".join(filter(None, parts)) or _nothing(question, turn)
         case "overview":
             body = _overview_text(turn) or _nothing(question, turn)
+        case "greeting":
+            body = _greeting(turn)
         case "search":
             body = _best(question, turn, passages(turn.found)) or _nothing(question, turn)
         case "conversation" | "general":
-            rows = "\n".join(history_rows(turn))[:_HISTORY_CHARS].splitlines()
-            parts = [f"From this conversation:\n\n{_fenced(rows)}" if rows else "", *_fitting(question, turn)]
-            if not any(parts):
-                parts = [_heads(turn) or _nothing(question, turn)]
-            body = "\n\n".join(filter(None, (_missing(question, turn), *parts)))
+            body = _found_text(question, turn, told)
     return body if turn.introduced else f"{INTRODUCTION}\n\n{body}"
+
+
+def _found_text(question: Question, turn: Turn, told: str) -> str:
+    """What the pages about this program, the conversation and the folder have for a question."""
+    if told:
+        lines = ranked(passages(turn.found), question.terms, question.phrases)
+        whole = [line for line in lines if _holds_all(line, question.terms)]
+        return "\n\n".join(filter(None, [told, _best(question, turn, whole)]))
+    rows = "\n".join(history_rows(turn))[:_HISTORY_CHARS].splitlines()
+    parts = [f"From this conversation:\n\n{_fenced(rows)}" if rows else "", *_fitting(question, turn)]
+    if not any(parts):
+        parts = [_heads(turn) or from_manual(question) or _nothing(question, turn)]
+    return "\n\n".join(filter(None, (_missing(question, turn), *parts)))
+
+
+def _greeting(turn: Turn) -> str:
+    """Say what can be asked, with a file that is there."""
+    first = next(iter(telling_files(listed_files(turn.found))), "")
+    read = f", `read {first}`" if first else ""
+    return (
+        f"{GREETING}, `list files`{read}, or ask `what does this project do?`"
+        " I also answer questions about Plimsoll, such as `how do I undo a compaction?`"
+    )
+
+
+def _holds_all(line: Passage, terms: Sequence[str]) -> bool:
+    return all(re.search(term_pattern(term), line.text, re.IGNORECASE) for term in terms)
 
 
 def _listing(turn: Turn) -> str:
@@ -344,7 +420,7 @@ def _missing(question: Question, turn: Turn) -> str:
 
 def _fitting(question: Question, turn: Turn) -> list[str]:
     """What fits a question: from each file that it mentions, else how that begins; then from all others."""
-    order = ranked(passages(turn.found), question.terms)
+    order = ranked(passages(turn.found), question.terms, question.phrases)
     mentioned = dict.fromkeys(path.removeprefix("./") for path in question.mentioned)
     read = passages(found for found in turn.found if found.tool == READ_FILE.name)
     parts: list[str] = []
@@ -355,6 +431,13 @@ def _fitting(question: Question, turn: Turn) -> list[str]:
             blocks = [block.render() for block in _joined(_introducing(lines) or lines[:_INTRO_LINES])]
             part = "\n\n".join([f"This is how {_quoted([path])} begins:", *blocks]) if blocks else ""
         parts.append(part)
+    for path in subject_files(question, turn):
+        lines = _introducing([line for line in read if line.path == path])
+        if lines and path not in mentioned:
+            shown = _joined(lines[:_BLOCK_LINES])
+            # Of code only what it says of itself: behind that come its imports.
+            shown = shown if path.endswith(PROSE) else shown[:1]
+            parts.append("\n\n".join(block.render() for block in shown))
     return [*parts, _best(question, turn, [line for line in order if line.path not in mentioned])]
 
 
@@ -402,7 +485,8 @@ def _best(question: Question, turn: Turn, order: Sequence[Passage]) -> str:
             block = _grown(best, known, used)
             used.update((line.path, line.line) for line in block.lines)
             blocks.append(block)
-    head = f"{len(order):,} {'line fits' if len(order) == 1 else 'lines fit'} {_quoted(question.terms)}."
+    terms = [term for term in question.terms if any(_holds_all(line, [term]) for line in order)]
+    head = f"{len(order):,} {'line fits' if len(order) == 1 else 'lines fit'} {_quoted(terms)}."
     lead = f"{head} Best first:" if len(order) > 1 else head
     return "\n\n".join([lead, *(block.render() for block in blocks)])
 
@@ -438,7 +522,7 @@ def _nothing(question: Question, turn: Turn) -> str:
     if trouble and question.kind == "read":
         return trouble
     if not turn.found and not question.terms and not question.path.strip("."):
-        return "Ask me about words that stand in this folder's files, or type `list files` or `read PATH`."
+        return f"{GREETING}, `list files` or `read PATH`."
     if not turn.found:
         return _NO_TOOLS
     where = {

@@ -29,12 +29,13 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
-from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.agent.offline.answer import answer, next_steps
+from tui_app.agent.offline.manual import about_program
 from tui_app.agent.offline.turn import read_turn, understand
+from tui_app.context.counting.prices import PricedProfile
 from tui_app.providers import OFFLINE, OFFLINE_MODEL
 from tui_app.settings import OFFLINE_WINDOW
 
@@ -98,7 +99,10 @@ class OfflineModel(Model[None]):
     def __init__(
         self, *, context_window: int = CONTEXT_WINDOW, settings: ModelSettings | None = None
     ) -> None:
-        profile = ModelProfile(context_window=context_window, supports_inline_system_prompts=True)
+        # Nothing is paid for what is made in this program.
+        profile = PricedProfile(
+            context_window=context_window, supports_inline_system_prompts=True, price_in=0.0, price_out=0.0
+        )
         super().__init__(settings=settings, profile=profile)
 
     @property
@@ -125,15 +129,15 @@ class OfflineModel(Model[None]):
             CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
         """
         _, parameters = self.prepare_request(model_settings, model_request_parameters)
-        parts = respond(messages, parameters)
+        parts = self.respond(messages, parameters)
         return ModelResponse(
             parts=parts,
             usage=RequestUsage(
                 input_tokens=input_tokens(messages, parameters), output_tokens=_written(parts)
             ),
-            model_name=MODEL_NAME,
+            model_name=self.model_name,
             provider_name=OFFLINE,
-            finish_reason="stop" if isinstance(parts[0], TextPart) else "tool_call",
+            finish_reason="stop" if all(isinstance(part, TextPart) for part in parts) else "tool_call",
         )
 
     @asynccontextmanager
@@ -152,9 +156,25 @@ class OfflineModel(Model[None]):
         _, parameters = self.prepare_request(model_settings, model_request_parameters)
         yield OfflineStream(
             model_request_parameters=parameters,
-            parts=respond(messages, parameters),
+            parts=self.respond(messages, parameters),
             input_tokens=input_tokens(messages, parameters),
+            written_by=self.model_name,
+            pause_s=self.pause_s(parameters),
         )
+
+    def respond(
+        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> list[ModelResponsePart]:
+        """Decide the next response to a history: tool calls, or one text.
+
+        Raises:
+            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
+        """
+        return respond(messages, parameters)
+
+    def pause_s(self, parameters: ModelRequestParameters) -> float:
+        """Seconds between two pieces of a streamed answer."""
+        return 0.0
 
 
 @dataclass
@@ -163,6 +183,8 @@ class OfflineStream(StreamedResponse):
 
     parts: list[ModelResponsePart]
     input_tokens: int
+    written_by: str = MODEL_NAME
+    pause_s: float = 0.0
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
@@ -179,20 +201,21 @@ class OfflineStream(StreamedResponse):
                 )
             elif isinstance(part, TextPart):
                 for chunk in _CHUNK.findall(part.content):
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(self.pause_s)
                     if self.cancelled:
                         return
                     for event in self._parts_manager.handle_text_delta(vendor_part_id=index, content=chunk):
                         yield event
         self._usage = RequestUsage(input_tokens=self.input_tokens, output_tokens=_written(self.parts))
-        self.finish_reason = "stop" if isinstance(self.parts[0], TextPart) else "tool_call"
+        is_text = all(isinstance(part, TextPart) for part in self.parts)
+        self.finish_reason = "stop" if is_text else "tool_call"
 
     async def close_stream(self) -> None:
         """Nothing is open; the iterator sees the cancel at its next piece."""
 
     @property
     def model_name(self) -> str:
-        return MODEL_NAME
+        return self.written_by
 
     @property
     def provider_name(self) -> str:
@@ -220,9 +243,10 @@ def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters
         )
     turn = read_turn(messages)
     question = understand(turn.question, turn.attached)
-    steps = next_steps(question, turn, tools)
+    told = about_program(question)
+    steps = next_steps(question, turn, tools, told)
     if not steps:
-        return [TextPart(answer(question, turn))]
+        return [TextPart(answer(question, turn, told))]
     calls: list[ModelResponsePart] = []
     for at, step in enumerate(steps):
         seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at, step.tool, step.args])

@@ -3,7 +3,9 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic_ai.messages import (
@@ -190,7 +192,11 @@ STOP_WORDS = frozenset(
 
 # Understanding a prompt without a language model: a few plain commands, else words to look for.
 
-Kind = Literal["list", "read", "find", "search", "overview", "conversation", "general", "run", "write"]
+Kind = Literal[
+    "list", "read", "find", "search", "overview", "conversation", "general", "run", "write", "greeting",
+]  # fmt: skip
+About = Literal["", "asked", "named"]
+"""Whether a prompt may be about this program: it asks how something is done, or it names the program."""
 
 MAX_TERMS = 5
 _READ_CHARS = 4_000
@@ -249,6 +255,17 @@ _CONVERSATION = re.compile(
 _HANDLE = re.compile(r"#(\d{1,12})\b")
 _WORD = re.compile(r"[\w][\w./\\-]*[\w]|\w", re.UNICODE)
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"")
+_HOW = re.compile(
+    r"(?:(?:so|and|but|ok|okay|please)[, ]+)*"
+    r"(?:how (?:do|can|could|should|would|to)\b|(?:can|could|may) i\b|where (?:do|can|are|is) (?:i|my)\b"
+    r"|(?:what|which) (?:keys?|commands?|settings?)\b|is there (?:a|any) (?:keys?|commands?|settings?)\b)",
+    re.IGNORECASE,
+)
+_CHORD = re.compile(
+    r"\b(?:(?:ctrl|shift|alt)\+\w+|f\d{1,2})\b|(?<![\w./])/[a-z]{3,}\b(?![/.])", re.IGNORECASE
+)
+"""A key or a slash command, which only this program has."""
+_PROGRAM = "plimsoll"
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "ies", "er", "ed", "es", "s", "e", "y")
 
 
@@ -270,6 +287,11 @@ class Question:
     """How many lines were asked for; 0 when the prompt does not say."""
     handle: str = ""
     """A message handle such as ``#142``."""
+    phrases: tuple[tuple[str, str], ...] = ()
+    """Telling words that stand next to each other."""
+    about: About = ""
+    words: tuple[str, ...] = ()
+    """What to look for in the pages about this program: short words and keys too."""
 
 
 def understand(prompt: str, attached: Collection[str] = ()) -> Question:
@@ -290,23 +312,33 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
     text = prompt if len(prompt) <= _READ_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
     mentioned = mentioned_files(text, attached)
     files = tuple(dict.fromkeys([*mentioned, *bare_files(text)]))
-    terms = _terms(without_mentions(text, attached)) or _terms(text)
+    plain = without_mentions(text, attached)
+    terms = _terms(plain) or _terms(text)
+    question = Question("general", terms, files, mentioned, phrases=_phrases(plain))
     if len(command) <= _COMMAND_CHARS and _OVERVIEW.search(command) and not files:
         return Question("overview", terms)
     if _CONVERSATION.search(text):
         handle = _HANDLE.search(text)
-        return Question("conversation", terms, files, mentioned, handle=handle.group(0) if handle else "")
-    return Question("general", terms, files, mentioned)
+        question = replace(question, kind="conversation", handle=handle.group(0) if handle else "")
+    if files or len(command) > _COMMAND_CHARS:
+        return question
+    question = replace(question, about=_about(command), words=_words(command))
+    says_nothing = question.kind == "general" and not terms and not question.about
+    return replace(question, kind="greeting") if command and says_nothing else question
 
 
 def term_pattern(term: str) -> str:
     """A regular expression for a term that also meets its other word forms."""
+    return rf"\b{_stem(term)}\b" if len(term) <= 3 else _stem(term)
+
+
+def _stem(term: str) -> str:
+    """The part of a term that its other forms share, as a regular expression."""
     stem = term
     if not _names_code(term) and " " not in term:
         endings = (end for end in _SUFFIXES if term.endswith(end) and len(term) - len(end) >= 4)
         stem = term.removesuffix(next(endings, ""))
-    escaped = re.escape(stem).replace(r"\-", "-").replace(r"\ ", " ")
-    return rf"\b{escaped}\b" if len(term) <= 3 else escaped
+    return re.escape(stem).replace(r"\-", "-").replace(r"\ ", " ")
 
 
 def _order(prompt: str) -> Question | None:
@@ -367,6 +399,26 @@ def _terms(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*quoted, *(telling or ordered)]))[:MAX_TERMS]
 
 
+def _phrases(text: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of words with nothing between them; a word that says nothing ends a phrase."""
+    words = [word.strip("./\\-").lower() for word in _WORD.findall(text)]
+    pairs = pairwise(words)
+    return tuple((one, two) for one, two in pairs if not {one, two} & STOP_WORDS)[:MAX_TERMS]
+
+
+def _about(text: str) -> About:
+    if _PROGRAM in text.lower() or _CHORD.search(text):
+        return "named"
+    return "asked" if _HOW.match(text) else ""
+
+
+def _words(text: str) -> tuple[str, ...]:
+    chords = [chord.lower() for chord in _CHORD.findall(text)]
+    words = [word.strip("./\\-").lower() for word in _WORD.findall(_CHORD.sub(" ", text))]
+    told = [word for word in words if word not in STOP_WORDS and word != _PROGRAM]
+    return tuple(dict.fromkeys([*chords, *told]))[:MAX_TERMS]
+
+
 def _names_code(word: str) -> bool:
     return bool(re.search(r"[_./\d]|[a-z][A-Z]", word))
 
@@ -378,9 +430,24 @@ _NUMBERED = re.compile(r"^(?P<line>\d+)\t(?P<text>[^\n]*)$", re.MULTILINE)
 _DEFINES = re.compile(
     r"\s*(?:(?:export|pub|async|public|static)\s+)*(?:def|class|func|function|fn|type|#+)\s"
 )
+_IMPORTS = re.compile(r"\s*(?:from\s+\S+\s+import|import|#\s*include|use|using|require)\b")
+"""A line that names something only to bring it in."""
 _K1, _B = 1.2, 0.75
 """The usual constants of Okapi BM25 (Robertson and Zaragoza, 2009)."""
 _DEFINITION_BONUS = 1.3
+_PHRASE_BONUS = 2.5
+_COVERED = 0.5
+"""Added for each further term that a line holds."""
+_NAME_BONUS = 1.4
+"""For lines of a file that is called like a word of the question."""
+_PROSE_BONUS, _DATA_PENALTY, _IMPORT_PENALTY = 2.0, 0.5, 0.4
+_EXACT_BONUS = 1.5
+"""For a term as it was written: an importer is more than an import."""
+PROSE = (".md", ".rst", ".txt", ".adoc", ".org")
+"""Files that people write for people."""
+DATA = (".lock", ".json", ".csv")
+LEGAL = ("license", "licence", "copying", "notice")
+"""Beginnings of the names of files that hold the same words everywhere."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -414,8 +481,17 @@ def passages(found: Iterable[Found]) -> list[Passage]:
     return [known[place] for place in sorted(known)]
 
 
-def ranked(candidates: Sequence[Passage], terms: Sequence[str]) -> list[Passage]:
-    """Order the lines that hold a term by BM25 over the candidates, best first; ties keep file order."""
+def ranked(
+    candidates: Sequence[Passage], terms: Sequence[str], phrases: Sequence[tuple[str, str]] = ()
+) -> list[Passage]:
+    """Order the lines that hold a term by BM25 over the candidates, best first; ties keep file order.
+
+    A line with more of the terms, with a phrase, with a heading or definition, or out of prose or of a file
+    that is called like a term, goes first. A licence answers only who names it.
+    """
+    candidates = [each for each in candidates if not _is_legal(each.path) or names_file(each.path, terms)]
+    exact = [re.compile(rf"(?<![^\W_]){re.escape(term)}(?![^\W_])", re.IGNORECASE) for term in terms]
+    joined = [re.compile(rf"{_stem(one)}[^\W_]*[\s_-]+{_stem(two)}", re.IGNORECASE) for one, two in phrases]
     patterns = [re.compile(term_pattern(term), re.IGNORECASE) for term in terms]
     counts = [[len(pattern.findall(each.text)) for pattern in patterns] for each in candidates]
     lengths = [max(1, len(each.text.split())) for each in candidates]
@@ -429,6 +505,27 @@ def ranked(candidates: Sequence[Passage], terms: Sequence[str]) -> list[Passage]
             weight * (count * (_K1 + 1.0) / (count + damping))
             for weight, count in zip(rarity, row, strict=True)
         )
-        scores.append(score * (_DEFINITION_BONUS if _DEFINES.match(each.text) else 1.0))
+        score *= _DEFINITION_BONUS if _DEFINES.match(each.text) else 1.0
+        score *= _IMPORT_PENALTY if _IMPORTS.match(each.text) else 1.0
+        score *= 1.0 + _COVERED * (sum(map(bool, row)) - 1)
+        score *= _EXACT_BONUS if any(pattern.search(each.text) for pattern in exact) else 1.0
+        score *= _PHRASE_BONUS if any(pattern.search(each.text) for pattern in joined) else 1.0
+        scores.append(score * _weight(each.path, terms))
     order = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
     return [candidates[at] for at in order if scores[at] > 0.0]
+
+
+def names_file(path: str, terms: Sequence[str]) -> bool:
+    """Whether a file is called like one of the terms."""
+    name = PurePosixPath(path).name
+    return any(re.search(term_pattern(term), name, re.IGNORECASE) for term in terms)
+
+
+def _is_legal(path: str) -> bool:
+    return PurePosixPath(path).name.lower().startswith(LEGAL)
+
+
+def _weight(path: str, terms: Sequence[str]) -> float:
+    name = path.lower()
+    kind = _PROSE_BONUS if name.endswith(PROSE) else _DATA_PENALTY if name.endswith(DATA) else 1.0
+    return kind * (_NAME_BONUS if names_file(path, terms) else 1.0)

@@ -7,17 +7,17 @@ import itertools
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import SequenceMatcher, unified_diff
+from difflib import SequenceMatcher
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
 from typing import Literal
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.files import sync_folder
-from tui_app.text import count
+from tui_app.text import visible
 from tui_app.tool_specs import WRITE_FILE
 
 _NEAREST_LINES = 20_000
@@ -115,7 +115,7 @@ def _ends_of(new: Sequence[str], old: Sequence[str], ends: Sequence[str], usual:
 
 
 def _loosely(text: str, old: str, new: str) -> _Change:
-    rows = [" ".join(line.split()) for line in old.strip("\r\n").splitlines()]
+    rows = [_folded(line) for line in old.strip("\r\n").split("\n")]
     folded = _GAP.sub(lambda gap: "\n" if "\n" in gap.group() else " ", text)
     found = _places(folded, rows)
     if len(found) > 1:
@@ -182,7 +182,7 @@ def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, s
         if "\n" in text[start:end]:
             raise ToolProblem(f"old_text begins inside line {_line_at(text, begin)}; give whole lines.")
         return start, new.strip(" \t")
-    olds = old.strip("\r\n").splitlines()
+    olds = old.strip("\r\n").split("\n")
     theirs = text[begin:end].split("\n")
     for one, other in zip(olds, theirs, strict=True):
         if one.strip() and _indent(other) != _shifted(_indent(one), given, there):
@@ -206,8 +206,8 @@ def _shifted(indent: str, given: str, there: str) -> str | None:
 
 def nearest(text: str, old: str) -> str:
     """The place that is most like a piece, as a sentence with its lines; empty where none is."""
-    lines = text.splitlines()[:_NEAREST_LINES]
-    wanted = [_folded(line) for line in old.splitlines() if line.strip()]
+    lines = text.split("\n")[:_NEAREST_LINES]
+    wanted = [_folded(line) for line in old.split("\n") if line.strip()]
     if not lines or not wanted:
         return ""
     at = _likeliest([_folded(line) for line in lines], wanted)
@@ -241,7 +241,7 @@ def _likeliest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _folded(line: str) -> str:
-    return " ".join(line.split())
+    return " ".join(re.split(r"[ \t\r]+", line.strip(" \t\r")))
 
 
 def _indent(line: str) -> str:
@@ -252,49 +252,108 @@ def _line_at(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-# A change of a file as a unified diff, in bounded time and size.
+# A change of a file as a unified diff, whole: of what is left out nobody could say yes to it.
 
 _COMPARED_LINES = 6_000
 """Lines of both versions together up to which they are compared line by line."""
-DIFF_LINES = 600
-DIFF_CHARS = 40_000
+_CONTEXT = 3
+_NO_NEWLINE = "\n\\ No newline at end of file"
+_BOM = "\ufeff"
 
 
 def diff_of(before: str | None, after: str, path: str) -> str:
-    """The difference between two versions of a file; ``None`` before is a new file."""
-    old, new = (before or "").splitlines(), after.splitlines()
-    prefix = 0
+    r"""The difference between two versions of a file; ``None`` before is a new file.
+
+    Only ``\n`` ends a line. What rows alone would not show is said in a row in brackets.
+    """
+    old, new = _rows_of(before or ""), _rows_of(after)
+    name = visible(path)
+    remarks = list(_remarks(before, after))
+    if before is None or "\r\n" in before:
+        ends = after if before is None else before + after
+        if ends and ends.count("\r") == ends.count("\r\n") == ends.count("\n"):
+            # As all of them do, it is said once; where some do not, each line shows its own.
+            old, new = ([row.replace("\r", "") for row in rows] for rows in (old, new))
+            remarks.append("[lines end in CRLF]")
+    start = "/dev/null" if before is None else f"a/{name}"
+    return "\n".join((f"--- {start}", f"+++ b/{name}", *remarks, *_hunks(old, new)))
+
+
+def _rows_of(text: str) -> list[str]:
+    rows = text.split("\n")
+    if rows[-1]:
+        rows[-1] += _NO_NEWLINE
+        return rows
+    return rows[:-1]
+
+
+def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    prefix = suffix = 0
     if len(old) + len(new) > _COMPARED_LINES:
-        shorter, suffix = min(len(old), len(new)), 0
+        shorter = min(len(old), len(new))
         while prefix < shorter and old[prefix] == new[prefix]:
             prefix += 1
         while suffix < shorter - prefix and old[-1 - suffix] == new[-1 - suffix]:
             suffix += 1
-        old, new = old[prefix : len(old) - suffix], new[prefix : len(new) - suffix]
+    at = max(0, prefix - _CONTEXT)
+    old, new = (rows[at : len(rows) - max(0, suffix - _CONTEXT)] for rows in (old, new))
     if len(old) + len(new) > _COMPARED_LINES:
-        rows = [f"[{len(old):,} lines from line {prefix + 1} on are replaced by {len(new):,}]"]
-        rows += [f"+{line}" for line in new]
+        ends = max(0, min(suffix, _CONTEXT))
+        first = prefix - at
+        groups: Iterable[Sequence[tuple[str, int, int, int, int]]] = [
+            [
+                ("equal", 0, first, 0, first),
+                ("replace", first, len(old) - ends, first, len(new) - ends),
+                ("equal", len(old) - ends, len(old), len(new) - ends, len(new)),
+            ]
+        ]
     else:
-        start = "/dev/null" if before is None else f"a/{path}"
-        rows = list(unified_diff(old, new, start, f"b/{path}", lineterm=""))
-        if prefix:
-            rows.insert(2, f"[line numbers count from line {prefix + 1}]")
-    shown: list[str] = []
-    room = DIFF_CHARS
-    for row in rows[:DIFF_LINES]:
-        room -= len(row) + 1
-        if room < 0:
-            break
-        shown.append(row)
-    if left := len(rows) - len(shown):
-        verb = "is" if left == 1 else "are"
-        shown.append(f"[{count(left, 'more line')} of this change {verb} not shown]")
-    return "\n".join(shown)
+        groups = SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT)
+    for group in groups:
+        _, i1, _, j1, _ = group[0]
+        _, _, i2, _, j2 = group[-1]
+        yield f"@@ -{_range(at + i1, i2 - i1)} +{_range(at + j1, j2 - j1)} @@"
+        for kind, a, b, c, d in group:
+            if kind == "equal":
+                yield from (f" {row}" for row in old[a:b])
+            else:
+                yield from (f"-{row}" for row in old[a:b])
+                yield from (f"+{row}" for row in new[c:d])
+
+
+def _range(first: int, lines: int) -> str:
+    return f"{first + 1 if lines else first}" + ("" if lines == 1 else f",{lines}")
+
+
+def _remarks(before: str | None, after: str) -> Iterator[str]:
+    """What a change is that its rows would hardly show."""
+    if not after:
+        yield "[an empty file]" if before is None else "[nothing is left in the file]"
+    if before is None:
+        if after.startswith(_BOM):
+            yield "[begins with a byte order mark]"
+        return
+    if before.startswith(_BOM) != after.startswith(_BOM):
+        yield f"[the byte order mark at the start {'comes' if after.startswith(_BOM) else 'goes'}]"
+    old, new = before.removeprefix(_BOM), after.removeprefix(_BOM)
+    if old == new or not (old and new):
+        return
+    if old.rstrip("\n") == new.rstrip("\n"):
+        yield "[only line ends at the end of the file change]"
+    elif old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
+        yield f"[only line ends change: {_ends_named(old)} to {_ends_named(new)}]"
+    elif re.sub(r"[ \t]+", "", old) == re.sub(r"[ \t]+", "", new):
+        yield "[only white space changes]"
+
+
+def _ends_named(text: str) -> str:
+    crlf, all_ends = text.count("\r\n"), text.count("\n")
+    return "LF" if not crlf else "CRLF" if crlf == all_ends else "mixed"
 
 
 def counts_of(diff: str) -> str:
     """How many lines a diff adds and takes away: ``+3 -1``."""
-    rows = [row for row in diff.splitlines() if not row.startswith(("+++", "---"))]
+    rows = diff.split("\n")[2:]
     added = sum(row.startswith("+") for row in rows)
     removed = sum(row.startswith("-") for row in rows)
     return f"+{added} -{removed}"
@@ -339,11 +398,10 @@ def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
     if before == after:
         raise ToolProblem(f"{ws.display(real)} holds exactly that already; nothing was written.")
     text = None if before is None else _decoded(before)
+    diff = diff_of(text, content, ws.display(real))
+    note = "new file" if before is None else f"overwrites, {counts_of(diff)}"
     if before is not None and text is None:
-        diff, note = f"+{len(after):,} bytes", f"replaces a binary file of {len(before):,} bytes"
-    else:
-        diff = diff_of(text, content, ws.display(real))
-        note = "new file" if before is None else f"overwrites, {counts_of(diff)}"
+        note = f"replaces a binary file of {len(before):,} bytes"
     return FileChange(
         path=real, shown=ws.display(real), before=before, after=after, mode=mode, diff=diff, note=note
     )
@@ -504,7 +562,7 @@ def _present(real: Path) -> tuple[bytes | None, int | None]:
         ToolProblem: if it is no file that can be changed.
     """
     try:
-        mode = real.stat().st_mode
+        mode = real.lstat().st_mode
     except FileNotFoundError:
         return None, None
     except OSError as error:
@@ -512,6 +570,7 @@ def _present(real: Path) -> tuple[bytes | None, int | None]:
     if not S_ISREG(mode):
         raise ToolProblem(f"{real.name!r:.200} is not a regular file and is not written.")
     with open_regular(real) as file:
+        mode = os.fstat(file.fileno()).st_mode
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ToolProblem(f"{real.name!r:.200} is larger than {MAX_BYTES:,} bytes and is not changed.")

@@ -8,12 +8,19 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 import regex
 
 from tui_app.agent.path_patterns import IgnoreRule, compile_path, expand_braces, parse_ignore, verdict
 from tui_app.agent.tools.commands import Stop
-from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.agent.tools.workspace import (
+    ToolProblem,
+    Workspace,
+    open_folder,
+    open_regular,
+    readable_name,
+)
 from tui_app.context.tool_results.results import byte_count
 from tui_app.tool_specs import GLOB
 
@@ -24,17 +31,6 @@ LINE_BYTES = 8192
 CUT_MARK = " …[line cut]"
 """Ends a line that a tool shows only in part."""
 _SNIFFED_BYTES = 8192
-_CHECK_EVERY = 1024
-
-
-def is_binary(path: Path) -> bool:
-    """Whether a file holds a zero byte near its start, which text does not.
-
-    Raises:
-        ToolProblem: if it cannot be read.
-    """
-    with open_regular(path) as file:
-        return b"\0" in file.read(_SNIFFED_BYTES)
 
 
 def lines_of(path: Path, stop: Stop) -> Iterator[str]:
@@ -47,17 +43,22 @@ def lines_of(path: Path, stop: Stop) -> Iterator[str]:
         Cancelled: if the turn was cancelled meanwhile.
     """
     with open_regular(path) as file:
-        number = 0
-        while raw := file.readline(LINE_BYTES):
-            number += 1
-            tail = raw
-            while not tail.endswith(b"\n") and (tail := file.readline(1 << 20)):
-                if stop.late():
-                    return
-            text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
-            yield text.rstrip("\n").removesuffix("\r")
-            if number % _CHECK_EVERY == 0 and stop.late():
+        yield from _lines_in(file, stop)
+
+
+def _lines_in(file: BinaryIO, stop: Stop) -> Iterator[str]:
+    number = 0
+    while raw := file.readline(LINE_BYTES):
+        number += 1
+        tail = raw
+        while not tail.endswith(b"\n") and (tail := file.readline(1 << 20)):
+            if stop.late():
                 return
+        text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
+        yield text.rstrip("\n").removesuffix("\r")
+        # After each line: what is done with it may take longer than reading a thousand.
+        if stop.late():
+            return
 
 
 def clip(text: str, limit: int) -> str:
@@ -90,7 +91,7 @@ class Walk:
     top: Path
     stop: Stop
     hidden: Collection[Path] = ()
-    """Folders that are passed over."""
+    """Folders and files that are passed over."""
     cut: str = ""
     seen: int = 0
 
@@ -110,6 +111,8 @@ class Walk:
             rules = (*above, *_own_rules(folder))
             files, folders = _listing(folder, rules)
             for path in files:
+                if path in self.hidden:
+                    continue
                 self.seen += 1
                 if self._ended():
                     return
@@ -135,26 +138,32 @@ def shows_all(_path: Path) -> bool:
     return True
 
 
-def shown(entry: os.DirEntry[str]) -> bool:
-    """Whether a folder entry belongs to the project itself rather than to tools around it."""
+def shown(entry: os.DirEntry[str], folder: int) -> bool:
+    """Whether an entry of an open folder belongs to the project itself rather than to tools around it."""
     if entry.name in _SKIPPED_NAMES:
         return False
-    return not (entry.is_dir(follow_symlinks=False) and Path(entry.path, "pyvenv.cfg").is_file())
+    if not entry.is_dir(follow_symlinks=False):
+        return True
+    try:
+        os.stat(f"{entry.name}/pyvenv.cfg", dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return True
+    return False
 
 
 def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[Path]]:
     files: list[Path] = []
     folders: list[Path] = []
     try:
-        with os.scandir(folder) as entries:
+        with open_folder(folder) as opened, os.scandir(opened) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
                 is_folder = entry.is_dir(follow_symlinks=False)
-                path = Path(entry.path)
+                path = folder / entry.name
                 said = (
                     verdict(level.rules, path.relative_to(level.folder).parts, is_folder)
                     for level in reversed(rules)
                 )
-                if not shown(entry) or next((each for each in said if each is not None), False):
+                if not shown(entry, opened) or next((each for each in said if each is not None), False):
                     continue
                 if is_folder:
                     folders.append(path)
@@ -166,13 +175,10 @@ def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[
 
 
 def _own_rules(folder: Path) -> tuple[_Rules, ...]:
-    path = folder / ".gitignore"
-    if not path.is_file() or path.is_symlink():
-        return ()
     try:
-        with path.open("rb") as file:
+        with open_regular(folder / ".gitignore") as file:
             text = file.read(_IGNORE_FILE_BYTES).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, ToolProblem):
         return ()
     rules = parse_ignore(text)
     return (_Rules(folder, rules),) if rules else ()
@@ -191,7 +197,7 @@ MAX_BYTES = 48_000
 MATCHED_CHARS = 2_000
 """How much of a line the expression is tried on."""
 SHOWN_CHARS = 400
-_MATCH_S = 2.0
+_MATCH_S = 1.0
 """Seconds one line may keep the expression busy."""
 _MAX_PATTERN = 1_000
 
@@ -226,12 +232,18 @@ def grep(
         if file != real and not shows(file):
             found.withheld += 1
             continue
-        if not _searchable(file, named=file == real, found=found):
-            continue
-        found.files += 1
-        rows = _hits_in(file, ws.display(file), matches, stop)
-        if not all(found.add(row) for row in rows):
-            break
+        try:
+            opened = open_regular(file)
+        except ToolProblem:
+            if file == real:
+                raise
+            continue  # one that cannot be read counts as absent
+        with opened:
+            if _searchable(opened, named=file == real, found=found):
+                found.files += 1
+                rows = _hits_in(opened, ws.display(file), matches, stop)
+                if not all(found.add(row) for row in rows):
+                    break
     return found.render(pattern, walk.cut or ("the search ran out of time" if stop.late() else ""))
 
 
@@ -265,23 +277,20 @@ class _Hits:
         return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
 
 
-def _hits_in(file: Path, name: str, matches: Matcher, stop: Stop) -> Iterator[str]:
-    for number, text in enumerate(lines_of(file, stop), 1):
+def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop) -> Iterator[str]:
+    for number, text in enumerate(_lines_in(file, stop), 1):
         if matches(text[:MATCHED_CHARS]):
             yield f"{name}:{number}: {clip(text, SHOWN_CHARS)}"
 
 
-def _searchable(file: Path, *, named: bool, found: _Hits) -> bool:
-    """Whether to look into a file; an unreadable one counts as absent unless it was asked for by name."""
-    try:
-        if not named and file.stat().st_size > MAX_FILE_BYTES:
-            found.large += 1
-            return False
-        return not is_binary(file)
-    except (OSError, ToolProblem):
-        if named:
-            raise
+def _searchable(file: BinaryIO, *, named: bool, found: _Hits) -> bool:
+    """Whether to look into a file: not where it is large, unless it was asked for by name, or no text."""
+    if not named and os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+        found.large += 1
         return False
+    binary = b"\0" in file.read(_SNIFFED_BYTES)
+    file.seek(0)
+    return not binary
 
 
 def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
@@ -297,9 +306,11 @@ def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
 
     def matches(text: str) -> bool:
         try:
-            return compiled.search(text, timeout=_MATCH_S, concurrent=True) is not None
+            left = min(_MATCH_S, max(0.01, stop.left_s))
+            return compiled.search(text, timeout=left, concurrent=True) is not None
         except TimeoutError as error:
-            stop.late()
+            if stop.late():
+                return False
             raise ToolProblem(
                 f"{pattern!r:.200} takes too long on a line; use a simpler expression."
             ) from error
@@ -322,9 +333,11 @@ def read_file(ws: Workspace, path: str, start: int = 1, lines: int = 400, *, sto
         Cancelled: if the turn was cancelled meanwhile.
     """
     real = ws.file(path)
-    if is_binary(real):
-        size = real.stat().st_size
-        raise ToolProblem(f"{ws.display(real)} is a binary file of {size:,} bytes and has no lines to read.")
+    with open_regular(real) as file:
+        if b"\0" in file.read(_SNIFFED_BYTES):
+            size = os.fstat(file.fileno()).st_size
+            name = ws.display(real)
+            raise ToolProblem(f"{name} is a binary file of {size:,} bytes and has no lines to read.")
     first, wanted = max(1, start), min(max(1, lines), MAX_LINES)
     stop = stop or Stop()
     page = _Page(first, wanted)
@@ -370,15 +383,15 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
     Raises:
         ToolProblem: if there is no such folder.
     """
-    folder = ws.folder(path)
+    folder, hidden = ws.folder(path), ws.hidden
     try:
-        with os.scandir(folder) as found:
-            listed = (each for each in found if shown(each) and Path(each.path) not in ws.hidden)
+        with open_folder(folder) as opened, os.scandir(opened) as found:
+            listed = (each for each in found if shown(each, opened) and folder / each.name not in hidden)
             present = sorted(listed, key=lambda each: (not each.is_dir(follow_symlinks=False), each.name))
+            entries = [each for each in present if shows(folder / each.name)]
+            rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
     except OSError as error:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
-    entries = [each for each in present if shows(Path(each.path))]
-    rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
     if len(entries) > MAX_ENTRIES:
         rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with {GLOB.name}]")
     if withheld := len(present) - len(entries):
@@ -437,7 +450,7 @@ def _split_base(ws: Workspace, pattern: str) -> tuple[Path, str]:
 
 
 def _row(entry: os.DirEntry[str]) -> str:
-    name = entry.name.replace("\n", "\\n")
+    name = readable_name(entry.name).replace("\n", "\\n")
     if entry.is_symlink():
         return f"{name}@"
     if entry.is_dir(follow_symlinks=False):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.tool_results.results import Kept, byte_count, cut_bytes
@@ -83,7 +83,10 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
 
 HIT_CHARS = 600
 """Characters of one hit in a list."""
-_HANDLE = re.compile(r"#?(\d{1,12})")
+_HANDLE = re.compile(r"(?:([0-9a-f]{4,32})?#)?(\d{1,12})")
+"""Of a message: its number, behind the id of its session where that is another one."""
+Scope = Literal["session", "project"]
+"""Where to search: in this conversation and what was handed over to it, or in all of the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,13 @@ class HistoryHit:
     """Line of the message that the words stand in, where ``text`` is a stretch from within it; else 0."""
     lines: int = 0
     """Lines of the whole message, where ``line`` is known."""
+    session: str = ""
+    """Id of its session, where that is another one."""
+
+    @property
+    def handle(self) -> str:
+        """What brings it back."""
+        return f"{self.session}#{self.seq}"
 
 
 class HistorySearch(Protocol):
@@ -111,7 +121,33 @@ class HistorySearch(Protocol):
         """Return the messages that fit the words best, at most ``limit`` of them, best first."""
         ...
 
-    def fetch(self, seq: int) -> HistoryHit | None: ...
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
+        """Return one message, of another session only where that was handed over to this one."""
+        ...
+
+
+class ProjectSearch(Protocol):
+    """What was said in all sessions of a repository; the user may be asked before."""
+
+    async def search(self, words: str, limit: int, call: str) -> tuple[Sequence[HistoryHit], str]:
+        """Return the messages that hold all words, best first, and why some are left out.
+
+        Args:
+            words: What they must hold.
+            limit: How many at most.
+            call: Id of the tool call.
+        """
+        ...
+
+    async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
+        """Return one message; why it may not be shown; None where there is none in this repository."""
+        ...
+
+
+def handle_of(query: str) -> tuple[str, int] | None:
+    """Session and number that a query names; the session is empty for this one."""
+    found = _HANDLE.fullmatch(query.strip())
+    return (found[1] or "", int(found[2])) if found else None
 
 
 def search_history(
@@ -132,28 +168,64 @@ def search_history(
         lines: Of a message, how many lines; no more than fit one answer.
         offset: Characters to skip in the line ``start``.
     """
-    handle = _HANDLE.fullmatch(query.strip())
-    if handle:
-        hit = history.fetch(int(handle.group(1)))
+    if handle := handle_of(query):
+        hit = history.fetch(handle[1], handle[0])
         if hit is None:
-            return f"[the conversation has no message {query.strip():.20}]"
-        page = page_of(hit.text, start, lines, offset)
-        head = f"#{hit.seq} {hit.role}:"
-        if page is None:
-            return f"[#{hit.seq} ends before line {start}, character {offset}; start=1 gives its beginning]"
-        if page.whole:
-            return f"{head}\n{hit.text}"
-        title = f"{head} lines {page.first}-{page.last} of {page.total}"
-        return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
-    hits = history.search(query, min(max(1, limit), 50))
-    if not hits:
-        return f"[nothing in the conversation fits {query!r:.200}]"
+            return f"[the conversation has no message {query.strip():.50}]"
+        return paged(hit, start, lines, offset)
+    hits = history.search(query, most_hits(limit))
+    return listed(hits) if hits else f"[nothing in the conversation fits {query!r:.200}]"
+
+
+async def search_project(
+    project: ProjectSearch, query: str, limit: int, start: int, lines: int, offset: int, *, call: str
+) -> str:
+    """Search all sessions of the repository as :func:`search_history` does one conversation.
+
+    Args:
+        project: Its sessions.
+        query: Words, or the handle of a message with its session, such as ``9f3c1a2b#142``.
+        limit: Hits to return at most.
+        start: Of a message, the first line to return.
+        lines: Of a message, how many lines.
+        offset: Characters to skip in the line ``start``.
+        call: Id of the tool call, for the question that may be asked.
+    """
+    handle = handle_of(query)
+    if handle and handle[0]:
+        hit = await project.fetch(*handle, call)
+        if hit is None:
+            return f"[this repository has no message {query.strip():.50}]"
+        return f"[{hit}]" if isinstance(hit, str) else paged(hit, start, lines, offset)
+    hits, left_out = await project.search(query, most_hits(limit), call)
+    found = listed(hits) if hits else f"[no session of this repository holds all of {query!r:.200}]"
+    return f"{found}\n\n[{left_out}]" if left_out else found
+
+
+def most_hits(limit: int) -> int:
+    return min(max(1, limit), 50)
+
+
+def paged(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
+    """One message, or the page of it that begins where it is asked to."""
+    page = page_of(hit.text, start, lines, offset)
+    head = f"{hit.handle} {hit.role}:"
+    if page is None:
+        return f"[{hit.handle} ends before line {start}, character {offset}; start=1 gives its beginning]"
+    if page.whole:
+        return f"{head}\n{hit.text}"
+    title = f"{head} lines {page.first}-{page.last} of {page.total}"
+    return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
+
+
+def listed(hits: Sequence[HistoryHit]) -> str:
+    """The beginning of each message, with its handle."""
     shown: list[str] = []
     for hit in hits:
         text = " ".join(hit.text[: HIT_CHARS * 2].split())
         more = len(text) > HIT_CHARS or len(hit.text) > HIT_CHARS * 2
         place = f"[line {hit.line} of {hit.lines}] " if hit.line else ""
-        shown.append(f"#{hit.seq} {hit.role}: {place}{text[:HIT_CHARS]}{' …' if more else ''}")
+        shown.append(f"{hit.handle} {hit.role}: {place}{text[:HIT_CHARS]}{' …' if more else ''}")
     return "\n\n".join(shown)
 
 
@@ -176,13 +248,13 @@ def read_message(history: HistorySearch, path: str, start: int, lines: int) -> s
         return None
     page = page_of(hit.text, start, lines, numbered=True)
     if page is None:
-        raise ToolProblem(f"#{hit.seq} ends before line {start}; start at 1 or lower.")
+        raise ToolProblem(f"{hit.handle} ends before line {start}; start at 1 or lower.")
     return "\n".join([*page.rows, *_footer(hit, page, f"{READ_FILE.name}(path")])
 
 
 def _named(history: HistorySearch, path: str) -> HistoryHit | None:
-    handle = _HANDLE.fullmatch(path.strip())
-    return history.fetch(int(handle.group(1))) if handle and path.strip().startswith("#") else None
+    handle = handle_of(path) if "#" in path else None
+    return history.fetch(handle[1], handle[0]) if handle else None
 
 
 def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
@@ -191,5 +263,5 @@ def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
         return []
     line, offset = page.next
     if offset:
-        return [f'[read on with {SEARCH_HISTORY.name}(query="#{hit.seq}", start={line}, offset={offset})]']
-    return [f'[more lines follow, {page.total} in all; read on with {tool}="#{hit.seq}", start={line})]']
+        return [f'[read on with {SEARCH_HISTORY.name}(query="{hit.handle}", start={line}, offset={offset})]']
+    return [f'[more lines follow, {page.total} in all; read on with {tool}="{hit.handle}", start={line})]']

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import shutil
 import threading
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pydantic import BaseModel
 from pydantic_ai import ModelRetry, RunContext, Tool, ToolDenied
 from pydantic_ai.toolsets import FunctionToolset
 
+from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action, Gate, Judge
 from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.instructions import Skills, use_skill
@@ -25,13 +27,17 @@ from tui_app.agent.tools.history import (
     PAGE_LINES,
     HistoryHit,
     HistorySearch,
+    ProjectSearch,
+    Scope,
     names_message,
     read_message,
     search_history,
+    search_project,
 )
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
+from tui_app.sandbox import INSTALL, Confinement, parented, refused
 from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
 
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
@@ -127,6 +133,8 @@ class ReadTools:
 
     history: HistorySearch
     looking: Looking
+    project: ProjectSearch | None = None
+    """The sessions of the repository; None where only this conversation can be searched."""
 
     @property
     def _files(self) -> Workspace:
@@ -205,22 +213,39 @@ class ReadTools:
         return await _on_thread(searched)
 
     async def search_history(
-        self, query: str, limit: int = 8, start: int = 1, lines: int = PAGE_LINES, offset: int = 0
+        self,
+        ctx: RunContext[Any],
+        query: str,
+        limit: int = 8,
+        start: int = 1,
+        lines: int = PAGE_LINES,
+        offset: int = 0,
+        *,
+        scope: Scope = "session",
     ) -> str:
         """Search this whole conversation, also what is no longer in your context.
 
         Args:
+            ctx: The run.
             query: Words to look for, or a handle such as `#142` to get that message back.
             limit: Hits to return at most.
             start: First line of a message that is too long for one result.
             lines: How many lines of it.
             offset: Characters to skip in the first.
+            scope: `project` searches earlier sessions of this repository for messages with all words.
         """
-        return search_history(self.history, query, limit, start, lines, offset)
+        if scope == "session" or self.project is None:
+            return search_history(self.history, query, limit, start, lines, offset)
+        call = ctx.tool_call_id or ""
+        return await search_project(self.project, query, limit, start, lines, offset, call=call)
 
 
 def build_toolset(
-    ws: Workspace, search: HistorySearch, gate: Judge, working: Sequence[Callable[..., Any]] = ()
+    ws: Workspace,
+    search: HistorySearch,
+    gate: Judge,
+    working: Sequence[Callable[..., Any]] = (),
+    project: ProjectSearch | None = None,
 ) -> FunctionToolset[object]:
     """Build the read-only tools over a workspace and a conversation.
 
@@ -229,8 +254,9 @@ def build_toolset(
         search: The conversation.
         gate: Says what rules leave them to see.
         working: Further tools, which ask for themselves before they change anything.
+        project: The sessions of the repository.
     """
-    tools = ReadTools(search, Looking(ws, gate))
+    tools = ReadTools(search, Looking(ws, gate), project)
     return FunctionToolset(
         [tools.read_file, tools.ls, tools.glob, tools.grep, tools.search_history, *working],
         max_retries=MAX_RETRIES,
@@ -255,7 +281,7 @@ class _NothingSaid:
         """No hits."""
         return []
 
-    def fetch(self, seq: int) -> None:
+    def fetch(self, seq: int, session: str = "") -> None:
         """No message."""
         return
 
@@ -291,8 +317,7 @@ async def _on_thread(work: Callable[[Stop], str]) -> str:
 
 T = TypeVar("T")
 SHELL = "/bin/sh"
-GUARDED_FOLDERS = frozenset({".git", ".hg", ".svn"})
-"""What stands in them may be run by the next harmless command: no pattern allows writing there."""
+
 LONGEST_COMMAND = 20_000
 """Characters."""
 LONGEST_S = 3_600.0
@@ -377,18 +402,25 @@ class FileTools:
 
 def file_action(change: FileChange, tool: str, call: str) -> Action:
     """What a change of a file is asked about as."""
-    parts = {part.casefold() for part in Path(change.shown).parts}
-    inner = next(iter(sorted(parts & GUARDED_FOLDERS)), "")
-    guarded = f"files in {inner} can make programs run" if inner else ""
+    place = obeyed(change.shown)
     return Action(
         tool=tool,
         kind="file",
         subject=change.shown,
         detail=change.diff,
         note=change.note,
-        guarded=guarded,
+        guarded=f"always asked: programs obey {place}" if place else "",
         call=call,
     )
+
+
+_NO_SANDBOX = (
+    'The settings want commands in a sandbox (sandbox = "require"), which this one would not be in. {}.'
+)
+
+
+def _not_kept_in() -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,8 +436,13 @@ class CommandTool:
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """Where is noted, by the id of its call, what a command had printed that was stopped."""
 
+    confinement: Callable[[], Confinement | None] = _not_kept_in
+    """How commands are kept in, found out when the first one comes; None where that is switched off."""
+    required: bool = False
+    """Whether no command runs that cannot be kept in."""
+
     async def run_command(
-        self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0
+        self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0, outside: bool = False
     ) -> str | ToolDenied:
         """Run a command line in the workspace. It has no input; what it leaves running is ended.
 
@@ -413,31 +450,47 @@ class CommandTool:
             ctx: The run.
             command: The command line.
             timeout_s: Seconds it may take; 0 is the usual limit.
+            outside: Without the sandbox; the user is asked.
         """
         call = ctx.tool_call_id or ""
         with told():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
-            words, note = plain_words(command), "without a shell"
-            if words is None:
-                words, note = (SHELL, "-c", command), "through a shell"
+            words = plain_words(command) or (SHELL, "-c", command)
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
+            kept = await asyncio.to_thread(self.confinement)
+            inside = kept if kept is not None and kept.is_kept_in and not outside else None
+            if self.required and inside is None:
+                raise ToolProblem(_NO_SANDBOX.format(INSTALL))
+            leaves = outside and kept is not None and kept.is_kept_in
+            where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
+            longer = f"at most {limit:g} s" if limit > self.timeout_s else ""
             action = Action(
                 tool=ctx.tool_name or RUN_COMMAND.name,
                 kind="command",
                 subject=command,
-                detail=f"in {self.runner.cwd}",
-                note=f"{note}, at most {limit:g} s",
+                note=", ".join(filter(None, (where, longer))),
+                guarded="leaving the sandbox is always asked about" if leaves else "",
                 call=call,
             )
             if declined := await self.gate(action):
                 return ToolDenied(declined)
+            wrapped = await asyncio.to_thread(self._wrapped, words, inside)
             try:
-                ended = await self.runner.run(words, limit, lambda text: self.shown(call, text))
+                ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
             except CommandStopped as stopped:
                 self.cut_short[call] = stopped.printed
                 raise
-            return command_result(ended, limit)
+            result = command_result(ended, limit)
+            if inside is not None and ended.code and refused(ended.text):
+                result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
+            return result
+
+    def _wrapped(self, words: Sequence[str], inside: Confinement | None) -> Sequence[str]:
+        program = self.runner.cwd / words[0] if "/" in words[0] else words[0]
+        if shutil.which(program, path=self.runner.env.get("PATH")) is None:
+            return words  # that it cannot be started is said as of any other
+        return parented(words) if inside is None else inside.words(words)
 
 
 def command_result(ended: Ended, limit_s: float) -> str:

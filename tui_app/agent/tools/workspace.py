@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -32,15 +33,27 @@ class Workspace:
             yet, and are reached by absolute path, or as ``NAME/...`` unless the root has that entry.
         closed: The program's own folders. Nothing is written there; below the root nothing is read
             there either, apart from what is in ``extra``.
+        withheld: Says which files in ``extra`` must not be read now; asked in any thread.
     """
 
-    def __init__(self, root: Path, extra: Sequence[Path] = (), closed: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        extra: Sequence[Path] = (),
+        closed: Sequence[Path] = (),
+        withheld: Callable[[], frozenset[Path]] = frozenset,
+    ) -> None:
         self.root = root.resolve()
         self._extra = tuple(folder.resolve() for folder in extra)
         self._closed = tuple(folder.resolve() for folder in closed)
         # Whoever opens such a folder itself wants it read.
-        self.hidden = frozenset(each for each in self._closed if self.root in each.parents)
-        """Folders below the root that are neither read nor listed."""
+        self._below = frozenset(each for each in self._closed if self.root in each.parents)
+        self._withheld = withheld
+
+    @property
+    def hidden(self) -> frozenset[Path]:
+        """Folders below the root, and files of the session, that are neither read nor listed."""
+        return self._below | self._withheld()
 
     def resolve(self, path: str) -> Path:
         """Return the real path behind ``path``; it need not exist.
@@ -52,7 +65,8 @@ class Workspace:
         try:
             given = Path(path or ".")
             extra = self._extra_of(given)
-            real = (self.root / given if extra is None else extra.joinpath(*given.parts[1:])).resolve()
+            wanted = self.root / given if extra is None else extra.joinpath(*given.parts[1:])
+            real = (_spelled(wanted) if ODD_SIGN in path else wanted).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
         inside = any(real.is_relative_to(folder) for folder in (self.root, *self._extra))
@@ -60,7 +74,9 @@ class Workspace:
             raise OutsideWorkspace(
                 f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
             )
-        if _depth(real, self.hidden) > _depth(real, self._extra):
+        if real in self._withheld():
+            raise OutsideWorkspace(f"{path!r:.200} holds what the user has excluded: not read.")
+        if _depth(real, self._below) > _depth(real, self._extra):
             raise OutsideWorkspace(f"{path!r:.200} is in a folder of Plimsoll itself: not read.")
         return real
 
@@ -93,11 +109,11 @@ class Workspace:
     def display(self, path: Path) -> str:
         """Name a resolved path the way :meth:`resolve` accepts it, with forward slashes."""
         if path.is_relative_to(self.root):
-            return path.relative_to(self.root).as_posix()
+            return readable_name(path.relative_to(self.root).as_posix())
         for folder in self._extra:
             if path.is_relative_to(folder) and self._extra_of(path.relative_to(folder.parent)) == folder:
-                return path.relative_to(folder.parent).as_posix()
-        return path.as_posix()
+                return readable_name(path.relative_to(folder.parent).as_posix())
+        return readable_name(path.as_posix())
 
     def file(self, path: str) -> Path:
         """Resolve the path of an existing regular file.
@@ -130,21 +146,82 @@ class Workspace:
         return real
 
 
+_ODD = re.compile("[\ud800-\udfff]")
+ODD_SIGN = "\ufffd"
+"""Stands in a name for each byte that is no UTF-8, and finds it again."""
+
+
+def readable_name(name: str) -> str:
+    """A name of the file system as text that can be sent, stored and shown."""
+    return name if name.isascii() else _ODD.sub(ODD_SIGN, name)
+
+
+def _spelled(path: Path) -> Path:
+    """The path that is meant where names were shown with a sign for what is no text in them.
+
+    Raises:
+        ToolProblem: if several names look like that.
+    """
+    found = Path(path.anchor)
+    for part in path.parts[1:]:
+        if ODD_SIGN not in part or os.path.lexists(found / part):
+            found /= part
+            continue
+        try:
+            alike = [each.name for each in found.iterdir() if readable_name(each.name) == part]
+        except OSError:
+            alike = []
+        if len(alike) > 1:
+            raise ToolProblem(f"{len(alike)} names there look like {part!r:.200}; rename one of them first.")
+        found /= alike[0] if alike else part
+    return found
+
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PASSED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", getattr(os, "O_SEARCH", 0))
+"""A folder on the way may be one that may be passed through but not listed."""
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@contextmanager
+def open_folder(path: Path, *, listed: bool = True) -> Iterator[int]:
+    """Open a resolved folder name by name: where a link was put since, nothing is opened.
+
+    Args:
+        path: The folder.
+        listed: Whether its names are read, not only one that is known.
+
+    Raises:
+        OSError: if it is not there, or one of its names is a link.
+    """
+    *way, last = path.parts
+    descriptor = os.open(way[0] if way else last, _PASSED if way or not listed else FOLDER_FLAGS)
+    try:
+        for part in (*way[1:], last) if way else ():
+            flags = FOLDER_FLAGS if listed and part is last else _PASSED
+            inner = os.open(part, flags, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def open_regular(path: Path) -> BinaryIO:
     """Open a resolved file for reading without ever waiting on a pipe or following a link put there since.
 
     Raises:
         ToolProblem: if it is no regular file any more, or may not be read.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    flags |= getattr(os, "O_BINARY", 0)
+    name = readable_name(path.name)
     try:
-        descriptor = os.open(path, flags)
+        with open_folder(path.parent, listed=False) as folder:
+            descriptor = os.open(path.name, _FILE_FLAGS, dir_fd=folder)
     except OSError as error:
-        raise ToolProblem(f"{path.name!r:.200} cannot be read: {error.strerror or error}.") from error
+        raise ToolProblem(f"{name!r:.200} cannot be read: {error.strerror or error}.") from error
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ToolProblem(f"{path.name!r:.200} is not a regular file and is not read.")
+        raise ToolProblem(f"{name!r:.200} is not a regular file and is not read.")
     return os.fdopen(descriptor, "rb")
 
 

@@ -1,0 +1,214 @@
+"""Commands are kept in, and whatever they start ends with them, however it was started."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process_ends import LIMIT_S, gone
+from tui_app import sandbox
+from tui_app.agent.approvals.rules import Action
+from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
+from tui_app.agent.tools.toolset import CommandTool
+from tui_app.sandbox import Confinement, Sandbox, parented
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="made of what Linux has")
+LANDLOCK = Sandbox("landlock", abi=sandbox._landlock_abi() if sys.platform == "linux" else 0)
+LEAVES = (
+    "import os, time\n"
+    "if os.fork() == 0:\n"
+    "    os.setsid()\n"
+    "    if os.fork() == 0:\n"
+    "        os.setpgid(0, 0)\n"
+    "        open('left', 'w').write(os.readlink('/proc/self'))\n"
+    "        time.sleep(600)\n"
+    "    os._exit(0)\n"
+    "while not os.path.exists('left') or not open('left').read():\n"
+    "    time.sleep(0.01)\n"
+)
+"""Starts a process that leaves its parent, its group and its session, and writes down its number."""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    for name in ("work/.git/hooks", "home/.ssh", "home/tools/bin", "data", "config"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "work/.git/config").write_text("[core]\n")
+    (tmp_path / "home/.ssh/id").write_text("secret\n")
+    (tmp_path / "data/session").write_text("secret\n")
+    (tmp_path / "home/tools/bin/tool").write_text("#!/bin/sh\necho tool ran\n")
+    (tmp_path / "home/tools/bin/tool").chmod(0o755)
+    return tmp_path
+
+
+def kept_in(lab: Path, found: Sandbox, *, network: bool = False) -> Confinement:
+    return Confinement(
+        workspace=lab / "work", home=lab / "home", search=f"{lab}/home/tools/bin:{os.environ['PATH']}",
+        readable=(lab / "config",), hidden=(lab / "data",), network=network, sandbox=found,
+    )  # fmt: skip
+
+
+def run(kept: Confinement, line: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        kept.words(("/bin/sh", "-c", line)), cwd=kept.workspace, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, env={"PATH": kept.search, "HOME": str(kept.home)}, timeout=LIMIT_S,
+    )  # fmt: skip
+
+
+@pytest.mark.bubblewrap
+def test_a_command_in_bubblewrap_writes_in_its_folder_and_sees_no_secrets(lab: Path) -> None:
+    kept = kept_in(lab, sandbox.find_sandbox())
+    assert kept.limits == "sandboxed: writes in this folder only, no network"
+    assert run(kept, "echo x > made; mkdir -p deep/er; cat made").stdout == "x\n"
+    assert run(kept, "tool").stdout == "tool ran\n"
+    assert run(kept, 'echo x > "$TMPDIR/x" && cat "$TMPDIR/x"').stdout == "x\n"
+    for line in ("echo x > .git/hooks/pre-commit", "echo x > .git/config", "rm -r .git/hooks", "mv .git git"):
+        assert run(kept, line).returncode, line
+    for secret in (lab / "home/.ssh/id", lab / "data/session"):
+        assert run(kept, f"cat {secret}").returncode
+    run(kept, f"echo x > {lab}/outside; echo x > {lab}/config/config.toml; echo x > ~/.bashrc")
+    assert not any((lab / name).exists() for name in ("outside", "config/config.toml", "home/.bashrc"))
+    reach = "python3 -c \"import socket; socket.create_connection(('192.0.2.1', 9), 1)\""
+    answer = run(kept_in(lab, kept.sandbox), reach)
+    assert sandbox.refused(answer.stderr)
+    assert run(kept, "exit 3").returncode == 3
+
+
+@pytest.mark.bubblewrap
+async def test_what_leaves_its_parent_in_bubblewrap_ends_with_the_call(lab: Path) -> None:
+    kept = kept_in(lab, sandbox.find_sandbox())
+    code = "sleep 600 & setsid sleep 600 & (setsid nohup sleep 600 >/dev/null 2>&1 &) ; sleep 0.2"
+    runner = ProcessRunner(kept.workspace, {"PATH": kept.search})
+    ended = await runner.run(kept.words(("/bin/sh", "-c", code)), 60, lambda _: None)
+    assert ended.code == 0
+    listed = ["ps", "-eo", "args"]
+    names = (await asyncio.to_thread(subprocess.run, listed, capture_output=True, text=True)).stdout
+    assert str(kept.workspace) not in names
+
+
+@linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+def test_a_command_under_landlock_writes_in_its_folder_only(lab: Path) -> None:
+    kept = kept_in(lab, LANDLOCK)
+    assert kept.limits.startswith("partly sandboxed: writes in this folder only")
+    assert (
+        run(kept, 'echo x > made; mv made other; echo y > "$TMPDIR/y"; cat other; : > /dev/null').stdout
+        == "x\n"
+    )
+    for line in (
+        f"echo x > {lab}/outside",
+        f"mv other {lab}/outside",
+        f"rm {lab}/data/session",
+        "echo x > ~/x",
+    ):
+        answer = run(kept, line)
+        assert answer.returncode, line
+        assert sandbox.refused(answer.stderr) or "cross-device" in answer.stderr
+    assert (lab / "data/session").exists()
+    assert not (lab / "outside").exists()
+    if LANDLOCK.abi >= 4:
+        reach = f"{sys.executable} -c \"import socket; socket.create_connection(('127.0.0.1', 9), 1)\""
+        assert "Permission denied" in run(kept, reach).stderr
+        assert "Connection refused" in run(kept_in(lab, LANDLOCK, network=True), reach).stderr
+
+
+@linux
+@pytest.mark.parametrize("how", ["ends", "cancelled", "timed out"])
+async def test_what_leaves_its_parent_ends_with_the_call(tmp_path: Path, how: str) -> None:
+    code = LEAVES + ("" if how == "ends" else "print('left', flush=True)\ntime.sleep(600)\n")
+    heard = asyncio.Event()
+    runner = ProcessRunner(tmp_path, {"PATH": os.environ["PATH"]})
+    limit = 3 if how == "timed out" else 60
+    task = asyncio.create_task(
+        runner.run(parented((sys.executable, "-c", code)), limit, lambda _text: heard.set())
+    )
+    if how == "cancelled":
+        await asyncio.wait_for(heard.wait(), LIMIT_S)
+        task.cancel()
+        with pytest.raises(CommandStopped):
+            await task
+    else:
+        ended = await task
+        assert ended.timed_out == (how == "timed out")
+    assert gone(int((tmp_path / "left").read_text()))
+
+
+@linux
+def test_what_leaves_its_parent_ends_when_the_program_is_killed(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", f"{LEAVES}time.sleep(600)")
+    code = (
+        "import subprocess, sys, os, time\nfrom tui_app.sandbox import parented\n"
+        f"subprocess.Popen(parented({command!r}), cwd={str(tmp_path)!r})\n"
+        f"while not os.path.exists({str(tmp_path / 'left')!r}): time.sleep(0.01)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], check=False, timeout=LIMIT_S)
+    assert killed.returncode == -signal.SIGKILL
+    assert gone(int((tmp_path / "left").read_text()))
+
+
+@linux
+def test_a_command_below_a_parent_ends_as_it_would_alone(tmp_path: Path) -> None:
+    def code(line: str) -> int:
+        return subprocess.run(parented(("/bin/sh", "-c", line)), cwd=tmp_path, check=False).returncode
+
+    assert (code("exit 7"), code("kill -9 $$"), code("kill -15 $$")) == (7, -9, -15)
+
+
+class Asked:
+    """A gate that lets everything go ahead."""
+
+    def __init__(self) -> None:
+        self.actions: list[Action] = []
+
+    async def __call__(self, action: Action) -> str:
+        self.actions.append(action)
+        return ""
+
+
+class Call:
+    """The part of a run's context that a tool reads."""
+
+    tool_call_id, tool_name = "c1", "run_command"
+
+
+def tool(cwd: Path, kept: Callable[[], Confinement | None], gate: Any, **more: Any) -> CommandTool:
+    env = {"PATH": os.environ["PATH"]}
+    return CommandTool(ProcessRunner(cwd, env), gate, lambda _id, _text: None, confinement=kept, **more)
+
+
+@linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+async def test_what_was_kept_from_a_command_is_said_with_the_way_out_and_that_asks(lab: Path) -> None:
+    gate = Asked()
+    call: Any = Call()
+    run_command = tool(lab / "work", lambda: kept_in(lab, LANDLOCK), gate).run_command
+    line = f"touch {lab}/outside"
+    said = await run_command(call, line)
+    assert isinstance(said, str)
+    assert said.endswith("outside=true asks the user to run it without]")
+    assert "Exit code 0" in str(await run_command(call, line, outside=True))
+    assert (lab / "outside").exists()
+    inside, outside = gate.actions
+    assert (inside.note, inside.guarded) == (kept_in(lab, LANDLOCK).limits, "")
+    assert (outside.note, outside.guarded) == (
+        "outside the sandbox",
+        "leaving the sandbox is always asked about",
+    )
+
+
+async def test_without_a_sandbox_the_question_says_so_or_nothing_runs(lab: Path) -> None:
+    gate = Asked()
+    call: Any = Call()
+    none = kept_in(lab, Sandbox("none", why="there is none"))
+    await tool(lab / "work", lambda: none, gate).run_command(call, "touch made")
+    assert [action.note for action in gate.actions] == ["not sandboxed"]
+    with pytest.raises(Exception, match="Install bubblewrap"):
+        await tool(lab / "work", lambda: none, gate, required=True).run_command(call, "touch other")
+    assert [each.name for each in sorted((lab / "work").iterdir())] == [".git", "made"]

@@ -1,0 +1,225 @@
+"""Nothing of a folder counts or runs before the user trusts it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, turn
+from tests.servers.behaviours import Text, Tool
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.kit import Desk as Screens
+from tests.ui.kit import shown
+from tui_app.__main__ import main
+from tui_app.events import ApprovalDecided, Notice
+from tui_app.paths import Paths
+from tui_app.settings.tables import Hook, McpServer
+from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
+from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.web.server import command_line
+
+ROOT = Path(__file__).parents[2]
+SKILL = "---\nname: reefing\ndescription: How to make the sail smaller.\n---\nFirst ease the halyard.\n"
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+def fill(folder: Path) -> None:
+    write(folder / "AGENTS.md", "Answer like a sailor.")
+    write(folder / ".claude/skills/reefing/SKILL.md", SKILL)
+    write(folder / ".plimsoll/commands/moor.md", "Moor the ship.")
+
+
+# The answer
+
+
+def test_an_answer_is_for_one_repository_by_its_real_name(tmp_path: Path, plimsoll_home: Path) -> None:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
+    inner, other = tmp_path / "one/deck", tmp_path / "one/vendored"
+    for folder in (inner, other / ".git", tmp_path / "one/.git"):
+        folder.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "one")
+    assert trust_in(paths, {}, inner) is None
+    assert remember_trust(paths, inner, True) == tmp_path / "one"
+    assert [trust_in(paths, {}, each) for each in (inner, tmp_path / "link/deck", other, tmp_path)] == [
+        True, True, None, None,
+    ]  # fmt: skip
+    remember_trust(paths, inner, False)
+    assert trust_in(paths, {}, inner) is False
+    assert not list(tmp_path.glob("one/**/*trust*")), "nothing is noted in the repository"
+    paths.trust_file.write_text("[damaged")
+    assert trust_in(paths, {}, inner) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"), [("{}", True), ("x:{}/..", True), ("", None), (".", None), ("/x", None)]
+)
+def test_a_variable_names_folders(
+    tmp_path: Path, plimsoll_home: Path, value: str, answer: bool | None
+) -> None:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
+    assert trust_in(paths, {TRUST_VARIABLE: value.format(tmp_path)}, tmp_path) is answer
+
+
+# Programs
+
+
+def test_programs_start_in_a_folder_of_the_users_own(tmp_path: Path) -> None:
+    folder, own = tmp_path / "repository", tmp_path / "own"
+    (folder / "bin").mkdir(parents=True), (folder / ".git").mkdir()
+    (tmp_path / "alias").symlink_to(folder / "bin")
+    path = os.pathsep.join((".", "", "bin", str(folder / "bin"), str(tmp_path / "alias"), "/usr/bin"))
+    place = ProgramPlace(own=own, folder=folder / "bin", env={"PATH": path})
+    assert place.start_folder("") == own
+    assert place.start_folder(str(tmp_path)) == tmp_path
+    for given in (".", "..", "deck", str(tmp_path / "alias")):
+        with pytest.raises(NotTrusted):
+            place.start_folder(given)
+    env = place.environment()
+    assert (env["PATH"], env[FOLDER_VARIABLE]) == ("/usr/bin", str(folder / "bin"))
+
+
+async def test_hooks_and_servers_run_nothing_of_the_folder(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.env = {"PATH": os.pathsep.join((".", str(desk.cwd), os.environ["PATH"]))}
+    for name in ("guard.py", "server.py", "json.py"):
+        write(desk.cwd / name, "import pathlib\npathlib.Path(__file__).with_suffix('.ran').touch()\n")
+    write(desk.cwd / "watch", "#!/bin/sh\ntouch watch.ran\n")
+    (desk.cwd / "watch").chmod(0o755)
+    write(
+        desk.own / "guard.py",
+        "import os, pathlib\npathlib.Path('mine').write_text(os.environ['PLIMSOLL_FOLDER'])\n",
+    )
+    hooks = (
+        Hook(command=(sys.executable, "guard.py")),
+        Hook(command=("watch",)),
+        Hook(command="sh watch"),
+        Hook(command=(sys.executable, "guard.py"), cwd="."),
+    )
+    servers = {
+        name: McpServer(name=name, command=sys.executable, args=("server.py",), cwd=cwd, timeout=5)
+        for name, cwd in (("own", ""), ("there", "."))
+    }
+    desk.server("local", fake_openai.base_url)
+    async with desk.session(hooks={"sessionStart": hooks}, mcp=servers) as opened:
+        await opened.conversation.settle()
+        await opened.extras.servers.settle(20)
+        there = next(each for each in opened.extras.servers.statuses() if each.name == "there")
+        assert "this folder is not trusted" in there.error
+    assert (desk.own / "mine").read_text() == str(desk.cwd)
+    assert not list(desk.cwd.rglob("*.ran"))
+
+
+@pytest.mark.parametrize("module", ["textual", "json", "asyncio", "argparse"])
+def test_no_module_of_the_folder_is_ours(tmp_path: Path, module: str) -> None:
+    write(tmp_path / f"{module}.py", "open('ran', 'w').close()\nraise SystemExit(9)\n")
+    for flags in ([], ["-P"]):
+        command = [sys.executable, *flags, "-m", "tui_app", "doctor"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+        assert done.returncode != 9
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_launcher_looks_for_a_python_without_modules_of_the_folder(tmp_path: Path) -> None:
+    for module in ("venv", "ensurepip", "pip"):
+        write(tmp_path / f"{module}.py", "open('ran', 'w').close()\n")
+    (tmp_path / "root/.venv/bin").mkdir(parents=True)
+    (tmp_path / "root/.venv/bin/python").symlink_to(sys.executable)
+    for name in ("pyproject.toml", ".venv/.installed"):
+        (tmp_path / "root" / name).touch()
+    script = f". '{ROOT}/.ci/venv.sh'; find_python && ensure_venv '{tmp_path}/root' ''"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert done.stdout.startswith("python3")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_page_is_started_without_modules_or_a_shell_of_the_folder(tmp_path: Path) -> None:
+    write(tmp_path / "tui_app.py", "raise SystemExit(9)\n")
+    line = command_line(["--version"])
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, line.startswith("exec ")) == (0, True)
+
+
+# What counts
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_what_a_folder_brings_counts_once_it_is_trusted(
+    desk: Desk, fake_openai: FakeOpenAI, trusted: bool
+) -> None:
+    desk.env = {}
+    fill(desk.cwd)
+    desk.server("local", fake_openai.base_url)
+    if trusted:
+        remember_trust(desk.opening().paths, desk.cwd, True)
+    fake_openai.add(Tool((("run_command", {"command": "echo ahoy"}),)), Text("So."))
+    rules = {"allow": ("run_command echo",), "deny": ("run_command rm",)}
+    async with desk.session(read_only=False, approvals=rules) as opened:
+        records = await turn(opened.conversation, "Say ahoy.")
+        said = [record.data for record, _ in opened.store.records(opened.conversation.session)]
+        ruled = {rule.ruling for rule in opened.conversation.tooling.approvals.rules}
+    sent = json.dumps(fake_openai.journal[0])
+    assert ("Answer like a sailor" in sent, "reefing" in sent, "use_skill" in sent) == (trusted,) * 3
+    (decided,) = [each.data for each in records if isinstance(each.data, ApprovalDecided)]
+    assert decided.decision == ("allowed" if trusted else "denied")
+    assert ruled == ({"allow", "deny"} if trusted else {"deny"})
+    assert not any(isinstance(each, Notice) for each in said), "it is told and not kept"
+
+
+def test_without_a_user_it_is_left_out_and_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(TRUST_VARIABLE)
+    monkeypatch.chdir(tmp_path)
+    fill(tmp_path)
+
+    def run(*flags: str) -> tuple[str, str]:
+        assert main(["run", "hello", "--model", "offline:extractive", *flags]) == 0
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    out, err = run("--json")
+    told = (
+        "This folder is not trusted, so these do not count here: "
+        "instructions (AGENTS.md) and skills (reefing)."
+    )
+    assert err.count(told) == 1
+    (notice,) = [line for line in map(json.loads, out.splitlines()) if line["type"] == "notice"]
+    assert notice["data"]["text"].startswith(told)
+    assert told not in run("--trust")[1]
+    assert told in run()[1], "the flag is for one start"
+    assert main(["trust"]) == 0
+    assert told not in run()[1]
+
+
+# On the screen
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False)])
+async def test_the_screen_asks_once_and_before_anything_is_sent(
+    plimsoll_home: Path, tmp_path: Path, fake_openai: FakeOpenAI, key: str, answer: bool
+) -> None:
+    desk = Screens(plimsoll_home, tmp_path / "harbour", env={}).serve(fake_openai)
+    fill(desk.cwd)
+    fake_openai.add(Text("Aye."))
+    async with shown(desk.app()) as deck:
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        for brought in ("instructions AGENTS.md", "skills reefing", "commands /moor"):
+            assert brought in deck.words
+        assert deck.app.chat.session.conversation is None, "nothing is opened meanwhile"
+        await deck.pilot.pause(0.6)
+        await deck.press(key)
+        await deck.ready()
+        await deck.send("Ahoy")
+        await deck.answered()
+        assert [each.name for each in deck.editor.custom] == (["moor"] if answer else [])
+    assert ("Answer like a sailor" in json.dumps(fake_openai.journal[0])) is answer
+    assert trust_in(desk.paths, {}, desk.cwd) is answer
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        assert not isinstance(deck.app.screen, ConfirmDialog)

@@ -1,0 +1,408 @@
+"""Commands of the model, kept in: what they may write and read, whether they have a network, and their end.
+
+Bubblewrap keeps them in where it works, else the kernel's Landlock, else the system's own on macOS. On Linux
+whatever a command has started ends with it: it has process numbers of its own, or a parent that no child can
+leave. That parent is this file as a program, of the standard library only:
+``python -I -S sandbox.py PARENT SPEC PROGRAM …``.
+"""
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, NoReturn
+
+Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
+_PROBE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """What this machine can keep a command in with."""
+
+    kind: Kind
+    program: str = ""
+    abi: int = 0
+    """Version of Landlock."""
+    why: str = ""
+    """Why there is nothing better."""
+
+
+def find_sandbox() -> Sandbox:
+    """What there is, tried once; blocking."""
+    return _tried()
+
+
+@cache
+def _tried() -> Sandbox:
+    if sys.platform == "darwin":
+        program = shutil.which("sandbox-exec", path="/usr/bin")
+        return Sandbox("seatbelt", program) if program else Sandbox("none", why="sandbox-exec is missing")
+    # Not from the user's PATH, which a project may lead.
+    program = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
+    why = "bubblewrap is not installed"
+    if program:
+        try:
+            tried = subprocess.run(
+                [program, *_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"],
+                capture_output=True,
+                timeout=_PROBE_S,
+                check=False,
+            )
+            if tried.returncode == 0:
+                return Sandbox("bubblewrap", program)
+            why = f"bubblewrap does not work here: {tried.stderr.decode('utf-8', 'replace').strip():.120}"
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = f"bubblewrap does not work here: {type(error).__name__}"
+    abi = _landlock_abi() if sys.platform == "linux" else 0
+    return Sandbox("landlock", abi=abi, why=why) if abi > 0 else Sandbox("none", why=why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """How the commands of one workspace are run."""
+
+    workspace: Path
+    home: Path
+    search: str
+    """``PATH`` of the commands."""
+    readable: tuple[Path, ...] = ()
+    """Folders of the program's own that may be read."""
+    hidden: tuple[Path, ...] = ()
+    """Those that may not."""
+    network: bool = False
+    sandbox: Sandbox
+
+    @property
+    def limits(self) -> str:
+        """What it keeps a command from, in a few words."""
+        match self.sandbox.kind:
+            case "bubblewrap" | "seatbelt":
+                return f"sandboxed: writes in this folder only{'' if self.network else ', no network'}"
+            case "landlock":
+                tcp = ", no TCP" if not self.network and self.sandbox.abi >= _NETWORK_ABI else ""
+                return f"partly sandboxed: writes in this folder only{tcp}"
+            case "none":
+                return "not sandboxed"
+
+    @property
+    def is_kept_in(self) -> bool:
+        return self.sandbox.kind != "none"
+
+    def words(self, command: Sequence[str]) -> tuple[str, ...]:
+        """The command that runs a command inside; blocking."""
+        match self.sandbox.kind:
+            case "bubblewrap":
+                return (self.sandbox.program, *self._bubblewrap(), "--", *command)
+            case "seatbelt":
+                return (self.sandbox.program, "-p", self._seatbelt(), *command)
+            case "landlock":
+                write = [str(self.workspace)]
+                spec = {"write": write, "network": self.network, "abi": self.sandbox.abi}
+                return parented(command, json.dumps(spec))
+            case "none":
+                return parented(command)
+
+    def _bubblewrap(self) -> Iterator[str]:
+        yield from _NAMESPACES
+        if not self.network:
+            yield "--unshare-net"
+        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        # Sockets of other programs stand in /run, and what people keep in their home and in /tmp.
+        covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
+        covered = [each for each in covered if each.is_dir() and each != Path("/")]
+        for folder in covered:
+            yield from ("--tmpfs", str(folder))
+        for name in ("/run/systemd/resolve", "/run/current-system", "/run/wrappers"):
+            yield from ("--ro-bind-try", name, name)
+        for folder in self._needed(covered):
+            yield from ("--ro-bind-try", str(folder), str(folder))
+        yield from ("--bind", str(self.workspace), str(self.workspace))
+        for folder in self._repositories():
+            # A place of its own cannot be moved away, to be made anew with other hooks.
+            yield from ("--bind", str(folder), str(folder))
+        for path in self._kept():
+            # A folder that is not there yet is not to be made either.
+            how = ("--ro-bind", str(path)) if path.exists() else ("--tmpfs",)
+            yield from (*how, str(path))
+        for path in self._secret():
+            yield from ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+        yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", str(self.workspace))
+
+    def _needed(self, covered: Sequence[Path]) -> list[Path]:
+        """What programs of the ``PATH`` need of the folders that are covered, and git of its settings."""
+        needed = [self.home / ".gitconfig", self.home / ".config" / "git"]
+        for entry in filter(None, self.search.split(os.pathsep)):
+            folder = Path(entry)
+            if not folder.is_absolute():
+                continue
+            for path in dict.fromkeys((folder, *_led_to(folder))):
+                if any(path.is_relative_to(each) for each in covered):
+                    needed.append(_installation(path, self.home))
+        for link in self.workspace.glob("*/bin/python*"):
+            # A virtual environment of the project; what else a project links to stays covered.
+            program = link.resolve()
+            if program.parent.name == "bin" and program.name.startswith("python"):
+                needed += [_installation(program.parent, self.home)]
+        usable = [path for path in needed if path.exists() and not self.home.is_relative_to(path)]
+        return sorted({path for path in usable if path not in covered})
+
+    def _kept(self) -> list[Path]:
+        """What stands in the workspace that programs obey later, and the program's own settings."""
+        found = [each for each in self.readable if each.is_relative_to(self.workspace)]
+        for folder in self._repositories():
+            found += [folder / name for name in ("config", "config.worktree", "info/attributes", "hooks")]
+        git = self.workspace / ".git"
+        found += [git] if git.is_file() else []
+        found.append(self.workspace / ".hg" / "hgrc")
+        kept = [each for each in found if not each.is_symlink()]
+        return [each for each in kept if each.exists() or each.name == "hooks"]
+
+    def _repositories(self) -> list[Path]:
+        git = self.workspace / ".git"
+        folders = (git, *git.glob("modules/*")) if git.is_dir() else ()
+        return [each for each in folders if each.is_dir() and not each.is_symlink()]
+
+    def _secret(self) -> list[Path]:
+        """Places in reach that hold keys: of the program's own, and of a home that is the workspace."""
+        inside = (self.workspace, *self._needed((self.home,)))
+        secret = (self.home / name for name in _SECRETS)
+        reached = [path for path in secret if any(path.is_relative_to(each) for each in inside)]
+        return [
+            path
+            for path in (*self.hidden, *reached)
+            if path.exists() and not self.workspace.is_relative_to(path)
+        ]
+
+    def _seatbelt(self) -> str:
+        """A profile for macOS. Untried: written after the system's own profiles."""
+        rows = ["(version 1)", "(allow default)", "(deny file-write*)"]
+        for folder in (self.workspace, Path(tempfile.gettempdir()).resolve(), Path("/dev")):
+            rows.append(f"(allow file-write* (subpath {json.dumps(str(folder))}))")
+        rows += [f"(deny file-write* (subpath {json.dumps(str(path))}))" for path in self._kept()]
+        secret = (*self.hidden, *(self.home / name for name in _SECRETS))
+        rows += [f"(deny file-read* file-write* (subpath {json.dumps(str(path))}))" for path in secret]
+        if not self.network:
+            rows.append("(deny network*)")
+        return "\n".join(rows)
+
+
+_NAMESPACES = (
+    *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--cap-drop", "ALL", "--die-with-parent"),
+)
+_SECRETS = (
+    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".git-credentials",
+    ".password-store", ".config/gcloud", ".config/gh", ".config/git/credentials", ".cargo/credentials.toml",
+    ".local/share/keyrings", ".mozilla", ".config/chromium", ".config/google-chrome",
+)  # fmt: skip
+"""Places in a home that hold keys; in sight only where the home is the workspace or has programs."""
+_MOST_LINKS = 500
+
+
+def _led_to(folder: Path) -> Iterator[Path]:
+    """Folders of the programs that links in a folder lead to, and of the Python of a virtual environment."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for number, entry in enumerate(entries):
+            if number >= _MOST_LINKS:
+                break
+            if entry.is_symlink():
+                with contextlib.suppress(OSError, RuntimeError):
+                    yield Path(entry.path).resolve().parent
+
+
+def _installation(folder: Path, home: Path) -> Path:
+    """The folder that a program was installed into: around its ``bin``, unless all of a home is."""
+    around = folder.parent if folder.name in ("bin", "sbin", "shims", "Scripts") else folder
+    return folder if home.is_relative_to(around) or around == home / ".local" else around
+
+
+def refused(text: str) -> bool:
+    """Whether a command says that something was kept from it, in the system's own words."""
+    said = {os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENETUNREACH)}
+    return any(words in text for words in (*said, "Read-only file system", "resolve", "resolution"))
+
+
+# The parent of a command: nothing that it starts outlives it, however it was started.
+
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
+_NETWORK_ABI = 4
+_ENDING_S = 5.0
+
+
+def parented(command: Sequence[str], spec: str = "{}") -> tuple[str, ...]:
+    """A command below a parent that ends all of its children, where the system has such parents."""
+    if sys.platform != "linux":
+        return tuple(command)
+    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), spec, *command)
+
+
+def _landlock_abi() -> int:
+    return int(ctypes.CDLL(None).syscall(444, None, 0, 1))
+
+
+def main(parent: int, spec: Mapping[str, object], command: Sequence[str]) -> NoReturn:
+    """Run a command, end with it all that it has started, and end as it has ended.
+
+    Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
+    parent of the command stands in a group of its own, and is told when this process is gone.
+    """
+    _adopt(parent)
+    me = os.getpid()
+    below = os.fork()
+    if below == 0:
+        os.setsid()
+        _adopt(me)
+        _run(spec, command)
+    status = _wait_for(below)
+    _end_children()
+    _end_as(status)
+
+
+def _adopt(parent: int) -> None:
+    """Become the parent of whoever loses its own, and end all of them when the own parent ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+    def end(_signal: int, _frame: object) -> None:
+        _end_children()
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, end)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(143)
+
+
+def _run(spec: Mapping[str, object], command: Sequence[str]) -> NoReturn:
+    folder = tempfile.mkdtemp(prefix="plimsoll-command-") if spec.get("write") else ""
+    first = os.fork()
+    if first == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        _become(spec, folder, command)
+    status = _wait_for(first)
+    _end_children()
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    _end_as(status)
+
+
+def _end_as(status: int) -> NoReturn:
+    """End as a child has ended, by the same signal if it was one."""
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        with contextlib.suppress(OSError):
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _wait_for(pid: int) -> int:
+    """Wait for one child, and for all others that end meanwhile."""
+    while True:
+        found, status = os.wait()
+        if found == pid:
+            return status
+
+
+def _end_children() -> None:
+    """End all descendants: whoever leaves its parent becomes a child of this process."""
+    end = time.monotonic() + _ENDING_S
+    while time.monotonic() < end:
+        # Stopped first: what starts others without end is then as many as it is.
+        for each in (signal.SIGSTOP, signal.SIGKILL):
+            for number in _descendants():
+                with contextlib.suppress(OSError):
+                    os.kill(number, each)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.005)
+
+
+def _descendants() -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                parents.setdefault(parent, []).append(int(entry.name))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def _become(spec: Mapping[str, object], folder: str, command: Sequence[str]) -> NoReturn:
+    """Become the command, kept in by Landlock where that is wanted."""
+    try:
+        env = dict(os.environ)
+        write = spec.get("write")
+        if isinstance(write, list):
+            env["TMPDIR"] = folder
+            _restrict([*write, folder], int(str(spec.get("abi"))), network=bool(spec.get("network")))
+        os.execvpe(command[0], list(command), env)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        os._exit(126 if isinstance(error, PermissionError) else 127)
+
+
+_WRITES = 0b1_1111_1111_0010 & ~0b1100
+"""Rights of Landlock's first version that change something: write, remove, make; not read."""
+_REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
+_FILE_RIGHTS = (1 << 1) | _TRUNCATE | _DEVICE
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm")
+
+
+def _restrict(folders: Sequence[str], abi: int, *, network: bool) -> None:
+    """Let this process write below some folders only.
+
+    Raises:
+        OSError: if the kernel refuses: the command must not run then.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    rights = _WRITES | (_REFER if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0)
+    rights |= _DEVICE if abi >= 5 else 0
+    tcp = 3 if not network and abi >= _NETWORK_ABI else 0
+    scoped = 3 if abi >= 6 else 0
+    size = 8 if abi < _NETWORK_ABI else 16 if abi < 6 else 24
+    attributes = (ctypes.c_uint64 * 3)(rights, tcp, scoped)
+    ruleset = libc.syscall(444, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
+    if ruleset < 0:
+        raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
+    for path in (*folders, *_DEVICES):
+        try:
+            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        allowed = rights if Path(path).is_dir() else rights & _FILE_RIGHTS
+        rule = (ctypes.c_uint32 * 3)(allowed & 0xFFFFFFFF, allowed >> 32, opened)
+        if libc.syscall(445, ruleset, 1, ctypes.byref(rule), 0):
+            raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
+        os.close(opened)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.syscall(446, ruleset, 0):
+        raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
+    os.close(ruleset)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:])
