@@ -428,3 +428,41 @@ def test_context_says_what_the_next_turn_costs(
     assert said.endswith(" cold.")
     cold = plimsoll("context", session, "--model", "anthropic:claude-sonnet-4-5", "--json").json["cache"]
     assert (cold["warm_until"], cold["predicted_tokens"]) == (None, 0)
+
+
+# ``plimsoll exclude``: messages taken out of the model's sight.
+
+
+def test_messages_are_excluded_and_brought_back(plimsoll: Plimsoll, paths: Paths, session: str) -> None:
+    before = plimsoll("context", session, "--json").json["total"]
+    done = plimsoll("exclude", session, f"#{CALL}", "--json").json
+    assert done["excluded"] == [RESULT - 2, RESULT], "the answer that called leaves with the result"
+    assert done["tokens_before"] == before > done["tokens_after"] + 5_000
+    assert plimsoll("context", session, "--json").json["total"] == done["tokens_after"]
+    assert plimsoll("exclude", session, RESULT).err.strip() == f"#{RESULT} is excluded already."
+    assert "twice a day" not in plimsoll("export", session, "--view", "agent").out
+    assert "(excluded)" in plimsoll("export", session, "--format", "markdown").out
+    back = plimsoll("exclude", session, RESULT, "--undo")
+    assert back.out.startswith(f"Included #{RESULT - 2} #{RESULT}: ")
+    assert not view(paths, session).excluded
+    assert plimsoll("exclude", session, 2, "--turn", "--json").json["excluded"] == [2, 3, 5, 6]
+    assert plimsoll("exclude", session, 2, "--undo", "--json").json["included"] == [2, 3, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "why"),
+    [
+        ((7,), 1, "The newest prompt stays"),
+        ((2, 999), 1, "#999 is not part of the next request."),
+        ((2, "--undo"), 1, "#2 is not excluded."),
+        (("two",), 2, "no number of a message"),
+        ((2, "--undo", "--turn"), 2, "not allowed with"),
+    ],
+)
+def test_what_cannot_be_excluded_is_said(
+    plimsoll: Plimsoll, paths: Paths, session: str, args: tuple[object, ...], code: int, why: str
+) -> None:
+    refused = plimsoll("exclude", session, *args)
+    assert (refused.code, refused.out) == (code, "")
+    assert why in refused.err
+    assert not view(paths, session).excluded

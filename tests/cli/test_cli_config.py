@@ -136,6 +136,7 @@ TEXTS: Mapping[str, str] = {
     "theme": "nord",
     "fallback_models": "openai:gpt-5-mini,offline:extractive",
     "store": "postgresql://ada@localhost/plimsoll",
+    "pass_variables": "GH_TOKEN,NPM_TOKEN",
     "key_env": "HARBOUR_KEY",
     "base_url": "http://127.0.0.1:8080/v1",
     "otlp_endpoint": "http://127.0.0.1:4318",
@@ -154,6 +155,7 @@ WHOLE: Mapping[str, tuple[str, str]] = {
     "endpoints": ("harbour", '{base_url = "http://127.0.0.1:8080/v1"}'),
     "themes": ("dusk", '{base = "plimsoll-dark"}'),
     "policies": ("mine", '{base = "plimsoll"}'),
+    "approvals.repositories": ("/home/ada/harbour", '{allow = ["write_file docs/**"]}'),
 }
 """Tables whose keys a person chooses: a name, and the least that stands under it."""
 
@@ -181,18 +183,23 @@ def examples() -> Iterator[tuple[str, str]]:
         if key in FILE_ONLY:
             continue
         if isinstance(rule, Table):
-            name, least = WHOLE[key]
-            yield key, f"{{{name} = {least}}}"
-            yield f"{key}.{name}", least
-            values = rule.values.keys if isinstance(rule.values, OwnPolicy) else rule.values
-            assert isinstance(values, Group)
-            yield from (
-                (f"{key}.{name}.{inner}", example(inner, each)) for inner, each in values.keys.items()
-            )
+            yield from of_table(key, rule)
             continue
         yield key, TEXTS.get(key) or example(key, rule)
-        if isinstance(rule, Group) and key != "keymap":
-            yield from ((f"{key}.{inner}", example(inner, of)) for inner, of in rule.keys.items())
+        for inner, of in rule.keys.items() if isinstance(rule, Group) and key != "keymap" else ():
+            if isinstance(of, Table):
+                yield from of_table(f"{key}.{inner}", of)
+            else:
+                yield f"{key}.{inner}", example(inner, of)
+
+
+def of_table(key: str, rule: Table) -> Iterator[tuple[str, str]]:
+    name, least = WHOLE[key]
+    yield key, f'{{"{name}" = {least}}}'
+    yield f"{key}.{name}", least
+    values = rule.values.keys if isinstance(rule.values, OwnPolicy) else rule.values
+    assert isinstance(values, Group)
+    yield from ((f"{key}.{name}.{inner}", example(inner, each)) for inner, each in values.keys.items())
 
 
 def test_the_page_names_what_can_be_set() -> None:

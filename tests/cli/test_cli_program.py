@@ -148,6 +148,7 @@ Option = tuple[str, ...]
 
 CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("run", ("low water",), (("--json",), ("--model", "offline:extractive"), ("--session", "a1b2"))),
+    ("demo", (), (("--plain",),)),
     ("run", ("-",), (("--yes",), ("--allow", "shell"))),
     ("sessions", (), (("--json",),)),
     ("sessions", ("list",), (("--json",),)),
@@ -161,6 +162,8 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("import", ("one.jsonl", "two.jsonl"), (("--format", "codex"), ("--json",))),
     ("export", ("a1b2",), (("--format", "html"), ("-o", "page.html"), ("--force",))),
     ("context", ("a1b2",), (("--json",), ("--window", "8000"), ("--pin", "3"))),
+    ("exclude", ("a1b2", "3", "4"), (("--turn",), ("--json",))),
+    ("handoff", ("a1b2", "low", "water"), (("--extract",), ("--json",), ("--window", "8000"))),
     ("stats", ("a1b2",), (("--json",),)),
     ("memory", ("add", "Ships", "sail"), (("--kind", "rule"), ("--everywhere",), ("--json",))),
     ("memory", ("edit", "1", "Ships sail"), (("--json",), ("--folder", "."))),
@@ -169,6 +172,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("memory", ("list",), (("--all",), ("--pruned",))),
     ("compact", ("a1b2",), (("--focus", "tides"), ("--from", "2"), ("--dry-run",), ("--json",))),
     ("simulate", ("a1b2", "b2c3"), (("--window", "8000"), ("--json",), ("--verbose",))),
+    ("audit", ("a1b2", "b2c3"), (("--json",), ("--html", "a.html"))),
     ("models", (), (("--all",), ("--json",))),
     ("keys", ("set", "OPENAI_API_KEY"), (("--json",),)),
     ("keys", ("unset", "OPENAI_API_KEY"), (("--json",),)),
@@ -178,6 +182,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("acp", (), (("--model", "offline:extractive"), ("--window", "8000"))),
     ("config", ("set", "theme", "dark"), (("--json",),)),
     ("config", ("show", "theme"), (("--json",),)),
+    ("trust", ("harbour",), (("--no",), ("--json",))),
 ]
 
 

@@ -631,20 +631,20 @@ def test_text_says_only_what_did_not_go_well(plimsoll: Plimsoll, home: Path) -> 
     assert "sessionEnd" not in result.err
 
 
-def test_compact_waits_for_its_hooks(plimsoll: Plimsoll, home: Path, project: Path, imported: str) -> None:
+def test_compact_waits_for_its_hooks(plimsoll: Plimsoll, home: Path, imported: str) -> None:
     define(home, ("preCompact", "exit 2"), ("postCompact", "cat > told"))
     result = plimsoll("compact", imported, "--json")
     assert result.code == 0
     assert result.json["outcome"] == "success"
     assert "preCompact hook exit vetoed the compaction" in result.err
     assert "one that is headless cannot be vetoed" in result.err
-    assert '"trigger": "headless"' in (project / "told").read_text()
+    assert '"trigger": "headless"' in (home / "config/told").read_text()
 
 
 def test_config_lists_them_and_wrong_ones_are_refused(plimsoll: Plimsoll, home: Path) -> None:
     define(home, ("preTool", "make check"))
     assert plimsoll("config", "--json").json["hooks"] == {
-        "preTool": [{"command": "make check", "shell": True, "timeout_s": 60.0, "match": []}]
+        "preTool": [{"command": "make check", "shell": True, "timeout_s": 60.0, "match": [], "cwd": ""}]
     }
     assert "make check" in plimsoll("config").out
     define(home, ("preLunch", "make check"))

@@ -29,6 +29,7 @@ POLICY_NAMES = {
     "output_tokens",
     "cached_tokens",
     "cached_share",
+    "cache_read_tokens",
     "prefix_kept",
     "cost_usd",
     "compactions",
@@ -47,12 +48,32 @@ REQUEST_NAMES = {
     "utilization",
     "prefix_tokens",
     "prefix_kept",
+    "cache_read_tokens",
     "output_tokens",
     "cost_usd",
     "failed",
     "needed",
     "stages",
 }
+
+
+def test_the_recording_of_the_demo_is_a_source(plimsoll: Plimsoll) -> None:
+    result = plimsoll("simulate", "demo", "--window", 8_000, "--policy", "off", "--json")
+    assert (result.code, result.err) == (0, "")
+    [found] = result.json["simulations"]
+    assert (found["source"], found["messages"], found["skipped"]) == ("demo", 156, [])
+    # Without a policy it does not fit: there is something to see.
+    assert found["windows"][0]["policies"][0]["failed"] > 0
+
+
+def test_the_demo_wants_a_terminal_and_writes_nothing_without_one(
+    plimsoll: Plimsoll, plimsoll_home: Path
+) -> None:
+    result = plimsoll("demo")
+    assert (result.code, result.out) == (1, "")
+    assert "needs a terminal" in result.err
+    assert "plimsoll simulate demo" in result.err
+    assert not list(plimsoll_home.rglob("*"))
 
 
 def test_one_json_object_for_everything(plimsoll: Plimsoll, chat: Path, imported: str) -> None:

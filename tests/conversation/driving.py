@@ -21,9 +21,16 @@ from tui_app.events import Payload, Record
 from tui_app.paths import Paths
 from tui_app.session.agent_view import ALONE
 from tui_app.settings import Endpoint, Settings
+from tui_app.trust import TRUST_VARIABLE
 
-QUIET: dict[str, object] = {"retries": 0, "memory_limit_mb": 0, "explore": {"enabled": False}}
-"""Nothing is tried again unless a test wants it; the process of all tests may be large; no sub-agents."""
+QUIET: dict[str, object] = {
+    "retries": 0,
+    "memory_limit_mb": 0,
+    "explore": {"enabled": False},
+    "tell_fullness": False,
+}
+"""Nothing is tried again unless a test wants it; the process of all tests may be large; no sub-agents,
+no notes on how full the window is."""
 IDLE_S = 0.1
 """After a cancel everything has to be idle within this time."""
 
@@ -35,7 +42,14 @@ class Desk:
     home: Path
     cwd: Path
     endpoints: dict[str, Endpoint] = field(default_factory=dict)
-    env: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=lambda: {TRUST_VARIABLE: "/"})
+
+    @property
+    def own(self) -> Path:
+        """The folder of settings, in which hooks start."""
+        folder = self.home / "config"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def server(self, name: str, base_url: str, window: int | None = None) -> None:
         """Add a server that speaks OpenAI's chat protocol."""

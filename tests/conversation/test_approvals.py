@@ -141,7 +141,7 @@ async def test_from_now_on_is_a_rule_for_calls_that_fit_and_for_no_others(
 async def test_a_rule_that_does_not_fit_allows_only_this_call(
     desk: Desk, fake_openai: FakeOpenAI, pattern: str
 ) -> None:
-    fake_openai.add(command("echo 'a b'"), command("echo 'a b'"), Text("Done."))
+    fake_openai.add(command("echo $HOME"), command("echo $HOME"), Text("Done."))
     async with working(desk, fake_openai) as opened:
         records = await played(opened, "Go.", Decision("always", pattern=pattern), NO)
         assert [one[0] for one in decided(records)] == ["allowed", "denied"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
 from tests.conversation.driving import Desk, assert_valid, done, of, turn, until, view_bytes
-from tests.conversation.hook_commands import ECHO, FAMILY, sh
+from tests.conversation.hook_commands import ECHO, FAMILY, place, sh
 from tests.conversation.test_compactions import ASKS, LONG, NOTES, last_of, stored
 from tests.fake_keyring import FakeKeyring
 from tests.process_ends import LIMIT_S, alive, gone
@@ -36,10 +36,8 @@ from tui_app.conversation.hooks import (
     before_compaction,
     before_tool,
     judge,
-    keys_in,
     name_of,
     stdin_of,
-    without_keys,
 )
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import (
@@ -198,7 +196,7 @@ def test_the_event_with_hook_and_trigger() -> None:
     start = CompactionStart(job="1-1", trigger="manual", tokens_before=9, messages_before=4, model="a:b")
     told = json.loads(stdin_of("preCompact", "manual", record(start), ()))
     assert (told.pop("hook"), told.pop("trigger")) == ("preCompact", "manual")
-    assert told == record(start).to_json()
+    assert told == json.loads(json.dumps(record(start).to_json()))
     assert problems(told, event_schema("session.compaction_start")) == []
 
 
@@ -221,27 +219,6 @@ def test_whatever_is_said_is_one_line_of_json_without_keys(text: str, key: str) 
     assert "[secret removed]" in masked["data"]["text"]
 
 
-def test_an_environment_without_keys() -> None:
-    kept = {
-        "PATH": "/bin",
-        "HOME": "/h",
-        "KEYBOARD": "de",
-        "SSH_AUTH_SOCK": "/s",
-        "TOKENIZERS": "1",
-        "EMPTY": "",
-    }
-    keys = {
-        "OPENAI_API_KEY": KEY, "HF_TOKEN": "hf-0123456789", "GOOGLE_API_KEY": "", "MY_SECRET": "hidden-one",
-        "AWS_ACCESS_KEY_ID": "AKIA0123456789", "harbour": "named-in-settings", "db_password": "hunter2!",
-        "COPY_OF_IT": KEY, "WRAPPED": f"Bearer {KEY}", "OPENAI_KEY_2": "second-0123456789",
-        "GH_PAT": "pat-0123",
-        "DATABASE_URL": "postgres://pilot:p4ssw0rd-of-it@harbour/ferries",
-    }  # fmt: skip
-    env = {**kept, **keys}
-    assert without_keys(env, ["harbour"]) == kept
-    assert keys_in(env, ["harbour", ""]) == {value for value in keys.values() if value}
-
-
 async def test_a_key_that_a_model_was_made_with_is_known_to_the_hooks(desk: Desk) -> None:
     opening = desk.opening()
     ring = FakeKeyring()
@@ -261,7 +238,7 @@ async def test_a_key_that_a_model_was_made_with_is_known_to_the_hooks(desk: Desk
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
-    return Runner(tmp_path, {"PATH": os.environ["PATH"], "HARBOUR": "quiet"})
+    return Runner(place(tmp_path, PATH=os.environ["PATH"], HARBOUR="quiet"))
 
 
 async def run(runner: Runner, hook: Hook, stdin: bytes = b"", timeout_s: float = 30.0) -> HookExit:
@@ -272,7 +249,7 @@ async def test_it_gets_input_folder_environment_and_no_shell(runner: Runner) -> 
     ended = await run(runner, sh(ECHO), b"an event\n")
     assert (ended.exit, ended.stdout, ended.stderr) == (0, "an event\n", "heard\n")
     ended = await run(runner, sh("pwd -P; echo $HARBOUR; tty"))
-    assert ended.stdout.splitlines()[:2] == [str(runner.cwd.resolve()), "quiet"]
+    assert ended.stdout.splitlines()[:2] == [str(runner.place.own.resolve()), "quiet"]
     ended = await run(runner, Hook(command=("echo", "$HARBOUR; pwd")))
     assert ended.stdout == "$HARBOUR; pwd\n"
 
@@ -290,7 +267,7 @@ async def test_what_cannot_be_started_is_said(runner: Runner, command: tuple[str
 
 
 async def test_a_folder_that_is_gone(tmp_path: Path) -> None:
-    assert (await run(Runner(tmp_path / "gone", {}), sh("true"))).missing == "No such file or directory"
+    assert (await run(Runner(place(tmp_path / "gone")), sh("true"))).missing == "No such file or directory"
 
 
 async def test_one_that_does_not_read_its_input(runner: Runner) -> None:
@@ -324,7 +301,7 @@ async def test_children_left_behind_are_ended_too(runner: Runner) -> None:
 
 
 async def test_one_who_left_the_group_holds_nothing_up(runner: Runner) -> None:
-    os.mkfifo(runner.cwd / "left")
+    os.mkfifo(runner.place.own / "left")
     leave = (
         "import os; os.setsid(); print(os.getpid(), flush=True); open('left', 'w').close(); "
         "os.execlp('sleep', 'sleep', '600')"
@@ -486,7 +463,7 @@ async def test_a_hook_that_breaks_is_shown_and_changes_nothing(
 
 
 async def test_cancelling_ends_the_hook_and_its_children_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    begun = desk.cwd / "begun"
+    begun = desk.own / "begun"
     os.mkfifo(begun)
     slow = sh("sleep 600 & echo $! > begun; wait")
     async with hooked(desk, fake_openai, {"preCompact": (slow,)}) as opened:
@@ -508,7 +485,7 @@ async def test_cancelling_ends_the_hook_and_its_children_at_once(desk: Desk, fak
 
 
 async def test_closing_the_session_ends_its_hooks(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    begun = desk.cwd / "begun"
+    begun = desk.own / "begun"
     os.mkfifo(begun)
     slow = sh("sleep 600 & echo $! > begun; wait")
     async with hooked(desk, fake_openai, {"preCompact": (slow,), "postCompact": (slow,)}) as opened:
@@ -529,11 +506,11 @@ async def test_post_compact_is_told_how_it_ended(desk: Desk, fake_openai: FakeOp
         fake_openai.add(Text(NOTES), HangBeforeHeaders(), phrase=ASKS)
         await done(opened.conversation, Compact())
         records = [record for record, _ in opened.store.records(opened.conversation.session)]
-        (event,) = told(desk.cwd / "all")
+        (event,) = told(desk.own / "all")
         assert (event.pop("hook"), event.pop("trigger")) == ("postCompact", "manual")
         (record,) = [each for each in records if isinstance(each.data, CompactionComplete)]
         assert event == json.loads(json.dumps(record.to_json()))
-        assert not (desk.cwd / "never").exists()
+        assert not (desk.own / "never").exists()
 
 
 async def test_a_declined_tool_never_runs_and_the_model_hears_why(
@@ -551,11 +528,11 @@ async def test_a_declined_tool_never_runs_and_the_model_hears_why(
         said = "Not run: the user's preTool hook echo declined this call: not before noon"
         assert (result.outcome, result.text) == ("denied", said)
         assert fake_openai.journal[-1]["messages"][-1]["content"] == said
-        (asked,) = told(desk.cwd / "asked")
+        (asked,) = told(desk.own / "asked")
         assert (asked["hook"], asked["trigger"], asked["type"]) == ("preTool", "read_file", "tool.call")
         assert asked["data"]["args"] == '{"path":"README.md"}'  # type: ignore[index]
-        assert not (desk.cwd / "after").exists(), "the first veto is enough"
-        assert not (desk.cwd / "done").exists(), "what did not run has no result"
+        assert not (desk.own / "after").exists(), "the first veto is enough"
+        assert not (desk.own / "done").exists(), "what did not run has no result"
         assert_valid(opened.conversation)
 
 
@@ -567,7 +544,7 @@ async def test_post_tool_hears_results_and_errors_before_the_model_goes_on(
         fake_openai.add(tool("read_file", path="README.md"), tool("read_file", path="gone"), Text("So."))
         ends = of(await turn(opened.conversation, "Read it"), TurnEnd)
         assert [end.outcome for end in ends if isinstance(end, TurnEnd)] == ["done"]
-        first, second = told(desk.cwd / "done")
+        first, second = told(desk.own / "done")
         assert "Sea and sky" in str(first["data"])
         assert "'outcome': 'error'" in str(second["data"])
         assert "gone" in str(second["data"])
@@ -575,7 +552,7 @@ async def test_post_tool_hears_results_and_errors_before_the_model_goes_on(
 
 
 async def test_a_cancelled_turn_ends_the_hook_of_its_tool(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    begun = desk.cwd / "begun"
+    begun = desk.own / "begun"
     os.mkfifo(begun)
     hooks: Defined = {"preTool": (sh("sleep 600 & echo $! > begun; wait"),)}
     async with hooked(desk, fake_openai, hooks, turns=0) as opened:
@@ -603,7 +580,7 @@ async def test_session_hooks_hear_of_beginning_resuming_and_end(desk: Desk, fake
     async with desk.session(session=session, hooks=hooks) as opened:
         await opened.conversation.settle()
         records = [record.data for record, _ in opened.store.records(session)]
-    starts, ends = told(desk.cwd / "starts"), told(desk.cwd / "ends")
+    starts, ends = told(desk.own / "starts"), told(desk.own / "ends")
     assert [(each["trigger"], each["type"], each["seq"]) for each in starts] == [
         ("new", "session.start", 1),
         ("resume", "session.start", 1),
@@ -622,7 +599,7 @@ async def test_keys_reach_no_hook(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with hooked(desk, fake_openai, hooks, turns=0) as opened:
         fake_openai.add(tool("read_file", path="keys.txt"), Text("I see."))
         await turn(opened.conversation, "Read it")
-        env, given = (desk.cwd / "env").read_text(), (desk.cwd / "input").read_text()
+        env, given = (desk.own / "env").read_text(), (desk.own / "input").read_text()
         assert "HARBOUR=quiet" in env
         assert "OPENAI" not in env
         assert key not in env + given

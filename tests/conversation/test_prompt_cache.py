@@ -3,22 +3,41 @@
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from tests.conversation.driving import Desk, done, turn
+from tests.benchmarks.bill import played
+from tests.conversation.driving import Desk, done, turn, until
 from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, blocks_of
-from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.prompt_cache import CacheOutlook
+from tui_app.context.policy import PLIMSOLL
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.compactions import IDLE
+from tui_app.conversation.simulate import Transcript
 from tui_app.conversation.work import Compact
-from tui_app.session.cache_forecast import forecast_cache
+from tui_app.events import AssistantMessage, CompactionComplete, Notice, SessionStart, TurnEnd, TurnStart
+from tui_app.session.cache_forecast import ColdWarning, forecast_cache
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 SAID = "The ferry leaves the quay at nine, and the pilot boards at low water. " * 60
 NOTES = "Title: Ferries\n## Intent\nKnow when the ferry leaves."
@@ -63,6 +82,22 @@ async def test_how_long_is_set(
     assert {block.lifetime for block in blocks_of(caching.bodies[0]) if block.lifetime} == lifetimes
 
 
+def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None:
+    messages = list[ModelMessage]()
+    for number in range(60):
+        call, said = f"call_{number}", f"Line {number}: {SAID}" * 2
+        messages += [
+            ModelRequest(parts=[UserPromptPart(f"Read file {number}, and say when the ferry leaves.")]),
+            ModelResponse(parts=[ToolCallPart("read_file", {"path": f"{number}.txt"}, call)]),
+            ModelRequest(parts=[ToolReturnPart("read_file", said, call)]),
+            ModelResponse(parts=[TextPart(f"At nine, says file {number}.")]),
+        ]
+    transcript = Transcript(name="boats", format="", title="", model="", messages=tuple(messages))
+    done = played(transcript, PLIMSOLL, 32_000, "auto", 0.0)
+    assert done.rewrites > 2
+    assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)
+
+
 async def test_each_request_reads_the_one_before_and_a_compaction_breaks_it_once(
     desk: Desk, caching: CachingAnthropic
 ) -> None:
@@ -84,6 +119,26 @@ async def test_each_request_reads_the_one_before_and_a_compaction_breaks_it_once
         assert 0 < broken.read < caching.bill[asked - 2].read, "what stands in front of the messages is read"
         for before, now in zip([broken, *whole], whole, strict=False):
             assert now.read == before.total - before.fresh
+
+
+async def test_the_end_of_a_turn_says_what_was_read_and_what_broke_it(
+    desk: Desk, caching: CachingAnthropic
+) -> None:
+    async with desk.session(model=MODEL) as opened:
+        ends = list[TurnEnd]()
+        for prompt in (f"When? {SAID}", f"And when back? {SAID}", "", f"Sure? {SAID}"):
+            if not prompt:
+                await done(opened.conversation, Compact())
+                continue
+            records = await turn(opened.conversation, prompt)
+            ends += [record.data for record in records if isinstance(record.data, TurnEnd)]
+    assert [end.broken_by for end in ends] == ["", "", "compaction"]
+    first, second, third = (end.cached_share for end in ends)
+    assert first == 0.0
+    assert second == pytest.approx(caching.bill[1].read / caching.bill[1].total, abs=1e-4)
+    assert third is not None
+    assert second is not None
+    assert third < second
 
 
 async def test_the_forecast_is_what_the_server_reads(desk: Desk, caching: CachingAnthropic) -> None:
@@ -133,6 +188,150 @@ async def test_a_resumed_session_reads_it_too_until_it_is_cold(desk: Desk, cachi
         assert (caching.bill[-1].read > 0) == warm
 
 
+# Summaries on the warm prefix.
+
+PRICED = "anthropic:claude-sonnet-5"
+
+
+@pytest.fixture
+def priced(desk: Desk, caching: CachingAnthropic) -> CachingAnthropic:
+    """The same server in the place of a vendor whose prices are known."""
+    desk.endpoints["anthropic"] = replace(desk.endpoints["claude"], name="anthropic", window=60_000)
+    return caching
+
+
+def notes_of(body: dict[str, Any]) -> str:
+    return NOTES if "Write the notes of the conversation above" in json.dumps(body) else answer(body)
+
+
+async def compacted(desk: Desk, server: CachingAnthropic, idle: float = 0.0) -> Any:
+    """A conversation that was compacted after its model had idled for so many seconds."""
+    async with desk.session(model=PRICED) as opened:
+        for _ in range(4):
+            await turn(opened.conversation, f"When does it leave? {SAID}")
+        answered = opened.conversation.history.items()[-1].message
+        assert isinstance(answered, ModelResponse)
+        answered.timestamp -= timedelta(seconds=idle)
+        server.now += idle
+        happened = opened.conversation.watch()
+        await done(opened.conversation, Compact())
+        return (await until(happened, lambda data: isinstance(data, CompactionComplete))).data
+
+
+async def test_a_summary_is_asked_for_on_the_warm_prefix(desk: Desk, priced: CachingAnthropic) -> None:
+    priced.answer = notes_of
+    compaction = await compacted(desk, priced)
+    *_, before, asked = priced.bill
+    assert compaction.outcome == "success"
+    assert (compaction.performed_by, compaction.reason) == ("model", "")
+    assert compaction.summary.startswith("## Intent\nKnow when the ferry leaves.")
+    assert asked.read == before.total
+    assert asked.total - asked.read < 2_500, "the last answer and the task are all that is new"
+    assert priced.bodies[-1]["tools"] == priced.bodies[-2]["tools"]
+
+
+async def test_a_cold_summary_is_asked_for_with_a_transcript(desk: Desk, priced: CachingAnthropic) -> None:
+    compaction = await compacted(desk, priced, idle=300.0)
+    assert compaction.outcome == "success"
+    assert priced.bill[-1].read == 0
+    assert "tools" not in priced.bodies[-1]
+
+
+@pytest.mark.parametrize("said", ["I will go on with the work.", ""])
+async def test_where_the_prefix_gives_no_notes_the_transcript_does(
+    desk: Desk, priced: CachingAnthropic, said: str
+) -> None:
+    def answers(body: dict[str, Any]) -> str:
+        return said if "Write the notes of the conversation above" in json.dumps(body) else answer(body)
+
+    priced.answer = answers
+    compaction = await compacted(desk, priced)
+    assert (compaction.outcome, compaction.performed_by) == ("success", "model")
+    assert "tools" in priced.bodies[-2]
+    assert "tools" not in priced.bodies[-1]
+
+
+# A conversation that idles.
+
+
+async def idling(desk: Desk, **cache: object) -> tuple[bool, list[Any]]:
+    """Whether a compaction begins shortly before the cache expires, and what happens."""
+    settings = desk.opening(model=PRICED, cache=cache)
+    opened = open_session(replace(settings, attended=True))
+    await opened.prepare()
+    try:
+        for _ in range(8):
+            await turn(opened.conversation, f"When does it leave? {SAID}")
+        assert opened.idle is not None
+        happened = opened.conversation.watch()
+        started = opened.idle.look()
+        await opened.conversation.settle()
+    finally:
+        await opened.close()
+    return started, [record.data async for record in happened]
+
+
+async def test_an_idle_conversation_is_compacted_on_the_warm_prefix(
+    desk: Desk, priced: CachingAnthropic
+) -> None:
+    priced.answer = notes_of
+    desk.endpoints["anthropic"] = replace(desk.endpoints["anthropic"], window=30_000)
+    started, happened = await idling(desk, compact_idle=True)
+    assert started
+    assert [data.text for data in happened if isinstance(data, Notice)] == [IDLE]
+    assert [data.outcome for data in happened if isinstance(data, CompactionComplete)] == ["success"]
+    assert priced.bill[-1].read > 0.7 * priced.bill[-1].total
+
+
+async def test_it_is_offered_once_where_it_would_have_paid(desk: Desk, priced: CachingAnthropic) -> None:
+    desk.endpoints["anthropic"] = replace(desk.endpoints["anthropic"], window=30_000)
+    told = []
+    for _ in range(2):
+        started, happened = await idling(desk)
+        assert not started
+        told += [data.text for data in happened if isinstance(data, Notice)]
+    assert len(told) == 1
+    assert "compact_idle" in told[0]
+
+
+@pytest.mark.parametrize("case", ["cold", "small", "off", "unpriced", "busy"])
+async def test_an_idle_conversation_is_left_alone_where_that_does_not_pay(
+    desk: Desk, priced: CachingAnthropic, case: str
+) -> None:
+    window = 200_000 if case == "small" else 30_000
+    desk.endpoints["anthropic"] = replace(desk.endpoints["anthropic"], window=window)
+    desk.endpoints["claude"] = replace(desk.endpoints["claude"], window=window)
+    policy, model = "off" if case == "off" else "plimsoll", MODEL if case == "unpriced" else PRICED
+    opening = desk.opening(model=model, cache={"compact_idle": True}, policy=policy)
+    opened = open_session(replace(opening, attended=True))
+    await opened.prepare()
+    try:
+        for _ in range(8):
+            await turn(opened.conversation, f"When does it leave? {SAID}")
+        idle = opened.idle
+        assert idle is not None
+        answered = opened.conversation.history.items()[-1].message
+        assert isinstance(answered, ModelResponse)
+        answered.timestamp -= timedelta(seconds=300.0 if case == "cold" else 0.0)
+        idle.is_busy = lambda: case == "busy"
+        assert not idle.look()
+    finally:
+        await opened.close()
+
+
+async def test_it_is_looked_at_shortly_before_the_cache_expires(desk: Desk) -> None:
+    opened = open_session(replace(desk.opening(), attended=True))
+    idle, end = opened.idle, TurnEnd(outcome="done")
+    assert idle is not None
+    assert idle.due_after(end, None, 1_000.0) is None, "nothing is known of the model's cache"
+    idle.left = lambda: 290.0
+    due = idle.due_after(end, None, 1_000.0)
+    assert due == 1_245.0
+    assert idle.due_after(Notice(text="x"), due, 1_100.0) == due
+    assert idle.due_after(TurnStart(text="x"), due, 1_100.0) is None
+    await opened.close()
+
+
 # Whatever else asks for marks: pydantic-ai writes them, from the one setting.
 
 
@@ -146,33 +345,6 @@ def test_openrouter_takes_marks_and_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     settings, _ = model.prepare_request(ModelSettings(cache="1h"), parameters)
     marked = {key for key, value in dict(settings or {}).items() if "_cache" in key and value == "1h"}
     assert marked == {f"openrouter_cache_{part}" for part in ("tool_definitions", "instructions", "messages")}
-
-
-# What a request costs, by the rules of its provider: writing, reading, and what is too short for either.
-
-
-@pytest.mark.parametrize(
-    ("model", "cold", "warm"),
-    [
-        ("anthropic:claude-sonnet-4-5", 0.0375, 0.003345),
-        ("openai:gpt-5.2", 0.0175, 0.0019075),
-    ],
-)
-def test_a_cold_request_pays_for_writing_and_a_warm_one_for_reading(
-    model: str, cold: float, warm: float
-) -> None:
-    def price(cached: int) -> float | None:
-        return request_price(model, input_tokens=10_000, cached_tokens=cached, output_tokens=0)
-
-    assert price(0) == pytest.approx(cold)
-    assert price(9_900) == pytest.approx(warm)
-
-
-def test_what_is_too_short_is_neither_written_nor_read() -> None:
-    price = request_price(
-        "anthropic:claude-sonnet-4-5", input_tokens=1_000, cached_tokens=900, output_tokens=0
-    )
-    assert price == pytest.approx(0.003)
 
 
 # The server itself keeps to the rules that it stands for.
@@ -197,3 +369,37 @@ def test_the_server_keeps_only_what_is_long_enough_and_looked_for_near_enough() 
     assert far.read == 0
     with pytest.raises(Refused, match="maximum of 4"):
         cache.ask(request(*"abcde", marks=(0, 1, 2, 3, 4)), 2)
+
+
+# Where nobody can be asked.
+
+
+async def test_a_dear_turn_on_a_cold_cache_is_said_once(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "log.db")
+    model = "anthropic:claude-sonnet-5"
+    session = store.create(SessionStart(cwd="/", model=model), time=0.0)
+    store.append(session, AssistantMessage(text="x", model=model, input_tokens=300_000), None, time=1_000.0)
+    store.close()
+    usage = ContextUsage(
+        parts=Breakdown(user=300_000), window=ContextWindow(limit=1_000_000, source="model"), messages=2
+    )
+
+    def warning(**changes: Any) -> ColdWarning:
+        settings = Settings(**changes)
+        return ColdWarning(database=tmp_path / "log.db", session=session, settings=settings)
+
+    cold = warning()
+    assert await cold.notice(model, usage, 1_299.0) is None, "it is warm"
+    said = await cold.notice(model, usage, 1_300.0)
+    assert said == Notice(text="The prompt cache is cold: this turn reads 300,000 tokens anew, about $0.75.")
+    assert await cold.notice(model, usage, 1_300.0) is None, "said already"
+    for changes in ({"cache": {"warn_usd": 0.0}}, {"cache": {"warn_usd": 2.0}}, {"prompt_cache": "off"}):
+        assert await warning(**changes).notice(model, usage, 1_300.0) is None
+    assert await warning().notice("local:tiny", usage, 1_300.0) is None, "no price is known"
+
+
+async def test_who_is_there_is_asked_and_who_is_not_is_told(desk: Desk) -> None:
+    for attended in (True, False):
+        opened = open_session(replace(desk.opening(), attended=attended))
+        assert (opened.turns.cold is None) == attended
+        await opened.close()

@@ -13,6 +13,7 @@ from tests.conversation import dying_reader
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import Story
 from tui_app.context.message_marks import HEADING, is_inbox
 from tui_app.conversation import memory as remembering
 from tui_app.conversation.assembly import OpenSession, open_session
@@ -24,8 +25,10 @@ from tui_app.events import (
     MemoryConsolidated,
     MemoryInbox,
     MemoryPruned,
+    MessageExcluded,
     Notice,
     Payload,
+    RewriteUndone,
     SessionStart,
     UserMessage,
 )
@@ -115,6 +118,20 @@ async def test_a_new_session_is_given_the_board_once_in_front_of_its_first_promp
     assert first[1]["role"] == "user"
     assert RULE in str(first[1]["content"])
     assert second[: len(first)] == first, "the prefix stays as it was"
+
+
+async def test_what_was_excluded_since_is_not_told(desk: Desk, server: FakeOpenAI) -> None:
+    said = Story(model="local:scripted", cwd=str(desk.cwd)).user(RULE).answer("Aye.")
+    with closing(SqliteStore(desk.opening().paths.database)) as store:
+        session = store.create(said.start, time=1.0)
+        store.append_many(session, [*said.events, (MessageExcluded(seqs=(2,)), None, 2.0)])
+        board(desk).add(Draft(text=RULE, kind="rule", session=session, seq=2))
+        server.add(Text("ok"), Text("ok"))
+        async with desk.session() as opened:
+            assert not of(await turn(opened.conversation, "Hello"), MemoryInbox)
+        store.append_many(session, [(RewriteUndone(rewrite=4), None, 3.0)])
+    async with desk.session() as opened:
+        assert of(await turn(opened.conversation, "Hello"), MemoryInbox), "it was brought back"
 
 
 async def test_no_board_no_budget_or_switched_off_is_no_message(desk: Desk, server: FakeOpenAI) -> None:

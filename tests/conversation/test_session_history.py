@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse
+from pydantic_ai.messages import CompactionPart, ModelMessagesTypeAdapter, ModelRequest, ModelResponse
 
 from tests.conversation.logged import FIXED, WINDOW, answer, as_json, opened, result, say
 from tui_app.context.compaction.replacement import key_ranges
@@ -15,9 +15,9 @@ from tui_app.context.history import Proposal, sizes_of
 from tui_app.context.policy import Trim
 from tui_app.context.tool_results.archive import archived
 from tui_app.context.tool_results.normalise import trim
-from tui_app.context.view import Item
+from tui_app.context.view import Item, to_messages
+from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.session_tools import SessionSearch
 from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
@@ -158,6 +158,16 @@ def test_reopened_it_is_the_same(
     again.restate(again.view.compactions[-1], undo=True)
     history.load()
     assert as_json(again)[-2:] == as_json(history)[-2:]
+
+
+def test_history_file_holds_what_a_stage_had_cut(history: SessionHistory) -> None:
+    filled(history)
+    whole = ModelMessagesTypeAdapter.dump_python(to_messages(history.items()), mode="json")
+    rewrite = trim(history.items(), Trim(chars=20))
+    assert rewrite is not None
+    history.rewrite(rewrite)
+    path = Path(history.commit(proposal(history, keep=3)).history_path)
+    assert json.loads(path.with_suffix(".json").read_text()) == whole
 
 
 def test_files_are_written_before_the_event(

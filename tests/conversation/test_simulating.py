@@ -3,13 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tests.context.histories import complaints
 from tests.conversation.simulating_kit import Live, prompt, replay, session, transcript, words
@@ -223,6 +224,25 @@ async def test_what_the_cache_holds_is_cheaper() -> None:
     assert last.cost_usd is not None
     assert last.cost_usd < full / 2
     assert priced.cost_usd == pytest.approx(sum(each.cost_usd or 0 for each in priced.requests))
+
+
+async def test_what_a_pause_outlives_is_paid_for_again() -> None:
+    async def spoken(minutes: int) -> Outcome:
+        then = datetime(2026, 1, 1, tzinfo=UTC)
+        said = [
+            replace(each, timestamp=then + number * timedelta(minutes=minutes))
+            if isinstance(each, ModelResponse)
+            else each
+            for number, each in enumerate(LONG)
+        ]
+        source = replace(transcript(LONG, "claude-sonnet-4-5"), messages=tuple(said))
+        return (await simulate(source, [PLIMSOLL], [LARGE])).windows[0][0]
+
+    # An answer, and what it is answered with.
+    quick, slow = await spoken(2), await spoken(4)
+    assert quick.cached_tokens == slow.cached_tokens > 0, "the same bytes are sent"
+    assert slow.to_json()["cache_read_tokens"] == 0 < quick.to_json()["cache_read_tokens"]
+    assert (slow.cost_usd or 0) > 1.5 * (quick.cost_usd or 1)
 
 
 async def test_the_built_in_assistant_costs_nothing() -> None:

@@ -30,6 +30,7 @@ from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import safe_cuts, to_messages
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
+from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.events import (
     AssistantMessage,
@@ -237,7 +238,9 @@ class Session(RuleBasedStateMachine):
             before = [key for key in keys[:begins] if key in now]
             assert before == now[: len(before)]
 
-    @precondition(lambda self: self.history.view.compactions or self.history.view.undone)
+    @precondition(
+        lambda self: self.history.view.compactions or self.history.view.exclusions or self.history.view.undone
+    )
     @rule(undo=st.booleans())
     def restate(self, undo: bool) -> None:
         self.compactions.restate(undo=undo)
@@ -292,6 +295,30 @@ class Session(RuleBasedStateMachine):
         key, before = items[choice % len(items)].key, history.usage().total
         ManualEdits(history, self.compactions).pin(key, pinned=pinned)
         assert history.usage().total == before
+
+    @precondition(lambda self: self.history.items())
+    @rule(choice=CHOICE, turn=st.booleans())
+    def exclude(self, choice: int, turn: bool) -> None:
+        """It leaves with whatever belongs to it, or nothing changes."""
+        items, hand = self.history.items(), ManualEdits(self.history, self.compactions)
+        key, promised = items[choice % len(items)].key, hand.outlook(items[choice % len(items)].key).exclude
+        keys, before = [item.key for item in items], self.history.usage().total
+        if hand.exclude((key,), turn=turn):
+            assert key in self.history.view.excluded
+            assert self.history.usage().total <= before
+            assert turn or self.history.usage().total == promised.after
+        else:
+            assert turn or promised.refused
+            assert [item.key for item in self.history.items()] == keys
+
+    @precondition(lambda self: self.history.view.excluded)
+    @rule(choice=CHOICE)
+    def include(self, choice: int) -> None:
+        excluded = sorted(self.history.view.excluded)
+        seq = excluded[choice % len(excluded)]
+        assert ManualEdits(self.history, self.compactions).include((seq,))
+        seen = self.history.view.seen_of(seq)
+        assert seq not in self.history.view.excluded or (seen is not None and seen.kind == "tool_summary")
 
     @precondition(lambda self: self.history.items())
     @rule(choice=CHOICE, stage=st.sampled_from(["archive", "offload"]))
@@ -391,12 +418,13 @@ class Session(RuleBasedStateMachine):
         self.follow()
         heads = list(self.store.heads(self.session))
         at = None if whole else self.prompts[choice % len(self.prompts)]
-        self.parents[self.session] = self.everything(self.session)
+        self.parents[self.session], excluded = self.everything(self.session), self.history.view.excluded
         forked = fork_session(self.store, Path(self.folder.name), self.session, at=at, now=2.0)
         before = fold_agent_view(head for head in heads if at is None or head.seq < at)
         self.session, self.said = forked.session, {}
         self.begin()
-        assert self.history.view.visible() == before.visible()
+        kept = [head for head in before.visible() if head.seq not in excluded]
+        assert self.history.view.visible() == kept, "what was excluded since stays excluded"
 
     def everything(self, session: str) -> list[tuple[object, ...]]:
         rows = self.store._db.execute("SELECT * FROM events WHERE session = ? ORDER BY seq", (session,))
@@ -424,6 +452,12 @@ class Session(RuleBasedStateMachine):
         said = [head.seq for head in self.history.view.visible() if head.type in MESSAGES]
         assert said == sorted(set(said))
         assert [item.key for item in items] == [head.seq for head in self.history.view.visible()]
+
+    @invariant()
+    def what_is_excluded_is_handed_on_to_nobody(self) -> None:
+        excluded = self.history.view.excluded.keys()
+        assert not excluded & {item.key for item in (*self.history.items(), *self.history.everything())}
+        assert not excluded & {item.key for item in said_in(self.store.path, self.session)}
 
     @invariant()
     def counts_are_those_of_a_full_recount(self) -> None:

@@ -26,7 +26,7 @@ class _NoHistory:
     def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
         return []
 
-    def fetch(self, seq: int) -> HistoryHit | None:
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         return None
 
 

@@ -15,6 +15,7 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    MessageExcluded,
     MessagePinned,
     RewriteUndone,
     SessionClear,
@@ -25,7 +26,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import ALONE, Reports, weighed
-from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAGES, STAND_INS, Head, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Head, Seen, seen
 
 # One message of the agent view, and small questions about heads.
 
@@ -86,7 +87,7 @@ class PlainView:
     Attributes:
         version: Log number of the last event that rewrote the view.
         compactions: Numbers of the compactions that stand, oldest first.
-        undone: Numbers of compactions undone since the last other rewrite, newest last.
+        undone: Numbers of compactions and exclusions undone since the last other rewrite, newest last.
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
@@ -108,6 +109,7 @@ class PlainView:
     _acknowledged: dict[int, Head] = field(default_factory=dict)
     """By the number of its compaction, what acknowledges its summary."""
     reports: Reports = field(default_factory=Reports)
+    exclusions: dict[int, int] = field(default_factory=dict)
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
@@ -155,6 +157,10 @@ class PlainView:
         match head.type:
             case kind if kind in STAGES:
                 self._rewrite(head)
+            case MessageExcluded.TYPE:
+                self._exclude(head, head.ref or head.seq)
+            case RewriteUndone.TYPE if head.ref in self.exclusions:
+                self._include(head.ref)
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
                 self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
@@ -169,11 +175,12 @@ class PlainView:
                 self._uncut()
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+                self._leave_behind(0, head.seq)
                 self._hide_from(0, head.seq)
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
-                self._hide(head.ref, head.seq, MESSAGES)
+                self._hide(head.ref, head.seq, TURNS)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 for compaction in [seq for seq in self.compactions if seq >= head.ref]:
@@ -182,6 +189,7 @@ class PlainView:
                     self._take_back(rewrite)
                 for compaction in list(self.edits):
                     self._keep_edits(compaction, lambda edit: edit < head.ref)
+                self._leave_behind(head.ref, head.seq)
                 self._hide_from(head.ref, head.seq)
             case _:
                 return False
@@ -231,9 +239,14 @@ class PlainView:
         standing = {0, *self.compactions}
         return [item.head for item in self._items if item.hidden_by in standing]
 
+    @property
+    def excluded(self) -> dict[int, int]:
+        """The messages that a person keeps out of the model's sight, and which exclusion hides each."""
+        return {item.head.seq: item.hidden_by for item in self._items if item.hidden_by in self.exclusions}
+
     def left_behind(self, cut: int = 0) -> bool:
         """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
-        standing = {0, *self.compactions}
+        standing = {0, *self.compactions, *self.exclusions}
         return any(item.hidden_by not in standing and cut in (0, item.hidden_by) for item in self._items)
 
     def can_rewind(self, to: int) -> bool:
@@ -323,6 +336,45 @@ class PlainView:
         ]
         self.compactions.remove(compaction)
         self.undone.append(compaction)
+
+    def _exclude(self, head: Head, exclusion: int) -> None:
+        self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
+        self.exclusions[exclusion] = head.seq
+        self._items = [
+            replace(item, hidden_by=exclusion)
+            if item.visible and in_ranges(item.head.seq, head.removed)
+            else item
+            for item in self._items
+        ]
+
+    def _include(self, exclusion: int) -> None:
+        """Bring messages back; a digest of what is excluded still is hidden by that exclusion from now on."""
+        del self.exclusions[exclusion]
+        self.undone.append(exclusion)
+        excluded = self.excluded
+
+        def keeper(item: ViewItem) -> int:
+            archived = item.head.changes if item.head.type == ToolArchived.TYPE else ()
+            return next((excluded[seq] for seq, _ in archived if seq in excluded), 0)
+
+        self._items = [
+            replace(item, hidden_by=keeper(item)) if item.hidden_by == exclusion else item
+            for item in self._items
+        ]
+
+    def _leave_behind(self, first: int, by: int) -> None:
+        """What was excluded and said from a number on is hidden by a rewind or a clear."""
+        self._items = [
+            replace(item, hidden_by=by)
+            if item.hidden_by in self.exclusions and item.head.seq >= first
+            else item
+            for item in self._items
+        ]
+        self.exclusions = {
+            seq: since
+            for seq, since in self.exclusions.items()
+            if any(item.hidden_by == seq for item in self._items)
+        }
 
     def _hide_from(self, first: int, by: int) -> None:
         """Hide everything visible from number ``first`` on, summaries included."""

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.prompt_cache import (
     NO_CACHE,
     CachedAnswer,
+    CacheLife,
     CacheOutlook,
     CacheRule,
     broken_by,
     cache_outlook,
     cache_rule,
+    cached_price,
     predicted_read,
 )
 from tui_app.events import (
@@ -48,7 +49,12 @@ ANSWER = CachedAnswer(model=SONNET, asked=1_000.0, input_tokens=50_000, output_t
         ("openrouter:anthropic/claude-haiku-4.5", "auto", (300, 4_096)),
         ("openrouter:openai/gpt-5", "off", (300, 1_024)),
         ("openai-chat:gpt-5", "1h", (300, 1_024)),
-        ("google:gemini-2.5-pro", "auto", (300, 4_096)),
+        ("openai-chat:gpt-5.6-mini", "off", (1_800, 1_024)),
+        ("anthropic:claude-opus-5", "auto", (300, 512)),
+        ("bedrock:us.anthropic.claude-opus-5-v1:0", "auto", (300, 1_024)),
+        ("google:gemini-2.5-pro", "auto", (300, 2_048)),
+        ("google:gemini-3.8-flash", "auto", (300, 4_096)),
+        ("claude-haiku-4-5-20251001", "auto", (300, 4_096)),
         ("deepseek:deepseek-chat", "auto", (3_600, 64)),
     ],
 )
@@ -72,10 +78,8 @@ def test_next_request_is_cheap_until_its_prefix_is_forgotten() -> None:
 
     warm, cold = at(1_299.0), at(1_300.0)
     assert (warm.warm_until, warm.predicted_tokens, cold.predicted_tokens) == (1_300.0, 50_000, 0)
-    assert warm.warm_usd == request_price(
-        SONNET, input_tokens=51_000, cached_tokens=50_000, output_tokens=500
-    )
-    assert warm.cold_usd == request_price(SONNET, input_tokens=51_000, cached_tokens=0, output_tokens=500)
+    assert warm.warm_usd == pytest.approx((50_000 * 0.3 + 1_000 * 3.75 + 500 * 15) / 1e6)
+    assert warm.cold_usd == pytest.approx((51_000 * 3.75 + 500 * 15) / 1e6)
     assert (warm.last_predicted, warm.last_read) == (None, 40_000)
     assert next_turn_text(warm, 1_299.0, UTC) == (
         "next turn from about $0.026 warm (until 00:21), $0.20 cold"
@@ -112,6 +116,30 @@ def test_writing_for_an_hour_costs_twice_the_input_and_without_a_cache_once() ->
         for kept in ("off", "auto", "1h")
     ]
     assert prices == pytest.approx([0.03, 0.0375, 0.06])
+
+
+@pytest.mark.parametrize(
+    ("model", "cold", "warm"),
+    [(SONNET, 0.0375, 0.003345), ("openai:gpt-5.2", 0.0175, 0.0019075), ("openai:gpt-5.6", 0.05, 0.00446)],
+)
+def test_a_cold_request_pays_for_writing_and_a_warm_one_for_reading(
+    model: str, cold: float, warm: float
+) -> None:
+    def price(read: int, total: int = 10_000) -> float | None:
+        return cached_price(model, cache_rule(model), total, read, 0)
+
+    assert price(0) == pytest.approx(cold)
+    assert price(9_900) == pytest.approx(warm)
+    assert price(900, 1_000) == price(0, 1_000), "what is too short is neither written nor read"
+
+
+def test_what_two_requests_share_is_read_until_it_is_forgotten() -> None:
+    life, unknown = CacheLife(RULE), CacheLife(None)
+    reads = [
+        life.read(shared, at) for shared, at in ((0, 0), (5_000, 299), (5_000, 598), (5_000, 898), (9, 899))
+    ]
+    assert reads == [0, 5_000, 5_000, 0, 0]
+    assert [unknown.read(5_000, at) for at in (0.0, 9e9)] == [5_000, 5_000]
 
 
 def test_forecast_of_the_last_request() -> None:

@@ -58,8 +58,8 @@ def test_sizes_are_thousands_or_millions(tokens: int, written: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "title"),
     [
-        (212, 9, "91.5k → 6.2k · 212 messages → 9 · facts kept 98%"),
-        (1, 1, "91.5k → 6.2k · 1 message → 1 · facts kept 98%"),
+        (212, 9, "203 messages became a summary · 91.5k → 6.2k · 98% of the facts"),
+        (2, 1, "1 message became a summary · 91.5k → 6.2k · 98% of the facts"),
     ],
 )
 def test_a_compaction_counts_messages_in_a_row_that_fits_80_columns(
@@ -73,10 +73,11 @@ def test_a_compaction_counts_messages_in_a_row_that_fits_80_columns(
         tokens_after=6_200,
         messages_before=before,
         messages_after=after,
+        messages_removed=before - after,
         retention=0.98,
     )
     assert done.headline() == title
-    assert len(f"  ⊖ Conversation compacted · {title}") <= 79
+    assert len(f"⊖━━ {title}") <= 76
 
 
 # The row of a command says when the command failed, although running it did not.

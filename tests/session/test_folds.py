@@ -21,8 +21,10 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FullnessTold,
     HookRan,
     MemoryInbox,
+    MessageExcluded,
     MessagePinned,
     ModelChange,
     Payload,
@@ -65,6 +67,8 @@ STEPS = st.lists(
                 "edit",
                 "unedit",
                 "back",
+                "exclude",
+                "include",
             ]
         ),
         st.integers(0, 1_000),
@@ -134,7 +138,7 @@ class Session:
             case "undo" if self.agent.compactions:
                 self.add(CompactionUndone(compaction=self.agent.compactions[-1]))
             case "redo" if self.agent.undone:
-                self.add(CompactionRedone(compaction=self.agent.undone[-1]))
+                self.redo(self.agent.undone[-1])
             case "clear" | "pin":
                 pin = MessagePinned(seq=1 + choice % 8, pinned=bool(choice % 3))
                 self.add(pin if step == "pin" else SessionClear())
@@ -142,6 +146,23 @@ class Session:
                 self.rewind(choice, step)
             case _:
                 self.edit(choice, step)
+                self.exclude(choice, step)
+
+    def exclude(self, choice: int, step: str) -> None:
+        """Take some visible messages out, or bring back what left with an earlier step."""
+        exclusions, visible = [*self.agent.exclusions], self.visible
+        if step == "exclude" and visible:
+            self.add(MessageExcluded(seqs=tuple(visible[choice % len(visible) :][: choice % 4])))
+        elif step == "include" and exclusions:
+            self.add(RewriteUndone(rewrite=exclusions[choice % len(exclusions)]))
+
+    def redo(self, undone: int) -> None:
+        """Let a compaction or an exclusion stand again."""
+        if self.agent.is_exclusion(undone):
+            seqs = tuple(seq for seq, _ in self.heads[undone - 1].removed if seq in self.visible)
+            self.add(MessageExcluded(seqs=seqs, again=undone))
+        else:
+            self.add(CompactionRedone(compaction=undone))
 
     def edit(self, choice: int, step: str) -> None:
         """Give a summary other words, whether it stands or was undone, or take such an edit back."""
@@ -589,9 +610,9 @@ def test_people_see_one_row_that_says_what_was_done_and_whether_it_stands() -> N
 
 
 KINDS = (
-    "user", "answer", "tool", "results", "system", "board", "compact", "undo", "redo", "clear",
+    "user", "answer", "tool", "results", "system", "board", "told", "compact", "undo", "redo", "clear",
     "rewind", "failed", "pin", "edit", "unedit", "back", "trim", "archive", "restore", "any undo",
-    "any redo", "any rewind", "any back",
+    "any redo", "any rewind", "any back", "exclude", "include",
 )  # fmt: skip
 EVERY = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 1_000)), max_size=60)
 
@@ -611,6 +632,8 @@ class Long(Session):
                     self.add(ToolResult(tool_call_id=call, name="grep", text="hit", tokens=TOKENS))
             case "board":
                 self.add(MemoryInbox(text="remembered", entries=1, tokens=TOKENS))
+            case "told":
+                self.add(FullnessTold(text="half full", mark=50, tokens=TOKENS))
             case "trim" | "archive":
                 self.relieve(step, choice)
             case "restore" if self.agent.rewrites:
@@ -659,6 +682,7 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
         "weighed": view.weighed(),
         "reversible": view.reversible,
         "lists": (view.version, view.compactions, view.undone, view.rewrites),
+        "excluded": (view.exclusions, view.excluded),
         "sets": (view.restored, view.pins, view.edits),
         "reports": view.reports.newest,
     }

@@ -106,6 +106,7 @@ class Program:
             model=args.model or "",
             policy=getattr(args, "policy", "") or "",
             agent=getattr(args, "agent", ""),
+            trust=getattr(args, "trust", False),
         )
 
     @contextmanager
@@ -144,6 +145,20 @@ class Program:
         if not folder.is_dir():
             raise WrongUsage(f"There is no folder {path}.")
         return folder
+
+
+def words_of_file(program: Program, name: str) -> str:
+    """The text of a file, or of what is piped in.
+
+    Raises:
+        CommandFailed: if it cannot be read.
+    """
+    try:
+        return sys.stdin.read() if name == "-" else (program.cwd / name).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise CommandFailed(f"{name} is not UTF-8 text. Nothing changed.") from None
+    except OSError as error:
+        raise CommandFailed(f"{name} cannot be read: {error.strerror or error}. Nothing changed.") from None
 
 
 class Parser(argparse.ArgumentParser):
@@ -234,6 +249,14 @@ def add_read_only(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust the folder this time: its instructions, skills and commands count, and rules that allow",
+    )
+
+
 def add_session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")
 
@@ -252,6 +275,35 @@ def confirmed(question: str, unasked: str) -> bool:
         raise WrongUsage(unasked)
     tell(question)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool]) -> Path:
+    """Refuse at once what could not be written after minutes of work, or would destroy another file.
+
+    Args:
+        path: What was given.
+        flag: Which flag named it.
+        thing: What is to be written there.
+        is_one: Whether a file that begins so is one already, and may be replaced.
+
+    Raises:
+        CommandFailed: if it is refused.
+    """
+    target = from_home(str(path)).resolve()
+    if not target.parent.is_dir():
+        raise CommandFailed(f"{path}: there is no folder {target.parent}.")
+    if target.exists() and not target.is_file():
+        raise CommandFailed(f"{path} is no file that a {thing} could be written to.")
+    if not target.exists():
+        return target
+    try:
+        with target.open("rb") as file:
+            start = file.read(512).lstrip()
+    except OSError:
+        start = b"?"
+    if start and not is_one(start):
+        raise CommandFailed(f"{path} exists and is no {thing}: it stays as it is. Give {flag} another name.")
+    return target
 
 
 # Asynchronous commands end cleanly on a signal: what is open is closed first.

@@ -5,7 +5,6 @@ The work is that of the screen's compactor, with the trigger ``headless``.
 
 import argparse
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -24,6 +23,7 @@ from tui_app.cli.command import (
     add_session,
     add_window,
     run_until_signal,
+    words_of_file,
 )
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, print_json, say, tell
@@ -100,24 +100,12 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if args.dry_run:
         return run_until_signal(dry_run(opening, args.focus, span, as_json=args.json))
     if args.edit_summary:
-        return run_until_signal(edit_summary(opening, _words(program, args.edit_summary), as_json=args.json))
+        return run_until_signal(
+            edit_summary(opening, words_of_file(program, args.edit_summary), as_json=args.json)
+        )
     if args.undo or args.redo:
         return run_until_signal(restate(opening, undo=args.undo, as_json=args.json))
     return run_until_signal(compact(opening, args.focus, span, extract=args.extract, as_json=args.json))
-
-
-def _words(program: Program, name: str) -> str:
-    """The text of a file, or of what is piped in.
-
-    Raises:
-        CommandFailed: if it cannot be read.
-    """
-    try:
-        return sys.stdin.read() if name == "-" else (program.cwd / name).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise CommandFailed(f"{name} is not UTF-8 text. Nothing changed.") from None
-    except OSError as error:
-        raise CommandFailed(f"{name} cannot be read: {error.strerror or error}. Nothing changed.") from None
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""``plimsoll config``: where the settings are, what is in force, and changing it."""
+"""``plimsoll config``: where the settings are, what is in force, changing it; ``plimsoll trust``."""
 
 import argparse
 import json
@@ -14,6 +14,8 @@ from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
 from tui_app.settings.spec import SETTINGS, shown_store
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
+from tui_app.trust import answers, remember_trust
+from tui_app.ui.text import one_line
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -134,7 +136,43 @@ def settings_json(settings: Settings) -> dict[str, object]:
     return plain
 
 
+def configure_trust(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", nargs="?", help="folder (default: the current one)")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--no", action="store_true", help="do not trust it, and do not ask again")
+    which.add_argument("--forget", action="store_true", help="ask again")
+    which.add_argument("--list", action="store_true", help="only show what was answered so far")
+    add_json(parser)
+
+
+def answer_trust(program: Program, args: argparse.Namespace) -> int:
+    """Note whether a folder is trusted, or show the answers there are."""
+    if args.list:
+        known = answers(program.paths)
+        if args.json:
+            print_json(known)
+        else:
+            say_table([("yes" if answer else "no", one_line(root, 200)) for root, answer in known.items()])
+        return OK
+    answer = None if args.forget else not args.no
+    program.paths.ensure()
+    root = remember_trust(program.paths, program.folder(args.path), answer)
+    if args.json:
+        print_json({"folder": str(root), "trusted": answer})
+    else:
+        what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[answer]
+        say(f"{one_line(str(root), 200)} {what}.")
+    return OK
+
+
 COMMANDS = (
+    Command(
+        name="trust",
+        usage="[PATH]",
+        summary="Trust a folder: its instructions, skills and commands count, and rules that allow.",
+        configure=configure_trust,
+        execute=answer_trust,
+    ),
     Command(
         name="config",
         usage="[ACTION]",

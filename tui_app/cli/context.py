@@ -1,4 +1,4 @@
-"""``plimsoll context``: how full a session's context is, and with what."""
+"""``plimsoll context`` and ``exclude``: how full a session's context is, and what leaves it by hand."""
 
 import argparse
 import time
@@ -20,7 +20,7 @@ from tui_app.cli.command import (
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import Notice, Record
 from tui_app.references import log_number
 from tui_app.session.user_view import fold_user_view
@@ -107,6 +107,85 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     return OK
 
 
+def configure_exclude(parser: argparse.ArgumentParser) -> None:
+    add_session(parser)
+    parser.add_argument(
+        "messages", metavar="N", nargs="+", type=_number, help="number of a message, as in exports; #N too"
+    )
+    add_model(parser)
+    add_window(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--turn", action="store_true", help="the whole turn of each message")
+    how.add_argument(
+        "--undo", action="store_true", help="bring them back, with all that left in the same step"
+    )
+    add_json(parser)
+
+
+def execute_exclude(program: Program, args: argparse.Namespace) -> int:
+    settings = program.settings(window=args.window)
+    with program.sessions() as store:
+        session = store.info(args.id).id
+    opening = replace(program.opening(settings, args, session), passing=True)
+    return run_until_signal(_exclude(opening, args))
+
+
+async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
+    """Take messages out of the model's sight, or bring them back, and say what that comes to.
+
+    Raises:
+        CommandFailed: if one of them must stay; nothing has changed then.
+    """
+    from tui_app.conversation.assembly import open_session
+
+    opened = open_session(opening)
+    refused: list[str] = []
+
+    def listen(record: Record) -> None:
+        if isinstance(record.data, Notice):
+            refused.append(for_shell(record.data.text))
+
+    try:
+        await opened.prepare()
+        opened.bus.listen(listen)
+        conversation = opened.conversation
+        before, view = conversation.usage, conversation.history.view
+        was = set(view.excluded)
+        seqs = tuple(_messages_of(opened, args.messages))
+        refused.clear()
+        conversation.submit(Exclude(seqs, excluded=not args.undo, turn=args.turn))
+        await conversation.settle()
+        if refused:
+            raise CommandFailed(refused[0])
+        after, changed = conversation.usage, sorted(was ^ set(view.excluded))
+    finally:
+        await opened.close()
+    done = "included" if args.undo else "excluded"
+    if args.json:
+        print_json(
+            {
+                "session": opening.session,
+                done: changed,
+                "tokens_before": before.total,
+                "tokens_after": after.total,
+                "messages_before": before.messages,
+                "messages_after": after.messages,
+            }
+        )
+    else:
+        named = " ".join(f"#{seq}" for seq in changed)
+        sizes = f"{numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens"
+        say(f"{done.capitalize()} {named}: {sizes}")
+    return OK
+
+
+def _messages_of(opened: "OpenSession", wanted: Sequence[int]) -> list[int]:
+    """The messages that are meant: of a tool's call, its result."""
+    entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
+    found = {entry.seq: entry.message for entry in entries}
+    return [found.get(number, number) for number in wanted]
+
+
 async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
     """Do one thing after the other; each is an event of its own.
 
@@ -131,9 +210,7 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
         opened.bus.listen(listen)
         for step, number in steps:
             refused.clear()
-            entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
-            # The message itself where the number is that of a tool call.
-            message = next((entry.message for entry in entries if entry.seq == number), number)
+            [message] = _messages_of(opened, [number])
             opened.conversation.submit(_work(opened, step, message))
             await opened.conversation.settle()
             if refused:
@@ -199,5 +276,12 @@ COMMANDS = (
         summary="Show how full a session's context is, and with what.",
         configure=configure,
         execute=execute,
+    ),
+    Command(
+        name="exclude",
+        usage="ID N...",
+        summary="Take messages out of the model's sight, or bring them back.",
+        configure=configure_exclude,
+        execute=execute_exclude,
     ),
 )

@@ -24,6 +24,7 @@ from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
+from tui_app.sandbox import INSTALL, find_sandbox
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.migrations import MIGRATIONS, WITH_SNAPSHOTS
 from tui_app.session.repair import index_trouble, stale_sessions
@@ -266,6 +267,7 @@ def run_checks(program: Program) -> list[Check]:
         check_encoding(program.env),
         check_tmux(program.env),
         check_folders(program.paths),
+        check_sandbox(),
         *check_settings(program, servers),
         check_sessions(program),
         check_tokenizer(),
@@ -286,6 +288,22 @@ def check_python() -> Check:
     return ok(
         "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
     )
+
+
+def check_sandbox() -> Check:
+    """Whether commands of the model can be kept in."""
+    found = find_sandbox()
+    match found.kind:
+        case "bubblewrap":
+            return ok("sandbox", "commands are kept in by bubblewrap")
+        case "seatbelt":
+            return ok("sandbox", "commands are kept in by sandbox-exec, which is untried")
+        case "landlock":
+            text = f"commands can read everything and write in VCS folders; {found.why}"
+            return warn("sandbox", text, f"{INSTALL}.")
+        case "none":
+            hint = f"{INSTALL}." if sys.platform == "linux" else "There is none for this system."
+            return warn("sandbox", f"commands are not kept in; {found.why}", hint)
 
 
 def check_packages() -> Check:

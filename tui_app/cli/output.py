@@ -5,7 +5,6 @@ import io
 import os
 import sys
 import threading
-import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from tui_app.text import count
-from tui_app.ui.text import clean, one_line
+from tui_app.ui.text import clean, one_line, table_lines
 
 if TYPE_CHECKING:
     from tui_app.session.importers import SkippedLine
@@ -90,23 +89,8 @@ def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> No
         rows: Equally long rows of cells.
         right: Numbers of the columns that are aligned to the right, from 0.
     """
-    cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        gaps = [" " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        aligned = [
-            gap + cell if number in right else cell + gap
-            for number, (cell, gap) in enumerate(zip(row, gaps, strict=True))
-        ]
-        print("  ".join(aligned).rstrip())
-
-
-def _width(text: str) -> int:
-    """Cells a line takes: characters of East Asian scripts take two, combining marks none."""
-    if text.isascii():
-        return len(text)
-    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+    for line in table_lines(rows, right=right):
+        print(line)
 
 
 def moment(seconds: float) -> str:

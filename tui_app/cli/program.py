@@ -21,6 +21,7 @@ from tui_app.cli.command import (
     add_model,
     add_policy,
     add_read_only,
+    add_trust,
 )
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     from tui_app.session.store import SessionInfo
 
 COMMANDS: Mapping[str, str] = {
-    "run": "run", "sessions": "sessions", "import": "imports", "export": "export", "context": "context",
-    "stats": "sessions", "memory": "memory", "compact": "compact", "simulate": "simulate", "models": "models",
-    "keys": "models", "doctor": "doctor", "schema": "export", "serve": "servers", "acp": "servers",
-    "config": "config",
+    "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
+    "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
+    "handoff": "handoff", "simulate": "simulate", "audit": "audit", "models": "models", "keys": "models",
+    "doctor": "doctor",
+    "schema": "export", "serve": "servers", "acp": "servers", "config": "config", "trust": "config",
 }  # fmt: skip
 """The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
 NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
@@ -129,6 +131,7 @@ def screen_parser() -> Parser:
     add_policy(parser)
     add_agent(parser)
     add_read_only(parser)
+    add_trust(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue",
@@ -161,14 +164,21 @@ def show_screen(program: Program, args: Namespace) -> int:
     own_screen = program.env.get("TEXTUAL_DRIVER") or (_is_terminal(sys.stdin) and _is_terminal(sys.stderr))
     if not own_screen:
         raise CommandFailed('The screen needs a terminal. In scripts, use: plimsoll run "…"')
+    if not program.env.get("TEXTUAL_DRIVER") and not _can_place_signs(kind := program.env.get("TERM", "")):
+        raise CommandFailed(
+            f"A terminal of the kind TERM={one_line(kind, 40)} shows lines, no screens. "
+            'Use: plimsoll run "…". Or set TERM to what the terminal is, such as xterm-256color.'
+        )
     session = _session(program, args, cwd)
+    begins = not session and args.resume is None
+    paths, notice = program.paths.writable() if begins else (program.paths, "")
     # Only now: what comes before must answer at once.
     from tui_app.ui.launch import Launch
     from tui_app.ui.run import run_app
 
     launch = Launch(
         settings=settings,
-        paths=program.paths,
+        paths=paths,
         env=program.env,
         cwd=cwd,
         session=session,
@@ -177,6 +187,8 @@ def show_screen(program: Program, args: Namespace) -> int:
         agent=args.agent,
         flags={**flags, "model": args.model},
         pick_session=args.resume == "",
+        trust=args.trust,
+        notice=notice,
     )
     return run_app(launch)
 
@@ -216,6 +228,20 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # it was closed
         return False
+
+
+def _can_place_signs(kind: str) -> bool:
+    """Whether a terminal can put its cursor anywhere; one that nobody has described is believed to."""
+    if not kind or kind.startswith(("xterm", "tmux", "screen")):
+        return True
+    try:
+        # Imported when it is needed: the usual terminals are known to.
+        import curses
+
+        curses.setupterm(kind, 0)
+        return curses.tigetstr("cup") is not None
+    except (ImportError, ValueError, curses.error):
+        return kind not in ("dumb", "unknown")
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:

@@ -20,6 +20,7 @@ from tui_app.cli.command import (
     add_model,
     add_policy,
     add_read_only,
+    add_trust,
     add_window,
     run_until_signal,
 )
@@ -74,6 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_policy(parser)
     add_agent(parser)
     add_read_only(parser)
+    add_trust(parser)
     parser.add_argument(
         "--allow",
         metavar="RULE",
@@ -97,7 +99,10 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
-    opening = program.opening(settings, args, session)
+    paths, notice = (program.paths, "") if session else program.paths.writable()
+    if notice:
+        tell(notice)
+    opening = replace(program, paths=paths).opening(settings, args, session)
     opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes)
     view = JsonView() if args.json else AnswerView()
     return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))

@@ -11,10 +11,12 @@ from tui_app.cli.command import (
     add_agent,
     add_model,
     add_policy,
+    add_trust,
     add_window,
     run_until_signal,
 )
 from tui_app.cli.output import flush, say, tell
+from tui_app.environment import hide_environment, without_keys
 from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
@@ -28,6 +30,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     add_policy(parser)
+    add_trust(parser)
     parser.add_argument(
         "--continue",
         dest="latest",
@@ -54,6 +57,9 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     flags = [("--model", args.model), ("--policy", args.policy)]
     given = [word for flag, value in flags if value for word in (flag, value)]
     given += ["--continue"] if args.latest else []
+    given += ["--trust"] if args.trust else []
+    # Its own environment has the keys, too; those of the pages are hidden by each page.
+    hide_environment(program.env.keys() - without_keys(program.env).keys())
     gate = Gate(host=args.host, port=args.port, token="" if args.no_token else new_token())
 
     def ready() -> None:
@@ -88,6 +94,7 @@ def configure_acp(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     add_policy(parser)
     add_agent(parser)
+    add_trust(parser)
 
 
 def serve_editor(program: Program, args: argparse.Namespace) -> int:

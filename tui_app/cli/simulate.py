@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -13,20 +13,20 @@ from tui_app.cli.command import (
     FAILED,
     OK,
     Command,
-    CommandFailed,
     Program,
     WrongUsage,
     add_json,
     add_model,
     run_until_signal,
     setting,
+    writable,
 )
 from tui_app.cli.failures import complaint
 from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, say_table, tell
 from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
+from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
-from tui_app.paths import from_home
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from tui_app.conversation.simulate import Simulation, SimulationProgress, Transcript
 
 ALL = "all"
+DEMO = "demo"
+"""Stands for the recording that ``plimsoll demo`` plays."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, or id of a session")
+    parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, id of a session, or demo")
     parser.add_argument(
         "--window",
         metavar="N",
@@ -68,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Replay the conversations; nothing but the drawing is written, and no model is asked."""
     settings = program.settings()
-    target = _drawable(Path(args.plot)) if args.plot else None
+    target = writable(Path(args.plot), "--plot", "drawing", _is_drawing) if args.plot else None
     known = policy_names(settings)
     if unknown := sorted(set(args.policy) - {ALL, *known}):
         raise WrongUsage(f"--policy is {unknown[0]!r}; allowed: {', '.join(known)}, or {ALL}.")
@@ -78,6 +80,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         windows=tuple(dict.fromkeys(args.window)),
         policies=tuple(choose_policy(settings, name) for name in names),
         model=args.model or "",
+        retention=settings.prompt_cache,
         as_json=args.json,
         verbose=args.verbose,
         plot=target,
@@ -85,23 +88,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     return replay_all(program, asked)
 
 
-def _drawable(path: Path) -> Path:
-    """Refuse at once what could not be written after minutes of work, or would destroy another file."""
-    target = from_home(str(path)).resolve()
-    if not target.parent.is_dir():
-        raise CommandFailed(f"{path}: there is no folder {target.parent}.")
-    if target.exists() and not target.is_file():
-        raise CommandFailed(f"{path} is no file that a drawing could be written to.")
-    if not target.exists():
-        return target
-    try:
-        with target.open("rb") as file:
-            start = file.read(512).lstrip()
-    except OSError:
-        start = b"?"
-    if start and not start.startswith(b"<svg") and not (start.startswith(b"<?xml") and b"<svg" in start):
-        raise CommandFailed(f"{path} exists and is no drawing: it stays as it is. Give --plot another name.")
-    return target
+def _is_drawing(start: bytes) -> bool:
+    return start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +103,8 @@ class Asked:
     policies: tuple[Policy, ...]
     model: str
     """Empty takes the model that answered."""
+    retention: str
+    """How long prompt caches that want to be asked keep what was sent."""
     as_json: bool
     verbose: bool
     plot: Path | None
@@ -162,6 +152,8 @@ def _replay_each(program: Program, asked: Asked, done: "list[Simulation]") -> in
                 # Outside of any loop, where ctrl+c ends the reading of a large file at once.
                 if (path := Path(source)).exists():
                     transcript = read_transcript(path)
+                elif source == DEMO:
+                    transcript = replace(read_transcript(data_file("session.jsonl")), name=DEMO)
                 else:
                     with program.sessions() as store:
                         transcript = read_session(store, source)
@@ -200,7 +192,11 @@ async def _replay(
         where = f"{progress.policy} at {window_text(progress.window)}"
         line.update(f"Replaying {share}, {where}, {Path(transcript.name).name}")
 
-    done.append(await simulate(transcript, asked.policies, asked.windows, asked.model, watch=watch))
+    done.append(
+        await simulate(
+            transcript, asked.policies, asked.windows, asked.model, watch=watch, retention=asked.retention
+        )
+    )
     return OK
 
 

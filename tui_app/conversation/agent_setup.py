@@ -31,7 +31,7 @@ from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, OverheadWatch
-from tui_app.conversation.session_tools import SessionSearch, Tooling, own_folders
+from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import Notice
 from tui_app.settings.spec import ExploreSettings, explore_settings
@@ -73,7 +73,7 @@ class AgentSetup:
         if explore.enabled:
             looking = Looking(workspace, gate)
             tools.append(explore_toolset(self._sub_agents(explore, looking)))
-        ours = {tool.name for tool in extras.own}
+        ours = {name for each in tools for name in each.tools}
         asking = self.tooling.asking
         agent: Agent[None, str] = Agent(
             None,
@@ -103,13 +103,17 @@ class AgentSetup:
             counter=history.counter,
             limits=self.writers.shelf.limits,
             surroundings=StageHost(
-                checksum=files.checksum, contains=files.contains, digest=self.writers.digest
+                checksum=files.checksum,
+                contains=files.contains,
+                digest=self.writers.digest,
+                cache=self.writers.cache_rates,
             ),
+            tell=history.append if self.opening.settings.tell_fullness else None,
         )
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
         watch = OverheadWatch(self.extras.overhead)
-        return [by_provider, steps, watch, governor, recorder, *self.around]
+        return [by_provider, steps, watch, governor, recorder, *self.around, self.writers.sent]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:
         """Everything the sub-agents of the session need.
@@ -145,8 +149,7 @@ class AgentSetup:
 
         Its tools are asked about: nobody here knows what they do.
         """
-        history, gate = self.extras.history, self.tooling.approvals
-        recall = recall_toolset(SessionSearch(history.store, history.session))
+        gate, recall = self.tooling.approvals, recall_toolset(self.tooling.search)
         taken = {
             name for tools in own.agent.toolsets if isinstance(tools, FunctionToolset) for name in tools.tools
         }
@@ -175,14 +178,19 @@ def describe_tools(
     folder = history.archive.folder
     own = (folder.tool_outputs, folder.conversation_history)
     readable = (*own, *extras.project.skill_folders)
-    workspace = Workspace(opening.cwd, extra=readable, closed=own_folders(opening.paths))
-    search = SessionSearch(history.store, history.session)
+    workspace = Workspace(
+        opening.cwd, extra=readable, closed=opening.paths.own_folders, withheld=lambda: history.withheld
+    )
     tools = [
-        build_toolset(workspace, search, tooling.approvals, tooling.working),
+        build_toolset(workspace, tooling.search, tooling.approvals, tooling.working, tooling.project),
         skill_toolset(lambda: extras.project.skills),
     ]
     explore = explore_settings(opening.settings.explore)
-    described = [*tools, explore_toolset(None)] if explore.enabled else tools
+    described = [*tools, explore_toolset(None)] if explore.enabled else [*tools]
+    if (context := tooling.context) is not None:
+        tools.append(context)
+        if context.offered_to(history.model.partition(":")[0]):
+            described.append(context)
     extras.own = [tool.tool_def for each in described for tool in each.tools.values()]
     working = {tool.__name__ for tool in tooling.working}
     overhead = extras.overhead

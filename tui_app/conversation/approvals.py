@@ -22,7 +22,17 @@ from pydantic_ai.messages import (
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.approvals.rules import PERHAPS, Action, Gate, Verdict, fits, judge, proposed_pattern
+from tui_app.agent.approvals.command_line import ANYWHERE, Folder
+from tui_app.agent.approvals.rules import (
+    PERHAPS,
+    Action,
+    Gate,
+    Verdict,
+    fits,
+    judge,
+    proposed_pattern,
+    proposed_prefix,
+)
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -175,6 +185,8 @@ class Approvals:
     """Writes an event down and shows it."""
     rules: tuple[ApprovalRule, ...] = ()
     """Of the settings and the command line."""
+    folder: Folder = ANYWHERE
+    """Where commands run."""
     read_only: bool = False
     attended: bool = False
     """Whether a user sees the questions and can answer."""
@@ -253,11 +265,12 @@ class Approvals:
 
     def replace_rules(self, rules: Sequence[ApprovalRule]) -> None:
         """Put other rules of the settings into force; those of the command line stay."""
-        kept = tuple(rule for rule in self.rules if rule.source == "command line")
+        kept = tuple(rule for rule in self.rules if rule.source in ("command line", "built in"))
         self.rules = (*rules, *kept)
 
     def judged(self, action: Action) -> Verdict:
-        return judge(action, (*self.rules, *self.session_rules), read_only=self.read_only)
+        rules = (*self.rules, *self.session_rules)
+        return judge(action, rules, read_only=self.read_only, folder=self.folder)
 
     def _ruled(self, action: Action, verdict: Verdict) -> str:
         by: DecidedBy = "rule" if verdict.rule else "mode"
@@ -286,6 +299,7 @@ class Approvals:
             detail=action.detail,
             note=action.note,
             pattern=pattern,
+            prefix=proposed_prefix(action, self.folder) if pattern else "",
             because=verdict.because,
             waiting=self.ahead.waiting,
         )
@@ -305,7 +319,8 @@ class Approvals:
         if decision.answer == "no":
             self._note(action, "denied", "person", id=id, reason=reason)
             return _NOT_DONE.format(f"{_NO}, because: {reason}" if reason else _NO)
-        rule = session_rule(action, decision.pattern) if decision.answer == "always" and pattern else None
+        is_rule = decision.answer == "always" and bool(pattern)
+        rule = session_rule(action, decision.pattern, self.folder) if is_rule else None
         if rule is None:
             self._note(action, "allowed", "person", id=id)
         else:
@@ -340,13 +355,13 @@ class Approvals:
         )
 
 
-def session_rule(action: Action, text: str) -> ApprovalRule | None:
+def session_rule(action: Action, text: str, folder: Folder = ANYWHERE) -> ApprovalRule | None:
     """The rule that "always" adds; None where it is none, or not about this action."""
     try:
         rule = parse_rule("allow", text, "session")
     except Refused:
         return None
-    return rule if not action.guarded and fits(rule, action) else None
+    return rule if not action.guarded and fits(rule, action, folder) else None
 
 
 def asked_action(asked: ApprovalRequested) -> Action:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
@@ -24,9 +25,10 @@ from tui_app.context.summaries.writer import Summariser
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import AgentSetup
-from tui_app.conversation.compactions import Compactions, Reviews
+from tui_app.conversation.attachments import file_gate
+from tui_app.conversation.compactions import Compactions, IdleCompaction, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
-from tui_app.conversation.hooks import Hooks, Runner, Secrets, ToolHooks, keys_in, without_keys
+from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
@@ -41,13 +43,16 @@ from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue
-from tui_app.events import CompactionStart, PolicyChange, SessionStart, Trigger
+from tui_app.environment import hide_environment
+from tui_app.events import CompactionStart, Notice, PolicyChange, SessionStart, Trigger
+from tui_app.session.cache_forecast import ColdWarning, rule_of, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
 from tui_app.session.model_state import chosen_policy
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
+from tui_app.settings.spec import cache_settings
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +71,8 @@ class OpenSession:
     hooks: Hooks
     telemetry: Telemetry
     memory: MemoryGuard
+    idle: IdleCompaction | None
+    """None where nobody is there who could come back."""
     remembering: SessionMemory
     extras: Extras
     policy_before: str
@@ -79,11 +86,15 @@ class OpenSession:
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
         self.memory.start_watching()
+        if self.idle is not None:
+            self.idle.start_watching(self.conversation.watch())
         policy = self.conversation.compactor.policy.name
         if self.policy_before not in ("", policy):
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
         self.turns.close_open_calls(ProgramEnded())
         self.turns.mark_unanswered()
+        if self.extras.left_out:
+            self.conversation.history.append(Notice(text=self.extras.left_out))
         await self.conversation.prepare()
         self.extras.servers.start()
         await self.writers.prepare()
@@ -101,6 +112,8 @@ class OpenSession:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
             await self.memory.stop_watching()
+            if self.idle is not None:
+                await self.idle.stop_watching()
             await self.conversation.close()
             await self.remembering.leave()
             session = self.conversation.session
@@ -226,11 +239,14 @@ class _Host(CompactionHost):
 
 def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
     settings, own, bus = opening.settings, place.own, EventBus()
-    named_keys = [endpoint.key_env for endpoint in settings.endpoints.values()]
+    outward, secrets = opening.outward_env(), opening.secrets()
+    # Before the first command is run that could look.
+    hide_environment(opening.env.keys() - outward.keys())
     text = TextCounter(encoding_name(place.model))
     limits = Limits(LearntModels(opening.paths.learnt_file), setting=settings.window)
     # The user's own agent may bring its model along.
-    ready = {own.model_name: own.model} if own is not None and own.model is not None else {}
+    brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
+    ready = {**brought, **(opening.models() if opening.models is not None else {})}
     shelf = ModelShelf(opening.keys, settings.endpoints, limits, ready)
     history = SessionHistory(
         store=place.store,
@@ -255,12 +271,12 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         settings.summary_timeout_s,
         telemetry.capabilities(history.session),
         RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
+        rule=partial(rule_of, settings=settings),
     )
     hooks = Hooks(
         defined=settings.hooks,
-        # In the workspace and without keys.
-        runner=Runner(opening.cwd, without_keys(opening.env, named_keys)),
-        keys=Secrets(keys_in(opening.env, named_keys, settings.store), opening.keys),
+        runner=Runner(opening.program_place(outward)),
+        keys=secrets,
         session=history.session,
         resumed=bool(opening.session),
         report=history.report,
@@ -271,14 +287,17 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     host = _Host(writers.extractive(), writers, reviews, hooks, extras)
     compactor = Compactor(history, policy, host, settings.summary_timeout_s)
     compactions = Compactions(history, compactor, reviews)
-    tooling = make_tooling(opening, history, place.folder)
+    tooling = make_tooling(opening, history, place.folder, compactor)
+    # From here on under the rules as the user changes them.
+    judged, closed = tooling.approvals.judged, opening.paths.own_folders
+    extras.project.may_read = file_gate(judged, opening.cwd, closed)
     setup = AgentSetup(
         opening=opening,
         writers=writers,
         compactions=compactions,
         tooling=tooling,
         extras=extras,
-        around=[ToolHooks(hooks), *telemetry.capabilities(history.session)],
+        around=[ToolHooks(hooks), *telemetry.capabilities(history.session), MaskedResults(secrets)],
     )
     runner = setup.runner(own)
     models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
@@ -290,10 +309,15 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         models=models,
         compactions=compactions,
         runner=runner,
-        workspace=Workspace(opening.cwd),
+        workspace=Workspace(opening.cwd, closed=opening.paths.own_folders),
+        may_read=extras.project.may_read,
         rules=RetryRules(retries=settings.retries),
         fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
         budget=budget_of(settings.budget, opening.database, place.session),
+        cold=None
+        if opening.attended
+        else ColdWarning(database=opening.database, session=place.session, settings=settings),
+        cache=partial(turn_cache, place.store, place.session, settings),
         deliver=remembering.inbox.deliver,
     )
     work_runner = WorkRunner(
@@ -309,7 +333,16 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     conversation = Conversation(work_runner, hooks, tooling)
     memory = MemoryGuard(conversation, settings.memory_limit_mb)
+    idle = IdleCompaction(
+        compactions=compactions,
+        is_busy=lambda: conversation.busy,
+        rates=writers.cache_rates,
+        left=writers.cache_left_s,
+        # Another model for summaries has nothing of it in its cache.
+        wanted=cache_settings(settings.cache).compact_idle and not settings.summarization_model,
+        offered=opening.paths.told_of_idle_file,
+    )
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
-        remembering, extras, place.policy_before,
+        idle if opening.attended else None, remembering, extras, place.policy_before,
     )  # fmt: skip

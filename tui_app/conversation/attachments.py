@@ -1,10 +1,14 @@
 """Files that the user attaches to a prompt: read when its turn begins, or a sentence why not."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from tui_app.agent.approvals.rules import Action, Verdict
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.counting.attachments import IMAGE_TOKENS, image_type
+from tui_app.files import MayRead, anything, folders_of
+from tui_app.tool_specs import READ_FILE
 
 MAX_BYTES = 128 * 1024
 """A larger file is only named: the model can read the parts that it needs."""
@@ -54,12 +58,51 @@ class NamedPath:
 Attachment = AttachedFile | NamedPath
 
 
-def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachment]:
+def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequence[Path] = ()) -> MayRead:
+    """What rules say of a file that is sent without the model's asking, as they say it of ``read_file``.
+
+    A file goes by its real name and by the one it is called, as seen from each folder of the repository: a
+    link changes nothing. What would have to be asked about is not read; a rule that asks about all files
+    alike is no reason, for the user has named this one or trusts who did.
+
+    Args:
+        judged: What the rules say of a call.
+        folder: The working folder.
+        closed: Folders of the program's own; those in the repository are not read.
+    """
+    places = folders_of(folder)
+    hidden = [each.resolve() for each in closed if each.resolve().is_relative_to(places[0])]
+
+    def refusal(called: Path, real: Path) -> str:
+        if any(real.is_relative_to(each) for each in hidden):
+            return "it is in a folder of Plimsoll itself"
+        names = dict.fromkeys(
+            path.relative_to(place).as_posix()
+            for path in (real, called.absolute())
+            for place in reversed(places)
+            if path.is_relative_to(place)
+        )
+        subject, *spelled = names or [real.as_posix()]
+        verdict = judged(
+            Action(tool=READ_FILE.name, kind="file", subject=subject, looks=True, spelled=tuple(spelled))
+        )
+        if verdict.ruling == "deny":
+            return f'the rule "{verdict.rule}" forbids it'
+        asks = verdict.ruling == "ask" and len(verdict.rule.split()) > 1
+        return f'the rule "{verdict.rule}" asks about it' if asks else ""
+
+    return refusal
+
+
+def read_attachments(
+    workspace: Workspace, paths: Iterable[str], may_read: MayRead = anything
+) -> list[Attachment]:
     """Read what a prompt names, in its order and each file once; blocks on the disk.
 
     Args:
         workspace: Files outside it are refused, also those behind links.
         paths: As the user wrote them, relative to the workspace.
+        may_read: What the rules say of files.
     """
     read: list[Attachment] = []
     for path in dict.fromkeys(paths):
@@ -67,7 +110,7 @@ def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachm
             read.append(NamedPath(path, f"{MAX_FILES} files go along already"))
             continue
         try:
-            read.append(_read(workspace, path))
+            read.append(_read(workspace, path, may_read))
         except ToolProblem:
             read.append(NamedPath(path, "it is no file of this folder"))
         except OSError as error:
@@ -75,13 +118,15 @@ def read_attachments(workspace: Workspace, paths: Iterable[str]) -> list[Attachm
     return read
 
 
-def _read(workspace: Workspace, path: str) -> Attachment:
+def _read(workspace: Workspace, path: str, may_read: MayRead) -> Attachment:
     found = workspace.resolve(path)
     if found.is_dir():
         return NamedPath(path, "it is a folder, the model can list it", is_folder=True)
     if not found.exists():
         return NamedPath(path, "there is no such file")
     real = workspace.file(path)
+    if why := may_read(workspace.root / path, real):
+        return NamedPath(path, why)
     size = real.stat().st_size
     with open_regular(real) as file:
         data = file.read(MAX_BYTES + 1)

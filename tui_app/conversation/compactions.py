@@ -5,6 +5,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic_ai import RunContext
@@ -19,10 +20,11 @@ from tui_app.context.compaction.compactor import CompactionRefused, Compactor, S
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.proposal import Refocus
 from tui_app.context.compaction.replacement import key_ranges
+from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.view import is_system
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.session_history import SessionHistory, Subscription
 from tui_app.conversation.threads import log_defect
 from tui_app.events import (
     CompactionComplete,
@@ -30,6 +32,8 @@ from tui_app.events import (
     Notice,
     Payload,
     Trigger,
+    TurnEnd,
+    TurnStart,
 )
 from tui_app.references import WHOLE, Span
 from tui_app.settings import ReviewMode
@@ -178,7 +182,7 @@ class Compactions:
         self.follow_background()
 
     def restate(self, *, undo: bool, compaction: int = 0) -> bool:
-        """Undo the newest compaction, or redo the one undone last.
+        """Undo the newest compaction or exclusion, or redo the one undone last.
 
         Args:
             undo: Which of the two.
@@ -188,7 +192,12 @@ class Compactions:
             Whether it was done; a notice says why not.
         """
         view = self.history.view
-        numbers = view.compactions if undo else view.undone
+        numbers = [*view.compactions, *view.exclusions] if undo else view.undone
+        if compaction:
+            numbers = [seq for seq in numbers if not view.is_exclusion(seq)]
+        if undo:
+            # One that was redone keeps its number: the newest step is the one with the highest.
+            numbers = sorted(numbers)
         if not numbers and undo:
             # Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own.
             how = BY_ROW if view.rewrites else BY_FORK if view.left_behind() else ""
@@ -200,13 +209,24 @@ class Compactions:
             return self._refuse(f"Only the newest compaction can be {again}.")
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel_job()
-        self.history.restate(numbers[-1], undo=undo)
+        if not view.is_exclusion(numbers[-1]):
+            self.history.restate(numbers[-1], undo=undo)
+        elif undo:
+            self.history.restore(numbers[-1])
+        else:
+            self.history.exclude_again(numbers[-1])
         return True
 
     def restore(self, rewrite: int) -> bool:
-        """Take back what a stage has rewritten, an edit of a summary, or a rewind; whether it still stood."""
+        """Take back what a stage has rewritten, an exclusion, an edit of a summary, or a rewind.
+
+        Returns:
+            Whether it still stood.
+        """
         view = self.history.view
-        if rewrite not in (*view.rewrites, *view.reversible) and not view.edited_by(rewrite):
+        if rewrite not in (*view.rewrites, *view.exclusions, *view.reversible) and not view.edited_by(
+            rewrite
+        ):
             return self._refuse(GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS)
         self.cancel_job()
         self.history.restore(rewrite)
@@ -217,6 +237,8 @@ class Compactions:
 
         A job in the background goes on: its result is applied if all that it replaces is still there.
         """
+        if to in self.history.view.excluded:
+            return self._refuse(f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first.")
         if not self.history.view.can_rewind(to):
             return self._refuse(f"Nothing to rewind: #{to} is no prompt of this conversation.")
         self.history.rewind(to)
@@ -286,6 +308,110 @@ class Compactions:
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
+
+
+# Compactions of a conversation that idles, while its provider still has it cached.
+
+MARGIN_S = 45.0
+"""Seconds before a cache expires at which a request for a summary is sent."""
+_FULL = 0.25
+"""Share of the size at which a compaction would start anyway, below which an idle one is not worth it."""
+_WRITTEN = 5.0
+"""Price of a token that a model writes, as a multiple of one that it reads: what most vendors ask."""
+IDLE = "Nobody has written for a while: compacting before the prompt cache expires."
+OFFERED = (
+    "The prompt cache expires in less than a minute; the next turn reads {:,} tokens anew. "
+    "compact_idle = true under [cache] in the settings compacts a conversation that idles before that."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class IdleCompaction:
+    """Compacts a conversation whose cache is about to expire, or offers once to do so from then on."""
+
+    compactions: Compactions
+    is_busy: Callable[[], bool]
+    rates: Callable[[], CacheRates | None]
+    """What tokens of the conversation cost just now, as shares of the plain price."""
+    left: Callable[[], float]
+    """Seconds until the cache of the present model expires; 0 where that is not known, or none is kept."""
+    wanted: bool
+    """Whether the user has switched it on."""
+    offered: Path
+    """A file that is there once it was offered."""
+    _task: "asyncio.Task[None] | None" = None
+
+    def start_watching(self, events: Subscription) -> None:
+        """Wait behind each turn until shortly before the cache expires."""
+        self._task = asyncio.create_task(self._watch(events), name="idle compaction")
+        self._task.add_done_callback(log_defect(_log, "watching an idle conversation failed"))
+
+    async def stop_watching(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def due_after(self, happened: Payload, due: float | None, now: float) -> float | None:
+        """When to look behind an event; None as long as there is nothing to look at.
+
+        Args:
+            happened: The event.
+            due: When it was to be until then.
+            now: What time it is, on the same clock.
+        """
+        if isinstance(happened, TurnStart | CompactionComplete):
+            return None
+        if isinstance(happened, TurnEnd):
+            left = self.left()
+            return now + max(0.0, left - MARGIN_S) if left > 0 else None
+        return due
+
+    def look(self) -> bool:
+        """Compact, or offer it, where that pays; whether a compaction was started."""
+        compactions, history = self.compactions, self.compactions.history
+        compactor, usage, rates = compactions.compactor, history.usage(), self.rates()
+        # A process that was asleep comes too late.
+        if rates is None or rates.kept >= rates.changed or self.is_busy():
+            return False
+        if not compactor.policy.automatic or not compactor.wanted("background"):
+            return False
+        if usage.total < _FULL * compactor.policy.background_mark(usage.window):
+            return False
+        try:
+            plan = compactor.preview("background")
+        except CompactionRefused:
+            return False
+        spent = rates.kept * usage.total + _WRITTEN * plan.summary_budget
+        if spent + rates.changed * (plan.floor + plan.summary_budget) >= rates.changed * usage.total:
+            return False
+        if not self.wanted:
+            self._offer(usage.total)
+            return False
+        history.append(Notice(text=IDLE))
+        compactor.start("background", "", compactions.reviews.of("background"))
+        compactions.follow_background()
+        return True
+
+    def _offer(self, tokens: int) -> None:
+        try:
+            self.offered.touch(exist_ok=False)
+        except OSError:  # it was, or nothing can be kept of it
+            return
+        self.compactions.history.append(Notice(text=OFFERED.format(tokens)))
+
+    async def _watch(self, events: Subscription) -> None:
+        due: float | None = None
+        while True:
+            try:
+                async with asyncio.timeout_at(due):
+                    record = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                due = None
+                self.look()
+            else:
+                due = self.due_after(record.data, due, asyncio.get_running_loop().time())
 
 
 # Compactions that the provider makes by itself: asked for where it offers them, and shown like all others.

@@ -26,6 +26,7 @@ from tui_app.conversation.work import (
     Clear,
     Compact,
     EditSummary,
+    Exclude,
     Pin,
     Prompt,
     Relieve,
@@ -75,6 +76,9 @@ class WorkRunner:
             Restate: self.restate,
             Restore: self.restore,
             Pin: lambda work: edits.pin(work.seq, pinned=work.pinned),
+            Exclude: lambda work: (
+                edits.exclude(work.seqs, turn=work.turn) if work.excluded else edits.include(work.seqs)
+            ),
             Relieve: lambda work: edits.relieve((work.seq, *work.others), work.stage),
             EditSummary: lambda work: edits.edit_summary(work.compaction, work.text),
             BringBack: lambda work: edits.bring_back(work.compaction, work.fact),
@@ -179,7 +183,7 @@ class WorkRunner:
             self.compactions.restate(undo=work.undo, compaction=work.compaction)
 
     async def restore(self, work: Restore) -> None:
-        """Take back a rewrite, an edit of a summary, or the newest rewind or clear."""
+        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind or clear."""
         if work.rewrite and work.rewrite == next(iter(self.history.view.reversible), 0):
             await self._take_back(work.rewrite)
         else:

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
 from tui_app.session.event_heads import Head
+from tui_app.session.exclusions import excluded_in
 from tui_app.session.exports.export import (
     export_jsonl,
     export_markdown,
@@ -60,7 +61,14 @@ def export_session(
     title = store.info(session).title
     page = export_html if format == "html" else export_markdown
     if view == "user":
-        return page([record for record, _ in store.records(session)], title=title, mask=mask)
+        everything = [record for record, _ in store.records(session)]
+        kept = excluded_in(store, session)
+        excluded = {
+            record.seq
+            for record in everything
+            if not isinstance(record.data, CompactionComplete) and kept.holds(record.seq, record.data)
+        }
+        return page(everything, title=title, mask=mask, excluded=excluded)
     records, shown = agent_records(store, session)
     return page(records, title=title, mask=mask, shown=shown)
 

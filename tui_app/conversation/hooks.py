@@ -3,26 +3,25 @@
 import asyncio
 import json
 import logging
-import re
 import subprocess
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from time import monotonic
 from typing import Any, TypeVar
 
 from pydantic_ai import RunContext, ToolDenied, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecution
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from tui_app.api_keys import ApiKeys
 from tui_app.context.compaction.guards import Veto
-from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.summaries.prompt import clip
 from tui_app.conversation.threads import log_defect
+from tui_app.environment import Secrets, masked
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,
@@ -36,10 +35,9 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
-from tui_app.providers import key_variables
-from tui_app.settings.spec import STORE_VARIABLE, store_secrets
 from tui_app.settings.tables import Hook
 from tui_app.text import plain_text
+from tui_app.trust import NotTrusted, ProgramPlace
 
 # What the end of a hook means: pure functions from how its process ended to the event and its effect.
 
@@ -98,8 +96,8 @@ def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
 
 
 def may_veto(hook: HookName, trigger: str) -> bool:
-    """Whether a hook can stop what it runs before: a tool, or a compaction nobody waits for."""
-    return hook == "preTool" or (hook == "preCompact" and trigger == "background")
+    """Whether a hook can stop what it runs before: a tool, or a compaction that need not be."""
+    return hook == "preTool" or (hook == "preCompact" and trigger in ("background", "model"))
 
 
 def before_compaction(runs: Sequence[Run]) -> str | Veto:
@@ -172,77 +170,6 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-# What a hook's process may see of ours: everything but keys.
-
-_SECRET_NAME = re.compile(
-    r"(?i)(?:^|_)(?:api_?key|key(?:_id)?|token|pat|secret|pass(?:word|wd|phrase)|credentials?)"
-    r"(?:_?\d+)?$"
-)
-_STORE_NAMES = frozenset({STORE_VARIABLE, "PGPASSWORD"})
-"""Variables that open the database of the sessions."""
-_SHORTEST = 8
-"""A shorter value is no key, and occurs in too many texts by chance."""
-
-
-def without_keys(env: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """The environment without keys: known variables, telling names, texts that hold one of them or look so.
-
-    Args:
-        env: The environment.
-        named: Variables that hold keys because the settings say so.
-    """
-    secret = {*key_variables(), *_STORE_NAMES, *named}
-    secret |= {name for name in env if _SECRET_NAME.search(name)}
-    values = {env[name] for name in secret if len(env.get(name, "")) >= _SHORTEST}
-    kept = {name: value for name, value in env.items() if name not in secret}
-    return {
-        name: value
-        for name, value in kept.items()
-        if not any(key in value for key in values) and mask_secrets(value) == value
-    }
-
-
-def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") -> frozenset[str]:
-    """The keys themselves, so that no text carries them to where the variables do not go.
-
-    Args:
-        env: The environment.
-        named: Variables that hold keys because the settings say so.
-        store: Address of the database of the sessions, which may hold a password.
-    """
-    kept = without_keys(env, named)
-    found = [*(value for name, value in env.items() if name not in kept), store, *store_secrets(store)]
-    return frozenset(value for value in found if len(value) >= _SHORTEST)
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets(Collection[str]):
-    """Every key that is known by now: a model may be given its key while the session runs."""
-
-    fixed: frozenset[str] = field(repr=False)
-    """Those in the environment."""
-    keys: ApiKeys = field(repr=False)
-    """Where the others are looked up."""
-
-    def _all(self) -> frozenset[str]:
-        return self.fixed | {key for key in self.keys.secrets if len(key) >= _SHORTEST}
-
-    def __contains__(self, text: object) -> bool:
-        return text in self._all()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-
-def masked(text: str, keys: Iterable[str]) -> str:
-    for key in sorted(keys, key=len, reverse=True):
-        text = text.replace(key, MASK)
-    return text
-
-
 # What a hook reads on stdin: the event as ``plimsoll schema`` has it, with which hook it is and why.
 
 RESULT_CHARS = 50_000
@@ -289,10 +216,10 @@ class _Output(Listener):
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs commands in one folder with one environment."""
+    """Runs commands where the user's own programs start."""
 
-    cwd: Path
-    env: Mapping[str, str]
+    place: ProgramPlace
+    """With an environment that holds no keys."""
 
     async def run_command(self, hook: Hook, stdin: bytes, timeout_s: float) -> HookExit:
         """Run a command to its end; when cancelled, end it with all its children and return at once.
@@ -307,7 +234,10 @@ class Runner:
         try:
             words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
             pipes = Pipes(stdin=subprocess.PIPE)
-            group, cancelled = await start_group(_Output, words, cwd=self.cwd, env=self.env, pipes=pipes)
+            cwd, env = self.place.start_folder(hook.cwd), self.place.environment()
+            group, cancelled = await start_group(_Output, words, cwd=cwd, env=env, pipes=pipes)
+        except NotTrusted as error:
+            return HookExit(missing=str(error))
         except NotStarted as error:
             return HookExit(missing=error.why, cancelled=error.cancelled)
         try:
@@ -499,3 +429,48 @@ class ToolHooks(AbstractCapability[Any]):
             duration_s=round(monotonic() - started, 3),
         )
         await self._hooks.run_hooks("postTool", call.tool_name, told)
+
+
+class MaskedResults(AbstractCapability[Any]):
+    """Takes the program's keys and withheld variables out of what tools return, before anybody else has it.
+
+    Everything that keeps, shows, exports or sends a result comes behind this.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Mask a result, or what a tool raises."""
+        try:
+            result = await handler(args)
+        except _NO_RESULT:
+            raise
+        except Exception as error:
+            # The same one goes on: whoever handles it asks whether it was the tool's.
+            error.args = self._secrets.masked(error.args)
+            if isinstance(error, ModelRetry):
+                error.message = self._secrets.masked(error.message)
+            raise
+        if isinstance(result, ToolReturn):
+            value, content = self._masked(result.return_value), self._secrets.masked(result.content)
+            return replace(result, return_value=value, content=content)
+        return self._masked(result)
+
+    def _masked(self, value: Any) -> Any:
+        if value is None or isinstance(value, str | dict | list | tuple | bytes | ToolDenied):
+            return self._secrets.masked(value)
+        try:
+            text = to_json(value).decode()
+        except (PydanticSerializationError, ValueError):
+            return value
+        # As the model would read it; what holds no secret stays what it is.
+        return self._secrets.masked(from_json(text)) if masked(text, self._secrets) != text else value

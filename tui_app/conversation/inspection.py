@@ -34,6 +34,9 @@ class Inspection:
     model: str
     """Name of the model it is measured for."""
     extras: Extras
+    shelf: ModelShelf
+    """Holds the model, where it could be built."""
+    text: TextCounter
     shares: tuple[Share, ...] = ()
     """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
     unknown: str = ""
@@ -88,19 +91,21 @@ async def inspect_session(opening: Opening) -> Inspection:
         describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
         of_servers, shares = extras.last_known()
         extras.overhead.tools = (*extras.own, *of_servers)
-        unknown = await _measure(opening, history, extras.overhead.tokens(history.counter))
-        return Inspection(history, store, model, extras, shares, unknown)
+        limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
+        ready = opening.models() if opening.models is not None else {}
+        shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, ready)
+        unknown = await _measure(opening, history, shelf, extras.overhead.tokens(history.counter))
+        return Inspection(history, store, model, extras, shelf, text, shares, unknown)
     except BaseException:
         store.close()
         raise
 
 
-async def _measure(opening: Opening, history: SessionHistory, fixed: Breakdown) -> str:
+async def _measure(opening: Opening, history: SessionHistory, shelf: ModelShelf, fixed: Breakdown) -> str:
     """Tell the history how large the model's window is; why the model itself cannot be asked."""
-    settings = opening.settings
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=settings.window)
+    settings, limits = opening.settings, shelf.limits
     try:
-        model = await ModelShelf(opening.keys, settings.endpoints, limits).get(history.model)
+        model = await shelf.get(history.model)
     except ModelNotReady as error:
         # Price lists know the window of many models that cannot be built.
         choices = await list_models(

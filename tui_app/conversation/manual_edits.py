@@ -1,4 +1,4 @@
-"""What the user changes in the next request by hand: pins, archives, files, and the words of summaries."""
+"""What the user changes in the next request by hand: pins, exclusions, archives, files, and summaries."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,17 @@ from tui_app.context.summaries.prompt import message_text
 from tui_app.context.tool_results.archive import archive_by_hand
 from tui_app.context.tool_results.offload import offload_by_hand
 from tui_app.context.tool_results.results import NO_GAIN, HandStage, Refused, SpillNames
-from tui_app.context.view import Item, Rewrite, company_of, cost_of, is_summary, is_system
+from tui_app.context.view import (
+    Item,
+    Rewrite,
+    company_of,
+    cost_of,
+    is_summary,
+    is_system,
+    latest_prompt_index,
+    turn_of,
+    with_partners,
+)
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory
@@ -26,6 +36,7 @@ from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     Fact,
+    MessageExcluded,
     MessagePinned,
     Notice,
     RewriteUndone,
@@ -36,6 +47,12 @@ _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."
 _STAND_IN = "This stands for other messages and is written anew as they change: it cannot be pinned."
 _STAYS = "A system prompt stays in any case."
+_EXCLUDED = "#{} is excluded: bring it back first."
+_EXCLUDED_ALREADY = "#{} is excluded already."
+_NOT_EXCLUDED = "#{} is not excluded."
+_NEWEST = "The newest prompt stays: without it the model does not know what is asked. /rewind takes it back."
+_REPLACES = "#{} stands for other messages: take back what put it there, then each of them can be excluded."
+_PINNED_ALONG = "#{} is pinned and would leave as well: unpin it first."
 _FULL = "Pinned messages may take {:,} tokens and would take {:,}: unpin something first."
 _TAKES = "#{} takes"
 _KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
@@ -86,6 +103,28 @@ class ManualEdits:
         self.history.append(MessagePinned(seq=seq, pinned=pinned))
         return True
 
+    def exclude(self, seqs: Sequence[int], *, turn: bool = False) -> bool:
+        """Take messages out of the model's sight, all in one event; whether that was possible for all.
+
+        Args:
+            seqs: Log numbers of the messages.
+            turn: Whether the whole turn of each leaves with it.
+        """
+        left = self._excluded_with(seqs, turn=turn)
+        if isinstance(left, str):
+            return self._refuse(left)
+        # A job under way has read them.
+        self.compactions.cancel_job()
+        self.history.exclude(left)
+        return True
+
+    def include(self, seqs: Sequence[int]) -> bool:
+        """Bring excluded messages back, with all that left in the same step; whether all were excluded."""
+        excluded = self.history.view.excluded
+        if (missing := next((seq for seq in seqs if seq not in excluded), None)) is not None:
+            return self._refuse(_NOT_EXCLUDED.format(missing))
+        return all([self.compactions.restore(step) for step in dict.fromkeys(excluded[seq] for seq in seqs)])
+
     def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
         """Archive messages or move them to files, one after the other; whether that worked for all."""
         refused: dict[int, Notice] = {}
@@ -129,6 +168,7 @@ class ManualEdits:
             archive=self._move(seqs, "archive"),
             offload=self._move(seqs, "offload"),
             restore=self._restoring(seqs),
+            exclude=self._excluding(seqs),
             floor=self.compactions.floor(),
             pinned=tokens,
             pinned_along=tokens - self._pinned_tokens(pinned, alone=True),
@@ -186,6 +226,40 @@ class ManualEdits:
             shown, reworded(shown.item.message, shown.earlier.summary, below), " ".join(wanted.text.split())
         )
 
+    def _excluded_with(self, seqs: Sequence[int], *, turn: bool = False) -> tuple[int, ...] | str:
+        """All that leaves when messages are excluded, in the order of the log; or why they stay."""
+        view, items = self.history.view, self.history.items()
+        keys = {item.key for item in items}
+        for seq in seqs:
+            if seq not in keys:
+                return (_EXCLUDED_ALREADY if seq in view.excluded else _GONE).format(seq)
+        wanted = frozenset(seqs).union(*(turn_of(items, seq) for seq in seqs if turn))
+        leaving = with_partners(items, wanted)
+        newest = latest_prompt_index(items)
+        for item in items:
+            if item.key not in leaving:
+                continue
+            if newest is not None and item.key == items[newest].key:
+                return _NEWEST
+            if item.key in seqs and is_system(item.message):
+                return _STAYS
+            if item.key in seqs and _stands_in(item):
+                return _REPLACES.format(item.key)
+            if item.key in self.history.pinned():
+                return _PINNED_ALONG.format(item.key)
+        left = {
+            item.key
+            for item in items
+            if item.key in leaving and not (is_system(item.message) or _stands_in(item))
+        }
+        return tuple(sorted(left | view.digests_of(left)))
+
+    def _excluding(self, seqs: Sequence[int]) -> Move:
+        left = self._excluded_with(seqs)
+        if isinstance(left, str):
+            return Move(refused=left)
+        return Move(self.history.after(head_of(LATER, 0.0, MessageExcluded(seqs=left))), count=len(seqs))
+
     @property
     def _budget(self) -> int:
         return self.compactions.compactor.policy.pinned_budget(self.history.usage().window)
@@ -193,9 +267,9 @@ class ManualEdits:
     def _pin_refused(self, seq: int) -> str:
         item = self._item(seq)
         if item is None:
-            return _GONE.format(seq)
+            return (_EXCLUDED if seq in self.history.view.excluded else _GONE).format(seq)
         message = item.message
-        if is_summary(message) or is_digest(message) or is_acknowledgement(message):
+        if _stands_in(item):
             return _STAND_IN
         if is_system(message):
             return _STAYS
@@ -223,7 +297,8 @@ class ManualEdits:
     def _decided(self, seq: int, stage: HandStage) -> Rewrite | Refused:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)
         if item is None:
-            return Refused(_GONE.format(seq))
+            why = _EXCLUDED if seq in history.view.excluded else _GONE
+            return Refused(why.format(seq))
         if seq in history.pinned():
             return Refused(_PINNED)
         if stage == "archive":
@@ -317,3 +392,8 @@ class ManualEdits:
     def _refuse(self, reason: str) -> bool:
         self.history.append(Notice(text=reason, passing=True))
         return False
+
+
+def _stands_in(item: Item) -> bool:
+    message = item.message
+    return is_summary(message) or is_digest(message) or is_acknowledgement(message)

@@ -5,6 +5,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -15,15 +16,25 @@ from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.conversation.summary_writers import SummaryWriters
-from tui_app.events import MemoryConsolidated, MemoryInbox, Notice, Payload, Record, TurnEnd, UserMessage
+from tui_app.events import (
+    Handoff,
+    MemoryConsolidated,
+    MemoryInbox,
+    Notice,
+    Payload,
+    Record,
+    TurnEnd,
+    UserMessage,
+)
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
 from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
-from tui_app.session.database import Database
+from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import CARRYING
+from tui_app.session.exclusions import excluded_in
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
@@ -50,17 +61,20 @@ class BoardInbox:
         """Put the board in front of the first prompt.
 
         Nothing happens where the view holds anything already, or holds it in a summary: then it has the
-        board, or went on from a session that had it, or began before there was one.
+        board, or went on from a session that had it, or began before there was one. A brief is no such thing.
         """
         budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
         if not self.settings.enabled or budget <= 0:
             return
-        if any(head.type in CARRYING for head in self.history.view.each_held()):
+        if any(head.type in CARRYING - {Handoff.TYPE} for head in self.history.view.each_held()):
             return
 
         def read(info: SessionInfo) -> tuple[Scope, list[Entry]]:
             scope = session_scope(self.boards, self.database, info, self.cwd)
-            return scope, ContextBoard(self.boards, scope, self.settings.max_entries).entries()
+            entries = ContextBoard(self.boards, scope, self.settings.max_entries).entries()
+            with closing(open_store(self.database, read_only=True)) as store:
+                out = {each: excluded_in(store, each).since for each in {entry.session for entry in entries}}
+            return scope, [entry for entry in entries if entry.seq not in out[entry.session]]
 
         def tokens(text: str) -> int:
             """With what frames a message, in the model's own."""

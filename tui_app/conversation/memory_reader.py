@@ -31,6 +31,7 @@ from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import MESSAGES
+from tui_app.session.exclusions import excluded_in
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionStore
 from tui_app.settings.spec import MemorySettings
@@ -148,7 +149,7 @@ def _ended(
 
 
 def said_in(database: Database, session: str) -> list[Item]:
-    """Everything that was said in a session and not taken back, as it was said, oldest first.
+    """Everything that was said in a session and neither taken back nor excluded, oldest first.
 
     Opens the file by itself: meant for a thread.
 
@@ -169,6 +170,8 @@ def said_in(database: Database, session: str) -> list[Item]:
             elif message is not None and record.data.TYPE in MESSAGES:
                 texts[record.seq] = message
                 models[record.seq] = str(getattr(record.data, "model", ""))
+        excluded = excluded_in(store, session).since
+        texts = {seq: text for seq, text in texts.items() if seq not in excluded}
     finally:
         store.close()
     messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts.values())}]")

@@ -37,6 +37,8 @@ class Outlook:
     offload: Move = field(default_factory=Move)
     restore: Move = field(default_factory=Move)
     """Taking the newest rewrite of it back, with all that it has rewritten."""
+    exclude: Move = field(default_factory=Move)
+    """Taking it out of the model's sight, with what must leave along with it."""
     floor: int = 0
     """What no compaction can remove from the view."""
     pinned: int = 0

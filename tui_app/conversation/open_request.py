@@ -1,13 +1,27 @@
 """What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tui_app.api_keys import ApiKeys
+from tui_app.files import MayRead, repository_root
 from tui_app.paths import Paths
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
+from tui_app.settings.spec import STORE_VARIABLE
+from tui_app.settings.tables import ApprovalRule, Ruling, rules_of
+from tui_app.trust import ProgramPlace, trust_in
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from tui_app.agent.instructions import Brought
+    from tui_app.environment import Secrets
+
+ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
+"""Rulings by which a tool goes ahead without a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +50,84 @@ class Opening:
     """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False
     """The model is for this opening alone: the session goes on with its own afterwards."""
+    models: "Callable[[], Mapping[str, Model[Any]]] | None" = field(default=None, repr=False)
+    """Makes models that are listed beside the usual ones, by full name; called where the agent side loads."""
+
+    trust: bool = False
+    """Whether the folder is trusted for this opening, whatever was answered before."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user trusts the folder, as far as is known now."""
+        return self.trust or trust_in(self.paths, self.env, self.cwd) is True
+
+    @property
+    def _every_rule(self) -> tuple[ApprovalRule, ...]:
+        return rules_of(self.settings.approvals, repository_root(self.cwd))
+
+    @property
+    def rules(self) -> tuple[ApprovalRule, ...]:
+        """The rules of the settings that count here; in a folder without trust, none lets a tool act."""
+        trusted = self.trusted
+        return tuple(rule for rule in self._every_rule if trusted or rule.ruling not in ALLOWING)
+
+    @property
+    def allowances(self) -> tuple[str, ...]:
+        """The rules of the settings by which tools would go ahead unasked here, as they are written."""
+        return tuple(rule.text for rule in self._every_rule if rule.ruling in ALLOWING)
+
+    def brought(self, commands: Sequence[str] = ()) -> "Brought":
+        """What counts here only where the folder is trusted; reads its files.
+
+        Args:
+            commands: Names of the commands that it brings.
+        """
+        from tui_app.agent.instructions import Brought, brought_by
+
+        if self.agent:
+            return Brought(commands=tuple(commands), rules=self.allowances)
+        return brought_by(
+            self.cwd,
+            self.paths.config,
+            self.may_read(),
+            instructed=self.settings.project_instructions,
+            rules=self.allowances,
+            commands=commands,
+        )
+
+    def may_read(self) -> MayRead:
+        """What the rules of the settings say of files that are read without the model's asking for them."""
+        from tui_app.agent.approvals.rules import judge
+        from tui_app.conversation.attachments import file_gate
+
+        rules = self._every_rule
+        return file_gate(lambda action: judge(action, rules), self.cwd, self.paths.own_folders)
+
+    def outward_env(self) -> dict[str, str]:
+        """What commands and hooks see of our environment: no secret that the settings do not let through."""
+        from tui_app.environment import without_keys
+
+        let = self.settings.pass_variables.split(",")
+        return without_keys(self.env, self._named_keys, map(str.strip, let))
+
+    def secrets(self) -> "Secrets":
+        """What no text may carry."""
+        from tui_app.environment import Secrets, keys_in
+
+        return Secrets(keys_in(self.env, self._named_keys, self.settings.store), self.keys)
+
+    @property
+    def _named_keys(self) -> tuple[str, ...]:
+        """Variables that hold keys because the settings say so."""
+        return STORE_VARIABLE, *(endpoint.key_env for endpoint in self.settings.endpoints.values())
+
+    def program_place(self, env: Mapping[str, str]) -> ProgramPlace:
+        """Where hooks and MCP servers start.
+
+        Args:
+            env: What of our environment they may see.
+        """
+        return ProgramPlace(own=self.paths.config, folder=self.cwd, env=env, trusted=self.trusted)
 
     @property
     def database(self) -> Database:

@@ -39,6 +39,8 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
         policy = replace(policy, background_threshold=background)
     if blocking is not None and "blocking_threshold" not in named:
         policy = replace(policy, blocking_threshold=blocking)
+    if "summary_instructions" not in named:
+        policy = replace(policy, summary_instructions=settings.summary_instructions)
     return policy
 
 

@@ -40,7 +40,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.files import Refused
+from tui_app.files import MayRead, Refused, anything
 from tui_app.tool_specs import PLAN, TODO, USE_SKILL
 from tui_app.usage import Breakdown
 
@@ -54,12 +54,17 @@ class ProjectContext:
     """The user's own folder of settings."""
     instructed: bool = True
     """Whether instructions of the project are read at all."""
+    trusted: bool = True
+    """Whether the user trusts the working folder; else nothing of it is read."""
+    may_read: MayRead = anything
+    """What the rules say of files."""
     files: tuple[InstructionFile, ...] = ()
     skills: Skills = field(default_factory=Skills)
 
     def reload(self) -> None:
-        self.files = read_instructions(self.cwd) if self.instructed else ()
-        self.skills = find_skills(self.cwd, self.config)
+        follows = self.instructed and self.trusted
+        self.files = read_instructions(self.cwd, self.may_read) if follows else ()
+        self.skills = find_skills(self.cwd if self.trusted else None, self.config, self.may_read)
 
     def heard(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
@@ -175,6 +180,8 @@ class Extras:
     """The program's own tools."""
     overhead: RequestOverhead = field(default_factory=RequestOverhead)
     servers: McpServers = field(init=False)
+    left_out: str = ""
+    """That the folder is not trusted, and what does not count for that; empty where all does."""
     measure: Callable[[], object] | None = None
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
@@ -182,8 +189,7 @@ class Extras:
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
             {} if opening.agent else opening.settings.mcp,
-            opening.env,
-            opening.cwd,
+            opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
             self,
         )
@@ -266,9 +272,11 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
         history: Its view and log.
         bus: Where compactions are heard of; None for a session that is only looked at.
     """
-    project = ProjectContext(opening.cwd, opening.paths.config, opening.settings.project_instructions)
+    instructed, trusted = opening.settings.project_instructions, opening.trusted
+    project = ProjectContext(opening.cwd, opening.paths.config, instructed, trusted, opening.may_read())
     if not opening.agent:
         project.reload()
         if bus is not None:
             bus.listen(project.heard)
-    return Extras(opening, history, project, SkillsInUse(history, project))
+    left_out = "" if trusted else opening.brought().notice
+    return Extras(opening, history, project, SkillsInUse(history, project), left_out=left_out)

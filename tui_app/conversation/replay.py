@@ -15,6 +15,7 @@ from pydantic_ai.usage import RunUsage
 
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, ListHistory, RunningCount
 from tui_app.context.policy import Policy
@@ -120,6 +121,8 @@ class Request:
     """At the beginning of it, byte for byte those of the request before: what a cache would hold."""
     previous_tokens: int = 0
     """Of the request before; 0 for the first."""
+    read_tokens: int = 0
+    """Those of the beginning that the provider's cache would still have held when it was sent."""
     output_tokens: int = 0
     """Of the answer; 0 when there was none."""
     cost_usd: float | None = None
@@ -145,6 +148,7 @@ class Request:
             "utilization": round(self.tokens / window.limit, 4),
             "prefix_tokens": self.prefix_tokens,
             "prefix_kept": None if kept is None else round(kept, 4),
+            "cache_read_tokens": self.read_tokens,
             "output_tokens": self.output_tokens,
             "cost_usd": _dollars(self.cost_usd),
             "failed": self.failed,
@@ -247,6 +251,7 @@ class Outcome:
             "output_tokens": sum(request.output_tokens for request in self.sent),
             "cached_tokens": self.cached_tokens,
             "cached_share": round(self.cached_share, 4),
+            "cache_read_tokens": sum(request.read_tokens for request in self.sent),
             "prefix_kept": None if kept is None else round(kept, 4),
             "cost_usd": _dollars(self.cost_usd),
             "compactions": self.compactions,
@@ -266,8 +271,12 @@ def _dollars(cost: float | None) -> float | None:
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""
+Read = Callable[[int, float], int]
+"""Tokens that are read from a cache, of so many that two requests share, by when the later one was sent."""
+Rates = Callable[[float], CacheRates | None]
+"""What changing the beginning of a request costs, by the seconds since the request before."""
 Price = Callable[[int, int, int], float | None]
-"""Dollars for so many input tokens, those of them that are cached, and output tokens."""
+"""Dollars for so many input tokens, those of them that are read from a cache, and output tokens."""
 Watch = Callable[[int], None]
 """Told of every request, with how many there were by now."""
 
@@ -286,6 +295,8 @@ class Replay:
     counter: TokenCounter
     price: Price
     watch: Watch = unwatched
+    read: Read = lambda shared, _at: shared
+    rates: Rates = lambda _idle: None
     events: list[Payload] = field(default_factory=list, init=False)
     requests: list[Request] = field(default_factory=list, init=False)
     history: ReplayHistory = field(init=False)
@@ -297,6 +308,10 @@ class Replay:
     _count: RunningCount = field(init=False)
     _sent: int = field(default=0, init=False)
     """Tokens of the newest request that was sent."""
+    _asked: float = field(default=0.0, init=False)
+    """When the newest request was sent, by the conversation's own clock."""
+    _idle: float = field(default=0.0, init=False)
+    """Seconds between that and the one before."""
 
     def __post_init__(self) -> None:
         self._count = RunningCount(self.counter)
@@ -304,7 +319,7 @@ class Replay:
         writer = ExtractiveSummariser(self.text.count)
         self._compactor = Compactor(self.history, self.policy, PlainHost((writer,), writer))
         limits = Limits(LearntModels(None), setting=self.window)
-        around = StageHost(now=lambda: _THEN)
+        around = StageHost(now=lambda: _THEN, cache=lambda: self.rates(self._idle))
         self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
 
         def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
@@ -318,6 +333,10 @@ class Replay:
             model_request_parameters=ModelRequestParameters(),
         )
 
+    def head(self, parameters: ModelRequestParameters) -> None:
+        """Send tools and instructions in front of the messages of every request."""
+        self._request = replace(self._request, model_request_parameters=parameters)
+
     @property
     def known_window(self) -> ContextWindow:
         """The window with what is kept for the answer."""
@@ -328,7 +347,7 @@ class Replay:
         """What each stage has done so far."""
         return work_of(self.events)
 
-    async def play(self, messages: Sequence[ModelMessage]) -> None:
+    async def play(self, messages: Iterable[ModelMessage]) -> None:
         """Play the messages: a request in front of every answer, and what is due when a turn has ended."""
         answered = False
         try:
@@ -347,19 +366,20 @@ class Replay:
         finally:
             await self._compactor.aclose()
 
-    def outgoing(self) -> list[ModelMessage]:
-        """What the model would be given next.
-
-        Raises:
-            ContextTooLarge: if nothing can be given.
-        """
-        return self.pipeline.again(self._request).messages
+    def outgoing(self) -> Sequence[ModelMessage]:
+        """What the model would be given next; nothing where no request can be made small enough."""
+        try:
+            return self.pipeline.again(self._request).messages
+        except ContextTooLarge:
+            return ()
 
     def view(self) -> list[ModelMessage]:
         return to_messages(self.history.items())
 
     async def ask(self, answer: ModelResponse) -> None:
         """Send the request that was answered so, as far as it can be sent."""
+        at = self.clock(answer)
+        self._idle, self._asked = at - self._asked, at
         run = RunContext(deps=None, model=self._request.model, usage=RunUsage(), messages=[])
         try:
             request = await self.pipeline.first(run, self._request)
@@ -373,6 +393,10 @@ class Replay:
         # A signal is noticed between two requests.
         await asyncio.sleep(0)
 
+    def clock(self, answer: ModelResponse) -> float:
+        """When the request that was answered so is sent."""
+        return answer.timestamp.timestamp()
+
     async def _turn_ends(self) -> None:
         await self._compactor.finish()
         await compact_at_turn_end(self._compactor)
@@ -384,14 +408,16 @@ class Replay:
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
         written, whole = self.counter.message(answer).total, self.history.usage().total
+        read = self.read(prefix, self._asked)
         return Request(
             number=0,
             tokens=tokens,
             messages=len(messages),
             prefix_tokens=prefix,
             previous_tokens=previous,
+            read_tokens=read,
             output_tokens=written,
-            cost_usd=self.price(tokens, prefix, written),
+            cost_usd=self.price(tokens, read, written),
             # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
             failed=whole > self.known_window.effective and not self.policy.automatic,
             needed=whole,

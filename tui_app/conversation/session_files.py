@@ -95,7 +95,7 @@ class FileRestoration:
             if head.seq >= record.seq:
                 break
             then.view.apply(head)
-        readable = self.history.archive.write_history(number, then.items())
+        readable = self.history.archive.write_history(number, then.originals(then.items()))
         for path in (readable, readable.with_suffix(".json")):
             # As old as it was: the oldest go first where room is short.
             os.utime(path, (record.time, record.time))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_core import PydanticSerializationError
@@ -29,15 +29,18 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     GaugeChanged,
+    MessageExcluded,
     Payload,
     Record,
     Restated,
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    ViewRewrite,
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
-from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
+from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of
+from tui_app.session.exclusions import excluded_in
 from tui_app.session.model_state import Basis, known_of, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
@@ -69,11 +72,18 @@ def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMess
     return f"[{','.join(text for text, _ in pairs)}]", [message for _, message in pairs]
 
 
+class KeptMessages(Protocol):
+    """Where messages are read from."""
+
+    def message(self, session: str, seq: int) -> str | None:
+        """The pydantic-ai message an event carries, as JSON text."""
+
+
 @dataclass(slots=True)
 class ViewMessages:
     """Keeps the messages of one session's view, in the form that the view shows."""
 
-    store: SessionStore
+    store: KeptMessages
     session: str
     _held: dict[Place, ModelMessage] = field(default_factory=dict)
 
@@ -159,6 +169,11 @@ class Archive:
         """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
         return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
 
+    def histories(self, held: Callable[[int], bool]) -> set[Path]:
+        """Files of the histories in front of those compactions (log numbers) of which something holds."""
+        numbers = (number for number, compaction in enumerate(self._numbers, 1) if held(compaction))
+        return {file for number in numbers for file in self.folder.history_files(number)}
+
     def follow(self, head: Head) -> None:
         if head.type == CompactionComplete.TYPE and head.state == "success":
             self._numbers.append(head.seq)
@@ -189,7 +204,7 @@ class Archive:
 
         Args:
             proposal: What is about to be applied.
-            items: The view before it.
+            items: The view before it, each message as it was said.
             sizes: What it changes.
             time: Seconds since the epoch.
             standing: Log numbers of the compactions that are not undone.
@@ -246,6 +261,16 @@ def acknowledged(
     return [(CompactionAcknowledged(job=job, text=text, tokens=tokens), message)]
 
 
+def apart_from(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """Inclusive ranges without some numbers inside of them."""
+    parts: list[tuple[int, int]] = []
+    for low, high in ranges:
+        inside = sorted(seq for seq in apart if low <= seq <= high)
+        edges = zip([low, *(seq + 1 for seq in inside)], [*(seq - 1 for seq in inside), high], strict=True)
+        parts += [(first, last) for first, last in edges if first <= last]
+    return tuple(parts)
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -257,6 +282,7 @@ class SessionHistory:
         counter: Counts without any factor; what the log keeps must not depend on what is learnt later.
         model: Name of the model the conversation goes on with.
         window_known: Whether its window is known; until then there is no gauge.
+        withheld: Files of the session that hold what is excluded: the model may not read them.
     """
 
     store: SessionStore
@@ -267,6 +293,7 @@ class SessionHistory:
     model: str
     view: AgentView = field(default_factory=AgentView)
     window_known: bool = False
+    withheld: frozenset[Path] = frozenset()
     _basis: Basis = field(default_factory=lambda: Basis(resolve_window()))
     _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
@@ -433,7 +460,10 @@ class SessionHistory:
         said = acknowledged(proposal, self.counter)
         heads = [trial, *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
         sizes = Sizes(before=self.usage().total, after=self.after(*heads), summary=tokens)
-        complete, checkpoint = self.archive.write(proposal, self.items(), sizes, now, self.view.compactions)
+        whole = self.originals(self.items())
+        removed = apart_from(proposal.complete.removed, self.view.excluded)
+        proposal = replace(proposal, complete=replace(proposal.complete, removed=removed))
+        complete, checkpoint = self.archive.write(proposal, whole, sizes, now, self.view.compactions)
         events = [(complete, proposal.message), *said, (checkpoint, None)]
         bodies = [(None, None) if message is None else storable(message) for _, message in events]
         rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
@@ -450,9 +480,25 @@ class SessionHistory:
         return self._restated((CompactionUndone if undo else CompactionRedone)(compaction=compaction))
 
     def restore(self, seq: int) -> Record:
-        """Take back a stage's rewrite, an edit of a summary, or the newest rewind or clear; one event."""
+        """Take back a stage's rewrite, an exclusion, an edit of a summary, or the newest rewind or clear."""
         is_cut = seq in self.view.reversible
         return self._restated(SessionRestored(cut=seq) if is_cut else RewriteUndone(rewrite=seq))
+
+    def exclude(self, seqs: Sequence[int], again: int = 0) -> Record:
+        """Take messages out of the view until they are brought back; one event.
+
+        Args:
+            seqs: Log numbers of all that leave.
+            again: The exclusion that stands again; 0 for a new one.
+        """
+        return self._restated(MessageExcluded(seqs=tuple(seqs), again=again))
+
+    def exclude_again(self, exclusion: int) -> Record:
+        """Let an exclusion that was taken back stand again, for what of it is in the view; one event."""
+        record = self.store.record(self.session, exclusion)
+        seen = {head.seq for head in self.view.visible()}
+        seqs = record.data.seqs if record is not None and isinstance(record.data, MessageExcluded) else ()
+        return self.exclude([seq for seq in seqs if seq in seen], again=exclusion)
 
     def _restated(self, event: Restated) -> Record:
         """Record that the view goes back, with its sizes; files follow."""
@@ -501,6 +547,28 @@ class SessionHistory:
         # What is hidden is read from the log again should it come back.
         self._messages.keep(self.view.visible())
         self._tally = tally_of(self.view)
+        self.withheld = self._files_of_excluded()
+
+    def _files_of_excluded(self) -> frozenset[Path]:
+        excluded, folder = excluded_in(self.store, self.session).since, self.archive.folder
+        if not excluded:
+            return frozenset()
+        files = self.archive.histories(
+            lambda compaction: any(seq < compaction < since for seq, since in excluded.items())
+        )
+        for head in self.store.newest(self.session, tuple(STAGES)):
+            record = (
+                self.store.record(self.session, head.seq)
+                if any(seq in excluded for seq, _ in head.changes)
+                else None
+            )
+            changes = record.data.changes if record and isinstance(record.data, ViewRewrite) else ()
+            files.update(
+                folder.path / change.note
+                for change in changes
+                if change.seq in excluded and change.note.startswith(f"{TOOL_OUTPUTS}/")
+            )
+        return frozenset(file.resolve() for file in files)
 
     def _item(self, head: Head) -> Item:
         # A copy: a run writes its own ids into the messages it sends, and the log's must not change.

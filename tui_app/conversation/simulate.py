@@ -1,7 +1,7 @@
 """Replaying a conversation under a policy, without any model."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,19 +11,18 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.compaction.retention import judge, weighed
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.prices import request_price
+from tui_app.context.counting.prompt_cache import CacheLife, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts import extract_facts
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import Item
-from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.imports import messages_of
 from tui_app.conversation.replay import FactsKept, Outcome, Replay
 from tui_app.conversation.session_history import ViewMessages
 from tui_app.events import CompactionComplete, Fact, FactState, SessionClear, SessionRestored, SessionRewind
 from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import MESSAGES
+from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
@@ -83,11 +82,7 @@ def read_session(store: SessionStore, session: str) -> Transcript:
         SessionNotFound: if the id fits no session.
     """
     info = store.info(session)
-    view = AgentView()
-    for head in store.heads(info.id):
-        if head.type in _TAKEN_BACK:
-            view.apply(head)
-    heads = view.visible()
+    heads = said_heads(store.heads(info.id))
     messages = ViewMessages(store, info.id)
     messages.load(heads)
     return Transcript(
@@ -99,34 +94,41 @@ def read_session(store: SessionStore, session: str) -> Transcript:
     )
 
 
+def said_heads(heads: Iterable[Head]) -> list[Head]:
+    """What was said, in the form it was said in, less what was taken back or cleared."""
+    view = AgentView()
+    for head in heads:
+        if head.type in _TAKEN_BACK:
+            view.apply(head)
+    return view.visible()
+
+
 # What is left of the facts of a conversation in what a model is given in the end.
 
 _STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
 
-def facts_kept(
-    facts: Sequence[Fact], messages: Sequence[ModelMessage], given: Sequence[ModelMessage]
-) -> FactsKept:
+def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
     """Look every fact up.
 
     A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
     given; see ``retention.judge``.
 
     Args:
-        facts: Of the whole conversation; their handles count its messages from 1.
-        messages: The whole conversation.
+        facts: Of the whole conversation.
+        items: The whole conversation, by the handles of the facts.
         given: What the model is given.
     """
     text = "\n".join(map(message_text, given))
     judged, _ = judge(facts, replacement_text=text)
     # Messages of which every part is given; they may have been joined to others.
     here = {id(part) for message in given for part in message.parts}
-    whole = {
-        f"#{key}"
-        for key, message in enumerate(messages, 1)
-        if all(id(part) in here for part in message.parts)
-    }
-    judged = tuple(replace(fact, state="kept") if fact.source in whole else fact for fact in judged)
+    whole = {f"#{item.key}" for item in items if all(id(part) in here for part in item.message.parts)}
+    return [replace(fact, state="kept") if fact.source in whole else fact for fact in judged]
+
+
+def count_facts(judged: Sequence[Fact]) -> FactsKept:
+    """Add up what became of facts."""
     weights = dict.fromkeys(_STATES, 0.0)
     for fact in weighed(judged):
         weights[fact.state] += fact.weight
@@ -207,6 +209,7 @@ async def simulate(
     model: str = "",
     *,
     watch: Watch = unwatched,
+    retention: str = "auto",
 ) -> Simulation:
     """Replay a conversation under each policy in each window.
 
@@ -216,6 +219,7 @@ async def simulate(
         windows: Sizes of the window in tokens, at least one.
         model: Whose tokenizer and prices are taken; empty is the model that answered.
         watch: Told of every request that was replayed.
+        retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
 
     Raises:
         CannotSimulate: if there is no answer in it, or no request fits a window.
@@ -228,7 +232,7 @@ async def simulate(
     counter = TokenCounter(text)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(extract_facts, items)
-    run = _Run(transcript, name, text, counter, facts)
+    run = _Run(transcript, name, text, counter, items, facts, retention)
     runs = [(window, policy) for window in windows for policy in policies]
     answers, played = transcript.answers, list[Outcome]()
 
@@ -257,23 +261,22 @@ class _Run:
     model: str
     text: TextCounter
     counter: TokenCounter
+    items: Sequence[Item]
     facts: tuple[Fact, ...]
+    retention: str
 
     async def played(self, policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
-        def price(tokens: int, cached: int, written: int) -> float | None:
-            if not self.model:
-                return None
-            return request_price(self.model, input_tokens=tokens, cached_tokens=cached, output_tokens=written)
+        rule = cache_rule(self.model, self.retention) if self.model else None
+
+        def price(tokens: int, read: int, written: int) -> float | None:
+            return cached_price(self.model, rule, tokens, read, written) if self.model else None
 
         def kept() -> FactsKept:
             """Look every fact up in what the model would be given next."""
-            try:
-                given: Sequence[ModelMessage] = replay.outgoing()
-            except ContextTooLarge:
-                given = ()
-            return facts_kept(self.facts, self.transcript.messages, given)
+            return count_facts(facts_given(self.facts, self.items, replay.outgoing()))
 
-        replay = Replay(policy, window, self.text, self.counter, price, watch)
+        life, rates = CacheLife(rule), partial(cache_rates, self.model, rule)
+        replay = Replay(policy, window, self.text, self.counter, price, watch, life.read, rates)
         await replay.play(self.transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)

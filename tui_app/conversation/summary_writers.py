@@ -1,18 +1,23 @@
 """The writers of summaries: the conversation's model, a cheaper one, or extraction without any."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelResponse
 
 from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.agent.turn import RetryRules, pause_before
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prompt_cache import CacheRates, CacheRule, cache_rates
 from tui_app.context.governor import request_guard
+from tui_app.context.requests.builder import repair
 from tui_app.context.secrets import mask_secrets
+from tui_app.context.summaries.prefix import PrefixSummariser, SentRequest
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
 from tui_app.context.view import Digest
 from tui_app.conversation.session_history import SessionHistory
@@ -23,6 +28,8 @@ SUMMARY_RETRIES = 2
 """Tries after the first: a request may be waiting for the summary, and there are others to write it."""
 _PATIENCE_S = 30.0
 """A provider that asks for a longer pause is not waited for."""
+_OTHER_PREFIX: frozenset[Trigger] = frozenset({"overflow", "model_switch"})
+"""Compactions behind whose request nothing fits, or that are for another model."""
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 
 
@@ -41,6 +48,10 @@ class SummaryWriters:
     """Capabilities that watch the requests for summaries."""
     rules: RetryRules = field(default_factory=RetryRules)
     """How often and how soon a request for a summary is made again."""
+    sent: SentRequest = field(default_factory=SentRequest)
+    """The last request of the conversation: a capability of its agent."""
+    rule: Callable[[str], CacheRule | None] = lambda _model: None
+    """How the prompt cache of a model works, if that is known."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     async def prepare(self) -> None:
@@ -65,7 +76,23 @@ class SummaryWriters:
         built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
         if not built or self._of(built[0]) is None:
             return (self.extractive(),)
-        return tuple(writer for writer in map(self._of, built) if writer is not None)
+        written = [writer for writer in map(self._of, built) if writer is not None]
+        return tuple(writer if trigger in _OTHER_PREFIX else self._on_prefix(writer) for writer in written)
+
+    def _on_prefix(self, writer: ModelSummariser) -> Summariser:
+        """The writer, behind one that asks on the warm prefix where it is the conversation's own model."""
+        if writer.model_name != self.history.model:
+            return writer
+        return PrefixSummariser(
+            writer,
+            writer.model,
+            self.history,
+            self.sent,
+            self.text.count,
+            self.cache_rates,
+            repair,
+            mask_secrets,
+        )
 
     async def digest(self, material: str, chars: int) -> Digest | None:
         """Have a model write the digest of archived results, the one for automatic summaries if it is set.
@@ -79,6 +106,22 @@ class SummaryWriters:
         """
         writer = self._of(self.automatic_model) or self._of(self.history.model)
         return None if writer is None else await writer.digest(material, chars, self.timeout_s)
+
+    def cache_rates(self) -> CacheRates | None:
+        """What a change of what the conversation's model has read costs just now; None where unknown."""
+        model = self.history.model
+        return cache_rates(model, self.rule(model), self._idle_s())
+
+    def cache_left_s(self) -> float:
+        """Seconds until that model's cache expires; 0 where it is not known, or keeps nothing."""
+        rule = self.rule(self.history.model)
+        return max(0.0, rule.lifetime_s - self._idle_s()) if rule is not None else 0.0
+
+    def _idle_s(self) -> float:
+        """Seconds since the conversation's last answer began."""
+        items = reversed(self.history.items())
+        last = next((item.message for item in items if isinstance(item.message, ModelResponse)), None)
+        return 0.0 if last is None else (datetime.now(UTC) - last.timestamp).total_seconds()
 
     def extractive(self) -> ExtractiveSummariser:
         """The one that always works."""

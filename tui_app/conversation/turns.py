@@ -5,8 +5,9 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from time import monotonic
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic, time
 from typing import Any, TypeVar
 
 from pydantic_ai.messages import (
@@ -38,6 +39,7 @@ from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
     AgentOutput,
     Error,
+    FullnessTold,
     Notice,
     Record,
     SessionEnd,
@@ -48,6 +50,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
+from tui_app.session.cache_forecast import ColdWarning
 from tui_app.session.database import Database
 from tui_app.session.preview import StatsReader
 from tui_app.usage import ContextWindow
@@ -124,12 +127,18 @@ class Turns:
     runner: TurnRunner
     workspace: Workspace
     """Where attached files are read."""
+    may_read: Callable[[Path, Path], str]
+    """What the rules say of them."""
     rules: RetryRules = field(default_factory=RetryRules)
     """How often and how soon a request that failed is made again."""
     fallback: Sequence[str] = ()
     """Names of models to go on with, in this order, while the session's own cannot answer."""
     budget: Budget | None = None
     """What the session may cost; None for whatever it takes."""
+    cold: ColdWarning | None = None
+    """Warns of what it costs that the prompt cache is cold."""
+    cache: Callable[[int], tuple[float | None, str]] = lambda _since: (None, "")
+    """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
     deliver: Callable[[], Awaitable[None]] | None = None
     """Puts in front of a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
@@ -151,6 +160,7 @@ class Turns:
         A prompt that got no answer at all leaves the view again and is handed back with the end.
         """
         self.prompt = prompt
+        before = self.history.view.last
         self.history.append(TurnStart(text=prompt.text))
         self._stopped.clear()
         try:
@@ -173,7 +183,9 @@ class Turns:
             self.queue.pause()
             self.queue.announce()
         self.compactions.follow_background()
-        self._end(prompt, end)
+        share, broken = self.cache(before)
+        share = None if share is None else round(share, 4)
+        self._end(prompt, replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
             await self.compactions.after_turn()
 
@@ -219,7 +231,8 @@ class Turns:
 
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
-        history, visible = self.history, self.history.view.visible()
+        history = self.history
+        visible = [head for head in history.view.visible() if head.type != FullnessTold.TYPE]
         # A call that was broken off says so itself.
         if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return
@@ -276,9 +289,13 @@ class Turns:
         """Read what is sent with a prompt; None where the budget refuses it, which is reported."""
         if not await self.may_spend(agreed=prompt.above_budget, handed_back=True):
             return None
+        if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
+            self.history.append(notice)
         attached: list[AttachedFile] = []
         if prompt.files:
-            for each in await asyncio.to_thread(read_attachments, self.workspace, prompt.files):
+            for each in await asyncio.to_thread(
+                read_attachments, self.workspace, prompt.files, self.may_read
+            ):
                 if isinstance(each, AttachedFile):
                     attached.append(each)
                 elif each.is_telling:

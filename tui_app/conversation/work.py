@@ -90,7 +90,7 @@ def asked_compaction(argument: str) -> Compact | str:
 
 @dataclass(frozen=True, slots=True)
 class Restate:
-    """Undo the newest compaction, or redo the one undone last."""
+    """Undo the newest compaction or exclusion, or redo the one undone last."""
 
     undo: bool
     compaction: int = 0
@@ -124,6 +124,22 @@ class Pin:
     @property
     def label(self) -> str:
         return f"{'pin' if self.pinned else 'unpin'} #{self.seq}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exclude:
+    """Take messages out of the model's sight, or bring them back."""
+
+    seqs: tuple[int, ...]
+    """Log numbers of the messages."""
+    excluded: bool = True
+    turn: bool = False
+    """Whether the whole turn of each leaves."""
+
+    @property
+    def label(self) -> str:
+        numbers = " ".join(f"#{seq}" for seq in self.seqs)
+        return f"/{'exclude' if self.excluded else 'include'} {numbers}{' turn' if self.turn else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +246,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Change = Restate | Restore | Pin | Relieve | Clear | EditSummary | BringBack
+Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | BringBack
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
 """What goes back, perhaps with files."""

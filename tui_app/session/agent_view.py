@@ -23,6 +23,7 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    MessageExcluded,
     MessagePinned,
     RewriteUndone,
     SessionClear,
@@ -32,7 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import CARRYING, LEADING, MESSAGES, STAGES, Head, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, STAGES, TURNS, Head, Seen, seen
 from tui_app.session.view_items import (
     Heads,
     HiddenItems,
@@ -48,7 +49,7 @@ from tui_app.usage import CATEGORIES, Breakdown
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 4
+_FORMAT = 5
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
@@ -109,7 +110,8 @@ class AgentView:
         last: Log number of the last event that was folded.
         version: Log number of the last event that rewrote the view.
         compactions: Numbers of the compactions that stand, oldest first.
-        undone: Numbers of compactions undone since the last other rewrite, newest last.
+        undone: Numbers of compactions and exclusions undone since the last other rewrite, newest last.
+        exclusions: Number of each exclusion that stands, and of the event since which it does.
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
@@ -123,6 +125,7 @@ class AgentView:
     version: int = 0
     compactions: list[int] = field(default_factory=list)
     undone: list[int] = field(default_factory=list)
+    exclusions: dict[int, int] = field(default_factory=dict)
     rewrites: list[int] = field(default_factory=list)
     restored: set[tuple[str, int]] = field(default_factory=set)
     pins: set[int] = field(default_factory=set)
@@ -212,6 +215,10 @@ class AgentView:
         match head.type:
             case kind if kind in STAGES:
                 self._rewrite(head)
+            case MessageExcluded.TYPE:
+                self._exclude(head, head.ref or head.seq)
+            case RewriteUndone.TYPE if head.ref in self.exclusions:
+                self._include(head.ref)
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
                 self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
@@ -236,14 +243,14 @@ class AgentView:
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 self.measured = ()
-                self._hide(self._visible, head.seq)
+                self._hide([*self._visible, *self._pull_excluded(0)], head.seq)
                 self.undone.clear()
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
                 self.measured = known
                 since = [item for item in self._visible if item.seq >= head.ref]
-                self._hide([item for item in since if self._heads[item.seq].type in MESSAGES], head.seq)
+                self._hide([item for item in since if self._heads[item.seq].type in TURNS], head.seq)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 # What stays is as it was measured, unless something is taken back with the rest.
@@ -254,7 +261,9 @@ class AgentView:
                 self._take_back({seq for seq in self.rewrites if seq >= head.ref})
                 for compaction in list(self.edits):
                     self._keep_edits(compaction, lambda edit: edit < head.ref)
-                self._hide([item for item in self._visible if item.seq >= head.ref], head.seq)
+                since = [item for item in self._visible if item.seq >= head.ref]
+                # What was excluded before stays excluded; of what is left behind nothing comes back alone.
+                self._hide([*since, *self._pull_excluded(head.ref)], head.seq)
                 self.undone.clear()
             case _:
                 return False
@@ -300,6 +309,11 @@ class AgentView:
         stage = self._heads[item.forms[-1][0]].type if item.forms else ""
         return seen(self._shown(item), hidden_by=hidden_by, stage=stage)
 
+    def in_sight(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Log numbers of the messages of the next request, and of those sent in a shorter form."""
+        every = frozenset(item.seq for item in self._visible)
+        return every, frozenset(item.seq for item in self._visible if item.forms)
+
     def rewritten(self) -> dict[int, Head]:
         """Visible messages that a stage has given another form, as they were, by number."""
         return {item.seq: self._said(item.seq) for item in self._visible if item.forms}
@@ -320,9 +334,33 @@ class AgentView:
         """As ``held`` in no order, the visible ones first; each is looked at when it is asked for."""
         return (self._said(item.seq) for items in self._held() for item in items)
 
+    @property
+    def excluded(self) -> dict[int, int]:
+        """The messages that a person keeps out of the model's sight, and which exclusion hides each."""
+        groups = ((self._hidden.get(by, ()), by) for by in self.exclusions)
+        return {item.seq: by for items, by in groups for item in items}
+
+    def digests_of(self, seqs: Collection[int]) -> frozenset[int]:
+        """The digests in the view that tell of archived results among some messages."""
+        stages = (
+            (seq, self._heads[seq]) for seq in (item.seq for item in self._visible) if seq in self.rewrites
+        )
+        return frozenset(seq for seq, head in stages if any(changed in seqs for changed, _ in head.changes))
+
+    def excluded_heads(self) -> list[Head]:
+        """Heads of the excluded messages, oldest first."""
+        items = sorted(chain(*(self._hidden.get(by, ()) for by in self.exclusions)), key=by_order)
+        self._want(items)
+        return [self._shown(item) for item in items]
+
+    def is_exclusion(self, seq: int) -> bool:
+        """Whether a log number is that of an exclusion, standing or not."""
+        return self._heads.first(seq, (MessageExcluded.TYPE,)) is not None
+
     def left_behind(self, cut: int = 0) -> bool:
         """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
-        return any(by not in self.compactions and cut in (0, by) for by in self._hidden)
+        standing = (*self.compactions, *self.exclusions)
+        return any(by not in standing and cut in (0, by) for by in self._hidden)
 
     def can_rewind(self, to: int) -> bool:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
@@ -352,6 +390,7 @@ class AgentView:
             "version": self.version,
             "compactions": self.compactions,
             "undone": self.undone,
+            "exclusions": self.exclusions,
             "rewrites": self.rewrites,
             "restored": sorted(self.restored),
             "pins": sorted(self.pins),
@@ -388,6 +427,7 @@ class AgentView:
             version=parts["version"],
             compactions=parts["compactions"],
             undone=parts["undone"],
+            exclusions={int(seq): since for seq, since in parts["exclusions"].items()},
             rewrites=parts["rewrites"],
             restored={(kind, seq) for kind, seq in parts["restored"]},
             pins=set(parts["pins"]),
@@ -473,7 +513,12 @@ class AgentView:
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [self._hidden.pop(compaction, ()) for compaction in standing]
-        self._visible = sorted(chain(self._visible, *back), key=by_order)
+        excluded = self._excluded_by() if standing else {}
+        for item in chain(*back):
+            if by := excluded.get(item.seq, 0):
+                self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), item], key=by_order))
+        shown = (item for item in chain(*back) if item.seq not in excluded)
+        self._visible = sorted(chain(self._visible, shown), key=by_order)
         if standing:
             self._change(lambda items: [item for item in items if item.seq not in gone], min(standing))
         self.compactions = [seq for seq in self.compactions if seq not in standing]
@@ -502,6 +547,45 @@ class AgentView:
             while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
                 last = behind.order
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
+
+    def _exclude(self, head: Head, exclusion: int) -> None:
+        """Take messages out of the view for as long as a person wants that."""
+        self._heads[head.seq] = head
+        leaving = {seq for seq, _ in head.removed}
+        # The summary of a compaction that was undone may tell of them: it is not applied again.
+        self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
+        self._hide([item for item in self._visible if item.seq in leaving], exclusion)
+        self.exclusions[exclusion] = head.seq
+
+    def _excluded_by(self) -> dict[int, int]:
+        """All that was excluded, what a summary holds too, and the exclusion of each."""
+        heads = ((by, self._heads[seq]) for by, seq in self.exclusions.items())
+        return {seq: by for by, head in heads for seq, _ in head.removed}
+
+    def _include(self, exclusion: int) -> None:
+        """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""
+        del self.exclusions[exclusion]
+        self.undone = [*self.undone, exclusion]
+        back, excluded = list(self._hidden.pop(exclusion, ())), self.excluded
+        for item in back:
+            head = self._heads[item.seq]
+            archived = (seq for seq, _ in head.changes) if head.type == ToolArchived.TYPE else ()
+            if keeps := next((excluded[seq] for seq in archived if seq in excluded), 0):
+                self._hidden[keeps] = HiddenItems(sorted([*self._hidden[keeps], item], key=by_order))
+            else:
+                insort(self._visible, item, key=by_order)
+
+    def _pull_excluded(self, first: int) -> list[ViewItem]:
+        """Take what was said from a number on out of the exclusions; an empty one stands no more."""
+        pulled: list[ViewItem] = []
+        for exclusion in list(self.exclusions):
+            items = self._hidden.pop(exclusion, ())
+            pulled += [item for item in items if item.seq >= first]
+            if stays := [item for item in items if item.seq < first]:
+                self._hidden[exclusion] = HiddenItems(stays)
+            else:
+                del self.exclusions[exclusion]
+        return pulled
 
     def _following(self, order: Order) -> ViewItem | None:
         """The message that comes next, visible or hidden."""

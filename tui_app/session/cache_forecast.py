@@ -1,10 +1,19 @@
 """Forecasts what the prompt cache makes of a session's next request, from the last answers of its log."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice, takewhile
 
-from tui_app.context.counting.prompt_cache import CachedAnswer, CacheOutlook, cache_outlook, cache_rule
+from tui_app.context.counting.prompt_cache import (
+    CachedAnswer,
+    CacheOutlook,
+    CacheRule,
+    broken_by,
+    cache_outlook,
+    cache_rule,
+)
 from tui_app.events import (
     REWRITES,
     AssistantMessage,
@@ -12,6 +21,7 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    Notice,
     RewriteUndone,
     SessionClear,
     SessionRestored,
@@ -26,6 +36,7 @@ from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import Head
 from tui_app.session.store import SessionStore
 from tui_app.settings import Settings
+from tui_app.settings.spec import cache_settings
 from tui_app.usage import ContextUsage
 
 _CHANGES = {
@@ -48,6 +59,12 @@ _LOOKED_AT = 16
 """Answers that are looked at for two whose size their provider has reported."""
 
 
+def rule_of(model: str, settings: Settings) -> CacheRule | None:
+    """How the cache of a model works, with what the settings ask of it; None where that is not known."""
+    endpoint = settings.endpoints.get(model.partition(":")[0])
+    return cache_rule(model, settings.prompt_cache, endpoint.protocol if endpoint is not None else "")
+
+
 def forecast_cache(
     store: SessionStore, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
 ) -> CacheOutlook:
@@ -64,11 +81,9 @@ def forecast_cache(
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    endpoint = settings.endpoints.get(model.partition(":")[0])
-    protocol = endpoint.protocol if endpoint is not None else ""
     return cache_outlook(
         model,
-        cache_rule(model, settings.prompt_cache, protocol),
+        rule_of(model, settings),
         cached_answers(store, session),
         total=usage.total,
         front=usage.parts.system + usage.parts.tools + usage.parts.memory,
@@ -88,36 +103,91 @@ def read_forecast(
         return forecast_cache(store, session, model, usage, settings, now=now)
 
 
+@dataclass(slots=True, kw_only=True)
+class ColdWarning:
+    """Says once, where nobody can be asked, that the next turn finds the prompt cache cold, and its price."""
+
+    database: Database
+    session: str
+    settings: Settings
+    _said: bool = False
+
+    async def notice(self, model: str, usage: ContextUsage, now: float) -> Notice | None:
+        """What there is to say in front of a prompt, if anything.
+
+        Raises:
+            sqlite3.Error: if the log cannot be read.
+        """
+        limit = cache_settings(self.settings.cache).warn_usd
+        if self._said or not limit:
+            return None
+        outlook = await asyncio.to_thread(
+            read_forecast, self.database, self.session, model, usage, self.settings, now=now
+        )
+        usd = outlook.costs_cold(now, limit)
+        if usd is None:
+            return None
+        self._said = True
+        return Notice(
+            text=f"The prompt cache is cold: this turn reads {usage.total:,} tokens anew, about ${usd:,.2f}."
+        )
+
+
 def cached_answers(store: SessionStore, session: str) -> tuple[CachedAnswer, ...]:
     """The last two answers of a session whose size is known, the older one first; fewer if there are none.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    found = list[CachedAnswer]()
+    return tuple(reversed([answer for _, answer in islice(_answers(store, session), 2)]))
+
+
+def turn_cache(store: SessionStore, session: str, settings: Settings, since: int) -> tuple[float | None, str]:
+    """What a cache made of a turn: the share of its input that was read, and what broke a prefix first.
+
+    Args:
+        store: Where the session is.
+        session: Whole id of it.
+        settings: How long a cache is asked for, and the user's own servers.
+        since: Log number of the last event before it.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    newest = list[CachedAnswer]()
+    broken = ""
+    for seq, answer in _answers(store, session):
+        if newest:
+            last = newest[-1]
+            broken = broken_by(rule_of(last.model, settings), answer, last) or broken
+        if seq <= since:
+            break
+        newest.append(answer)
+    total = sum(answer.input_tokens for answer in newest)
+    return sum(answer.read_tokens for answer in newest) / total if total else None, broken
+
+
+def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAnswer]]:
+    """The last answers whose size is known, the newest first, with their log numbers."""
     until = None
     for head in islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT):
         record = store.record(session, head.seq)
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.input_tokens:
             continue
         said = record.data
-        asked = head.time - said.duration_s
-        measured = _measured(store, session, head.seq)
-        found.append(
+        yield (
+            head.seq,
             CachedAnswer(
                 model=said.model,
-                asked=asked,
+                asked=head.time - said.duration_s,
                 input_tokens=said.input_tokens,
                 output_tokens=said.output_tokens,
                 read_tokens=said.cache_read_tokens,
-                kept=measured,
+                kept=_measured(store, session, head.seq),
                 changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),
-            )
+            ),
         )
         until = head.seq
-        if len(found) == 2:
-            break
-    return tuple(reversed(found))
 
 
 def _measured(store: SessionStore, session: str, answer: int) -> float | None:

@@ -36,7 +36,8 @@ class Entry:
     """Whether a rewind has left it behind: it is still shown, the model does not see it any more."""
     pinned: bool = False
     """Whether it stays word for word in the model's view."""
-
+    excluded: bool = False
+    """Whether the user keeps it out of the model's view."""
     calls: int = 0
     """Calls that a sub-agent has made on its behalf; the context holds none of them."""
     used: int = 0

@@ -24,11 +24,14 @@ from tui_app.events import (
     CompactionUndone,
     Error,
     FilesRestored,
+    FullnessTold,
+    Handoff,
     HookRan,
     MemoryAdded,
     MemoryConsolidated,
     MemoryInbox,
     MemoryPruned,
+    MessageExcluded,
     MessagePinned,
     ModelChange,
     Payload,
@@ -148,7 +151,7 @@ def output_text(payload: AgentOutput) -> str:
 
 _UNCUT = (
     CheckpointCreated, CompactionComplete, FilesRestored, ModelChange, PolicyChange, SessionRewind, ToolCall,
-    ToolResult, Truncation, ViewRewrite,
+    ToolResult, Truncation, ViewRewrite, MessageExcluded,
 )  # fmt: skip
 """Events whose headline is never longer than a row, or is cut where it is painted."""
 
@@ -169,7 +172,7 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
 
 def _of_message(payload: Payload) -> dict[str, Any]:
     match payload:
-        case UserMessage() | SystemMessage() | AgentOutput() | MemoryInbox():
+        case UserMessage() | SystemMessage() | AgentOutput() | MemoryInbox() | Handoff() | FullnessTold():
             return {"chars": len(payload.text)}
         case AssistantMessage():
             return {
@@ -222,6 +225,8 @@ def _of_view_change(payload: Payload) -> dict[str, Any]:
             return {"ref": payload.to, "state": "failed" if payload.failed else ""}
         case SessionRestored():
             return {"ref": payload.cut}
+        case MessageExcluded():
+            return {"ref": payload.again, "removed": tuple((seq, seq) for seq in payload.seqs)}
         case MessagePinned():
             return {"ref": payload.seq, "state": "pinned" if payload.pinned else "unpinned"}
         case _:
@@ -306,7 +311,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement", "memory",
+    "acknowledgement", "memory", "fullness",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
@@ -319,14 +324,20 @@ _STAND_INS: dict[str, MessageKind] = {
     CompactionAcknowledged.TYPE: "acknowledgement",
     ToolArchived.TYPE: "tool_summary",
 }
-_GIVEN: dict[str, MessageKind] = {MemoryInbox.TYPE: "memory"}
+_GIVEN: dict[str, MessageKind] = {
+    MemoryInbox.TYPE: "memory",
+    Handoff.TYPE: "memory",
+    FullnessTold.TYPE: "fullness",
+}
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""
 CARRYING = MESSAGES | frozenset(_GIVEN)
 """Those, and events whose message the program itself gives the model."""
+TURNS = MESSAGES | {FullnessTold.TYPE}
+"""Events whose message belongs to a turn, and leaves with one that failed."""
 AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
 """Events that are written when a session is over: they are no use of it."""
-LEADING = frozenset({SystemMessage.TYPE, *_GIVEN})
+LEADING = frozenset({SystemMessage.TYPE, MemoryInbox.TYPE, Handoff.TYPE})
 """Events whose message stands in front of a summary."""
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -317,14 +317,15 @@ class PostgresStore(SqlStore):
         rows = self._ask(lambda db: db.execute(query, (wanted, session, limit)).fetchall())
         return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
 
-    def found(self, wanted: str, limit: int) -> list[Found]:
-        """Messages and summaries of any session that a ``tsquery`` fits, the best first."""
+    def found(self, wanted: str, limit: int, sessions: Collection[str] | None = None) -> list[Found]:
+        """Messages and summaries that a ``tsquery`` fits, the best first; None names every session."""
+        of, ids = ("", ()) if sessions is None else (" AND session = ANY(?)", (list(sessions),))
         query = (
             "SELECT session, seq, type, time, title, cwd, data FROM events"
             " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"
-            " WHERE words @@ wanted ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
+            f" WHERE words @@ wanted{of} ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
         )
-        rows = self._ask(lambda db: db.execute(query, (wanted, limit)).fetchall())
+        rows = self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall())
         return [(*row[:6], said(payload_of(row[0], row[1], row[2], row[6]))) for row in rows]
 
     def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
@@ -424,13 +425,19 @@ def _check_turn(db: Connection, session: str, hold: Hold | None) -> None:
         raise Overtaken(str(row[2]))
 
 
-def search(server: SessionServer, terms: Iterable[tuple[Sequence[str], bool]], limit: int) -> list[Found]:
-    """Messages and summaries of any session that hold all of some phrases, the best fits first.
+def search(
+    server: SessionServer,
+    terms: Iterable[tuple[Sequence[str], bool]],
+    limit: int,
+    sessions: Collection[str] | None = None,
+) -> list[Found]:
+    """Messages and summaries that hold all of some phrases, the best fits first.
 
     Args:
         server: Where the sessions are.
         terms: Words of the index that stand side by side, and whether the last one may go on.
         limit: How many to return at most.
+        sessions: Whole ids of those that are searched; None for all.
 
     Raises:
         StorageError: if the server cannot be reached.
@@ -439,7 +446,7 @@ def search(server: SessionServer, terms: Iterable[tuple[Sequence[str], bool]], l
     if not wanted:
         return []
     with closing(PostgresStore(server, read_only=True)) as store:
-        return store.found(wanted, limit)
+        return store.found(wanted, limit, sessions)
 
 
 # Following a session that another machine writes: the server says when there is something new.

@@ -16,6 +16,8 @@ from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     Error,
+    FullnessTold,
+    Handoff,
     HookRan,
     MemoryInbox,
     Record,
@@ -174,7 +176,13 @@ class StoreBodies:
 
 def body_of(record: Record, entry: Entry) -> Body:
     match record.data:
-        case UserMessage(text=text) | SystemMessage(text=text) | MemoryInbox(text=text):
+        case (
+            UserMessage(text=text)
+            | SystemMessage(text=text)
+            | MemoryInbox(text=text)
+            | Handoff(text=text)
+            | FullnessTold(text=text)
+        ):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)

@@ -35,6 +35,7 @@ ItemState = Literal[
     "pointer",
     "stale",
     "gone",
+    "excluded",
 ]
 _FORMS: dict[str, ItemState] = {
     ToolNormalised.TYPE: "cut",
@@ -69,7 +70,7 @@ class LedgerRow:
 
 
 def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
-    """List what the next request holds, in the order it is sent.
+    """List what the next request holds, in the order it is sent, and among it what is excluded.
 
     Args:
         view: The agent view.
@@ -77,9 +78,11 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
     """
     rows: list[LedgerRow] = []
     age = 0
-    for item in reversed(view.sent()):
+    excluded = view.excluded
+    held = (item for item in view.newest_first() if item.agent or item.head.seq in excluded)
+    for item in held if excluded else reversed(view.sent()):
         head = item.head
-        prompt = head.type == UserMessage.TYPE
+        prompt = head.type == UserMessage.TYPE and item.agent
         rows.append(
             LedgerRow(
                 seq=head.seq,
@@ -87,9 +90,9 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
                 age=age + 1,
                 kind=item.kind,
                 title=titles.get(head.seq, head.title),
-                state="latest" if prompt and not age else _state(item),
+                state="excluded" if not item.agent else "latest" if prompt and not age else _state(item),
                 pinned=head.seq in view.pins,
-                form=head.form if item.stage else (0, 0),
+                form=head.form if item.stage and item.agent else (0, 0),
             )
         )
         age += prompt

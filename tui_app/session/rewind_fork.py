@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from tui_app.events import ModelChange, SessionEnd, SessionRewind, SessionStart, UserMessage
-from tui_app.session.agent_view import AgentView
+from tui_app.events import MessageExcluded, ModelChange, SessionEnd, SessionRewind, SessionStart, UserMessage
+from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.entries import Entry
-from tui_app.session.event_heads import LATER, MESSAGES, Head
-from tui_app.session.store import SessionStore
+from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
+from tui_app.session.exclusions import excluded_in
+from tui_app.session.store import Event, SessionStore
 from tui_app.session.user_view import is_interruption
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import ContextUsage
@@ -62,6 +63,8 @@ def fork_session(
     start, *events = [(record.data, message, record.time) for record, message in taken]
     if not isinstance(start[0], SessionStart):
         raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
+    if at is not None:
+        events += _excluded_since(store, info.id, events, at, now)
     title = f"Fork of {info.title}" if info.title else ""
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
@@ -87,6 +90,16 @@ def fork_session(
         folder.remove()
         raise
     return Fork(session, prompt)
+
+
+def _excluded_since(
+    store: SessionStore, session: str, taken: Sequence[Event], at: int, now: float
+) -> list[Event]:
+    """What keeps messages excluded that were excluded behind the prompt at which a session is forked."""
+    heads = (head_of(seq, time, data) for seq, (data, _, time) in enumerate(taken, 2))
+    known = fold_agent_view(heads).excluded
+    left = sorted(seq for seq in excluded_in(store, session).since if seq < at and seq not in known)
+    return [(MessageExcluded(seqs=tuple(left)), None, now)] if left else []
 
 
 # Prompts that a conversation can go back to, and what would leave with each.

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -112,7 +112,11 @@ class Part:
 
 
 def search_parts(
-    database: Path, terms: Sequence[Term], limit: int, stopped: Callable[[], bool]
+    database: Path,
+    terms: Sequence[Term],
+    limit: int,
+    stopped: Callable[[], bool],
+    sessions: Collection[str] | None = None,
 ) -> Iterator[Part]:
     """Look for messages that hold everything wanted; blocks between two reports.
 
@@ -121,13 +125,14 @@ def search_parts(
         terms: What is wanted; at least one.
         limit: How many of the best fits to report.
         stopped: Whether the result is not wanted any more; asked repeatedly, in the searching thread.
+        sessions: Whole ids of those that are looked through; None for all.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
     with closing(_with_index(database)) as db:
         try:
-            yield from _Search(db, terms, limit, stopped).parts()
+            yield from _Search(db, terms, limit, stopped, sessions).parts()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT or not stopped():
                 raise
@@ -137,9 +142,15 @@ class _Search:
     """One search over one connection."""
 
     def __init__(
-        self, db: sqlite3.Connection, terms: Sequence[Term], limit: int, stopped: Callable[[], bool]
+        self,
+        db: sqlite3.Connection,
+        terms: Sequence[Term],
+        limit: int,
+        stopped: Callable[[], bool],
+        sessions: Collection[str] | None,
     ) -> None:
         self._db, self._terms, self._limit, self._stopped = db, terms, limit, stopped
+        self._of = "" if sessions is None else _of_sessions(sessions)
         self._longer: Mapping[str, Sequence[str]] | None = None
         """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
@@ -168,7 +179,7 @@ class _Search:
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
         """How many of the newest hits of a stretch were weighed, and the best of them."""
         while True:
-            match = match_expression(self._terms, self._longer or {})
+            match = self._of + match_expression(self._terms, self._longer or {})
             try:
                 with self._patience():
                     hits, first = self._db.execute(_NEWEST, (match, low, above, room)).fetchone()
@@ -191,6 +202,11 @@ class _Search:
             yield
         finally:
             self._db.set_progress_handler(None, 0)
+
+
+def _of_sessions(sessions: Collection[str]) -> str:
+    """In front of a query: only messages of these sessions, whose ids the index holds as words."""
+    return "session : ({}) AND ".format(" OR ".join(f'"{each}"' for each in sessions))
 
 
 _FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
@@ -271,7 +287,14 @@ class Searched:
     """Sessions there are; 0 where they are not counted, as on a server."""
 
 
-def search_sessions(database: Database, query: str, *, limit: int = 50, typing: bool = False) -> list[Found]:
+def search_sessions(
+    database: Database,
+    query: str,
+    *,
+    limit: int = 50,
+    typing: bool = False,
+    sessions: Collection[str] | None = None,
+) -> list[Found]:
     """Messages of all sessions that hold everything a query asks for, the best fits first; blocks.
 
     Args:
@@ -280,18 +303,26 @@ def search_sessions(database: Database, query: str, *, limit: int = 50, typing: 
             that thousands of words have stands for the commonest of them.
         limit: How many to return at most.
         typing: Whether the last word is still being typed.
+        sessions: Whole ids of those that are searched; None for all.
 
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
     """
     found: Sequence[Found] = ()
-    for searched in searching(database, query, lambda: False, limit=limit, typing=typing):
+    every = searching(database, query, lambda: False, limit=limit, typing=typing, sessions=sessions)
+    for searched in every:
         found = searched.found
     return list(found)
 
 
 def searching(
-    database: Database, query: str, stopped: Callable[[], bool], *, limit: int = 50, typing: bool = False
+    database: Database,
+    query: str,
+    stopped: Callable[[], bool],
+    *,
+    limit: int = 50,
+    typing: bool = False,
+    sessions: Collection[str] | None = None,
 ) -> Generator[Searched, None, None]:
     """Search as ``search_sessions`` does, and say in between how far it is; blocks between two reports.
 
@@ -301,18 +332,21 @@ def searching(
         stopped: Whether the result is not wanted any more; a server answers all the same.
         limit: How many to report at most.
         typing: Whether the last word is still being typed.
+        sessions: Whole ids of those that are searched; None for all.
 
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
     """
     terms = read_query(query, typing=typing)
+    if sessions is not None and not sessions:
+        return
     if terms and isinstance(database, SessionServer):
         from tui_app.session.postgres_store import search
 
         wanted = [term.indexed() for term in terms]
-        yield Searched([_found(row, terms) for row in search(database, wanted, limit)])
+        yield Searched([_found(row, terms) for row in search(database, wanted, limit, sessions)])
     elif terms and isinstance(database, Path) and database.exists():
-        for part in search_parts(database, terms, limit, stopped):
+        for part in search_parts(database, terms, limit, stopped, sessions):
             yield Searched([_found(row, terms) for row in part.rows], part.sessions, part.of)
 
 

@@ -19,6 +19,8 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    FullnessTold,
+    Handoff,
     MemoryInbox,
     Payload,
     Record,
@@ -113,7 +115,9 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
         match data:
             case UsageInfo(usage=usage):
                 tokens, rewritten = int(usage["total"]), False
-            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | MemoryInbox():
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
+                tokens += sum(data.tokens.values())
+            case MemoryInbox() | Handoff() | FullnessTold():
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True

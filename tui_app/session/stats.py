@@ -13,6 +13,7 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    Handoff,
     HookRan,
     MemoryConsolidated,
     Payload,
@@ -266,7 +267,7 @@ COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
     CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, SessionClear.TYPE,
     SessionRestored.TYPE, Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
-    MemoryConsolidated.TYPE,
+    MemoryConsolidated.TYPE, Handoff.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
@@ -394,6 +395,8 @@ class StatsFold:
                 self._side("digests", data)
             case MemoryConsolidated.TYPE:
                 self._side("memory", data)
+            case Handoff.TYPE:
+                self._side("handoff", data)
             case _:
                 self._others(seq, kind, data)
 
@@ -521,7 +524,7 @@ def _unpriced(data: Mapping[str, Any]) -> bool:
 
 # What a session has cost so far, and what its present turn has, as values that grow with each event.
 
-_Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated
+_Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated | Handoff
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +548,7 @@ class Costs:
     """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
 
     def after(self, payload: Payload) -> "Costs":
-        """The costs behind an event: an answer, a summary, a digest, or a reading for memory."""
+        """The costs behind an event: an answer, a summary, a digest, a brief, or a reading for memory."""
         match payload:
             case AssistantMessage() | SubAgentStep():
                 grown = self._plus(payload, payload.cost_usd, asked=True)
@@ -556,7 +559,7 @@ class Costs:
                     written_tokens=self.written_tokens + payload.cache_write_tokens,
                     unmeasured=self.unmeasured + unmeasured,
                 )
-            case CompactionComplete() | ToolArchived() | MemoryConsolidated():
+            case CompactionComplete() | ToolArchived() | MemoryConsolidated() | Handoff():
                 asked = bool(payload.input_tokens or payload.output_tokens)
                 # What was made without a model costs nothing and is no sum either.
                 return self._plus(payload, payload.cost_usd or None, asked=asked)

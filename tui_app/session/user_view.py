@@ -17,11 +17,14 @@ from tui_app.events import (
     CompactionUndone,
     Error,
     FilesRestored,
+    FullnessTold,
+    Handoff,
     HookRan,
     MemoryAdded,
     MemoryConsolidated,
     MemoryInbox,
     MemoryPruned,
+    MessageExcluded,
     MessagePinned,
     ModelChange,
     PolicyChange,
@@ -67,12 +70,15 @@ _KINDS: dict[str, EntryKind] = {
     Error.TYPE: "error",
     HookRan.TYPE: "hook",
     CompactionEdited.TYPE: "rewrite",
+    MessageExcluded.TYPE: "rewrite",
     MemoryInbox.TYPE: "memory",
+    Handoff.TYPE: "memory",
     MemoryAdded.TYPE: "memory",
     MemoryPruned.TYPE: "memory",
     MemoryConsolidated.TYPE: "memory",
     ApprovalDecided.TYPE: "approval",
     FilesRestored.TYPE: "files",
+    FullnessTold.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
@@ -122,16 +128,18 @@ class UserView:
     _open_calls: dict[str, int] = field(default_factory=dict)
     _edits: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a compaction, the edits of its summary that were not taken back by themselves."""
+    _excluded: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """By the number of an exclusion, the messages that left with it."""
     _before: dict[int, list[Entry]] = field(default_factory=dict)
-    """By the number of a rewind, the rows it marked, as they were."""
+    """By the number of a rewind or clear, the rows it marked, as they were."""
 
     def apply(self, head: Head) -> Sequence[Change]:
         """Fold one event; nothing changes where it shows nothing of its own."""
         match head.type:
-            case SessionRewind.TYPE if head.state != "failed":
-                return self._rewound(head)
-            case SessionRewind.TYPE:
-                return self._restate(head.ref, state="failed")
+            case SessionRewind.TYPE | SessionClear.TYPE:
+                return self._cut(head)
+            case MessageExcluded.TYPE:
+                return self._exclusion(head)
             case ToolResult.TYPE:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
@@ -151,6 +159,13 @@ class UserView:
             case _:
                 return self._started(head)
 
+    def _exclusion(self, head: Head) -> Sequence[Change]:
+        """Mark what has left; one that stands again has its row already."""
+        exclusion, seqs = head.ref or head.seq, tuple(seq for seq, _ in head.removed)
+        self._excluded[exclusion] = seqs
+        rows = [change for seq in seqs for change in self._restate(seq, excluded=True)]
+        return (*rows, *(self._restate(head.ref, state="ok") if head.ref else self._started(head)))
+
     def row_of_call(self, id: str) -> Entry | None:
         """The row of a tool call that has no result yet; None where there is none."""
         seq = self._open_calls.get(id)
@@ -168,6 +183,14 @@ class UserView:
         self._places[entry.seq] = len(self.entries)
         self.entries.append(entry)
         return (Change(entry, new=True),)
+
+    def _cut(self, head: Head) -> Sequence[Change]:
+        if head.type == SessionRewind.TYPE:
+            return self._rewound(head) if head.state != "failed" else self._restate(head.ref, state="failed")
+        # What is left behind as a whole is excluded no more.
+        self._before[head.seq] = rows = [row for row in self.entries if row.excluded]
+        over = [change for row in rows for change in self._put(replace(row, excluded=False))]
+        return (*over, *self._started(head))
 
     def _rewound(self, head: Head) -> Sequence[Change]:
         """Mark what was said and done from a message on; what failed stays failed."""
@@ -218,7 +241,9 @@ class UserView:
         now = [self.entries[self._places[row.seq]] for row in before]
         kept = [replace(row, pinned=new.pinned) for row, new in zip(before, now, strict=True)]
         back = [change for row in kept for change in self._put(row)]
-        return (*self._restate(head.ref, state=state), *changed, *back)
+        seqs = self._excluded.pop(head.ref, ())
+        seen = [change for seq in seqs for change in self._restate(seq, excluded=False)]
+        return (*self._restate(head.ref, state=state), *changed, *back, *seen)
 
     def _restate(self, seq: int, **changes: Any) -> Sequence[Change]:
         place = self._places.get(seq)

@@ -113,10 +113,15 @@ class SessionFolder:
         Raises:
             OSError: if the disk refuses; nothing was changed then but files that nothing refers to.
         """
+        messages, text = self.history_files(number)
+        write_atomic(messages, messages_json)
+        write_atomic(text, readable)
+        return text
+
+    def history_files(self, number: int) -> tuple[Path, Path]:
+        """The history before compaction ``number``: as JSON, and as Markdown."""
         stem = self.conversation_history / f"{number:03d}-before-compaction"
-        write_atomic(stem.with_suffix(".json"), messages_json)
-        write_atomic(stem.with_suffix(".md"), readable)
-        return stem.with_suffix(".md")
+        return stem.with_suffix(".json"), stem.with_suffix(".md")
 
     def write_checkpoint(
         self, number: int, title: str, text: str, *, time: float, earlier: Sequence[Checkpoint]

@@ -4,7 +4,7 @@ Every export masks secrets unless told otherwise, and gives the same bytes for t
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -128,8 +128,17 @@ def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True
         yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
+EXCLUDED = " (excluded)"
+"""Behind the heading of a message that a person keeps out of the model's sight."""
+
+
 def export_markdown(
-    records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
+    records: Sequence[Record],
+    *,
+    title: str,
+    mask: bool = True,
+    shown: Mapping[int, str] | None = None,
+    excluded: Collection[int] = (),
 ) -> str:
     """Write a conversation for reading.
 
@@ -141,6 +150,7 @@ def export_markdown(
         title: Heading of the document.
         mask: Whether secrets are masked.
         shown: By log number, what a model is shown in place of an event's own text.
+        excluded: Log numbers of what the person keeps out of the model's sight.
     """
     heading = safe(title, mask)
     blocks = [f"# {inline(heading) or 'Conversation'}"]
@@ -151,6 +161,7 @@ def export_markdown(
         )
         if heading:
             moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            heading += EXCLUDED if record.seq in excluded else ""
             blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

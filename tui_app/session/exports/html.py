@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
@@ -20,7 +20,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import output_text
-from tui_app.session.exports.export import readable, safe
+from tui_app.session.exports.export import EXCLUDED, readable, safe
 from tui_app.session.exports.markdown import notice
 from tui_app.session.user_view import INTERRUPTED, is_interruption
 
@@ -56,7 +56,12 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^`\n]*$", re.MULTILINE)
 
 
 def export_html(
-    records: Sequence[Record], *, title: str, mask: bool = True, shown: Mapping[int, str] | None = None
+    records: Sequence[Record],
+    *,
+    title: str,
+    mask: bool = True,
+    shown: Mapping[int, str] | None = None,
+    excluded: Collection[int] = (),
 ) -> str:
     """Write a conversation as a page for reading.
 
@@ -65,29 +70,44 @@ def export_html(
         title: Heading of the page.
         mask: Whether secrets are masked.
         shown: By log number, what a model is shown in place of an event's own text.
+        excluded: Log numbers of what the person keeps out of the model's sight.
     """
-    heading = escape(safe(title, mask).strip() or "Conversation")
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     articles: list[str] = []
     for record in records:
         text = (shown or {}).get(record.seq)
         instead = None if text is None else safe(text, mask)
-        kind, title, content = _content(readable(record.data, mask), instead)
-        if title:
+        kind, heading, content = _content(readable(record.data, mask), instead)
+        if heading:
+            heading += EXCLUDED if record.seq in excluded else ""
             moment = datetime.fromtimestamp(record.time, UTC)
             time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
-            head = f"<header><h2>{escape(title)}</h2><span>#{record.seq} · {time}</span></header>"
+            head = f"<header><h2>{escape(heading)}</h2><span>#{record.seq} · {time}</span></header>"
             articles.append(f'<article class="{kind}" id="e{record.seq}">{head}{content}</article>')
-    body = "\n".join(articles)
     secrets = "Secrets are masked." if mask else "Secrets are not masked."
+    return page(
+        safe(title, mask).strip() or "Conversation", "\n".join(articles), f"Exported by Plimsoll. {secrets}"
+    )
+
+
+def page(title: str, body: str, footer: str, style: str = "") -> str:
+    """A whole page that loads nothing, runs nothing and sends nothing.
+
+    Args:
+        title: Its heading, as text.
+        body: What stands below it, as HTML.
+        footer: Its last line, as text.
+        style: CSS beside that of all pages.
+    """
+    heading, css = escape(title), STYLE + style
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{heading}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{heading}</h1>\n{body}\n</main>\n<footer>Exported by Plimsoll. {secrets}</footer>\n"
+        f"<title>{heading}</title>\n<style>{css}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>{heading}</h1>\n{body}\n</main>\n<footer>{escape(footer)}</footer>\n"
         "</body>\n</html>\n"
     )
 

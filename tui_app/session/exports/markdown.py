@@ -8,6 +8,7 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    MessageExcluded,
     MessagePinned,
     ModelChange,
     Payload,
@@ -98,6 +99,8 @@ def _of_context(data: Payload) -> str:
             return f"Compaction #{data.compaction} {done}"
         case CompactionEdited():
             return f"Compaction #{data.compaction}: {inline(data.headline())}"
+        case MessageExcluded():
+            return f"Excluded: {' '.join(f'#{seq}' for seq in data.seqs)}"
         case MessagePinned():
             return f"{'Pinned' if data.pinned else 'Unpinned'}: #{data.seq}"
         case ViewRewrite():

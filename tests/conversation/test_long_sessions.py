@@ -1,0 +1,108 @@
+"""Three hundred turns with each kind of server: nothing is refused or stuck, and the gauge stays true."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.jobs import prompt_number
+from tests.servers.strict import WIRES, Strict, strict_server
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.conversation.conversation import Conversation
+from tui_app.conversation.work import Rewind, Switch
+from tui_app.events import CompactionComplete, Error, Record, Truncation, TurnEnd, UsageInfo
+from tui_app.session.rewind_fork import fork_session
+from tui_app.settings import Endpoint
+
+WINDOW, NEAR, SHRUNK = 24_000, 0.03, 0.06
+"""Tokens of each model's window; how far the gauge may be from what the server counts, and how far in a turn
+with a compaction: until the server has answered, what is new in the view is counted like all else."""
+SETTLED = 2
+"""Turns after which a model's way of counting is known."""
+SUMMARY = """Title: Boats in the harbour
+
+## Intent
+The user has the boats of the harbour counted, turn by turn.
+
+## Done so far
+README.md was read in each turn.
+
+## Next steps
+Go on counting."""
+
+
+@pytest.fixture
+def strict() -> Iterator[Strict]:
+    with strict_server() as made:
+        made.calls, made.call, made.summary = True, ("read_file", {"path": "README.md"}), SUMMARY
+        text = TextCounter("o200k_base")
+        text.load()
+        made.count = lambda sent: round(1.2 * text.count(sent))
+        yield made
+
+
+class Sailing:
+    """Prompts of one session, and what became of them."""
+
+    def __init__(self, strict: Strict) -> None:
+        self.strict, self.turns, self.compactions = strict, 0, 0
+        self.off: list[str] = []
+        """Turns whose gauge was wrong, once it had to be right."""
+        self.unsettled = SETTLED
+
+    async def sail(self, conversation: Conversation, turns: int) -> None:
+        for _ in range(turns):
+            self.turns += 1
+            self.strict.text = f"Turn {self.turns}: " + "the ferry leaves the quay at nine. " * 30
+            records = await turn(
+                conversation, f"Turn {self.turns}: count the boats, and say when the ferry leaves."
+            )
+            self._judge(records)
+
+    def _judge(self, records: list[Record]) -> None:
+        assert of(records, Error) == []
+        assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
+        assert of(records, Truncation) == []
+        self.compactions += len(of(records, CompactionComplete))
+        *_, shown = (each.usage["total"] for each in of(records, UsageInfo) if isinstance(each, UsageInfo))
+        told = self.strict.reported[-1]
+        if self.unsettled:
+            self.unsettled -= 1
+        elif abs(shown - told) > (SHRUNK if of(records, CompactionComplete) else NEAR) * told:
+            self.off.append(f"turn {self.turns}: {shown:,} shown, {told:,} told")
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_three_hundred_turns(desk: Desk, strict: Strict, wire: str) -> None:
+    (desk.cwd / "README.md").write_text("The sea is below, the sky is above.\n" * 40)
+    for name, kind in WIRES.items():
+        base = f"{strict.url}/{name}" + ("" if name in ("anthropic", "google") else "/v1")
+        desk.endpoints[name] = Endpoint(
+            name=name, protocol=kind.protocol, base_url=base, key_env="", window=WINDOW
+        )
+    names = list(WIRES)
+    home, abroad = (f"{each}:{WIRES[each].model}" for each in (wire, names[names.index(wire) - 1]))
+    sailing = Sailing(strict)
+    async with desk.session(model=home) as opened:
+        conversation = opened.conversation
+        await sailing.sail(conversation, 100)
+        for model in (abroad, home):
+            await done(conversation, Switch(model))
+            sailing.unsettled = SETTLED
+            await sailing.sail(conversation, 40)
+        await done(conversation, Rewind(prompt_number(conversation, "Turn 171:")))
+        await sailing.sail(conversation, 40)
+        at = prompt_number(conversation, "Turn 211:")
+        session, store = conversation.session, conversation.history.store
+        fork = fork_session(store, opened.folder.path.parent, session, at=at, now=time.time())
+    async with desk.session(session=fork.session, model="") as opened:
+        sailing.unsettled = SETTLED
+        await sailing.sail(opened.conversation, 80)
+    assert sailing.turns == 300
+    assert sailing.compactions >= 5
+    # A template is learnt once by each open session: here by the first one and its fork.
+    assert len(strict.refused) <= 2 * ("alternating" in home + abroad)
+    assert "\n".join(sailing.off) == ""

@@ -1,0 +1,164 @@
+"""``plimsoll audit``: what the compactions of a conversation lost, as table, JSON and page."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_app.cli.command import (
+    FAILED,
+    OK,
+    Command,
+    Program,
+    WrongUsage,
+    add_json,
+    run_until_signal,
+    writable,
+)
+from tui_app.cli.failures import complaint
+from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, tell
+from tui_app.conversation.policies import choose_policy, policy_names
+from tui_app.demo.stage import data_file
+from tui_app.files import write_atomic
+from tui_app.session.exports.audit_page import audit_page
+from tui_app.session.importers import ImportFormatError
+from tui_app.session.store import SessionNotFound
+from tui_app.ui.audit_text import audit_lines, total_lines
+
+if TYPE_CHECKING:
+    from tui_app.context.policy import Policy
+    from tui_app.conversation.audit import Audit, Recorded
+
+DEMO = "demo"
+"""Stands for the recording that ``plimsoll demo`` plays."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, id of a session, or demo")
+    parser.add_argument("--html", metavar="F", help="write a page that needs nothing else")
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Audit one conversation after the other; one that cannot be read does not keep the others out."""
+    from tui_app.conversation.audit import report
+
+    if "" in (args.html, *args.sources):
+        raise WrongUsage("An empty name is no file. Was a variable not set?")
+    settings = program.settings()
+    target = writable(Path(args.html), "--html", "page", _is_page) if args.html else None
+    policies = [choose_policy(settings, name) for name in policy_names(settings)]
+    # A file may be named in several ways: the first one counts.
+    places = {Path(each).resolve() if Path(each).exists() else each: each for each in reversed(args.sources)}
+    sources = tuple(reversed(places.values()))
+    done: list[Audit] = []
+    try:
+        stopped = _audit_each(program, sources, policies, done, as_json=args.json)
+    except KeyboardInterrupt:
+        tell(_stopped(sources, done))
+        raise
+    if stopped:
+        tell(_stopped(sources, done))
+        return stopped
+    found = report(done)
+    if args.json and done:
+        print_json(found)
+    if target is not None and done:
+        write_atomic(target, audit_page(found))
+    if not args.json and done:
+        if len(done) > 1:
+            for line in total_lines(found["total"], "All together"):
+                say(line)
+        if target is not None:
+            say(f"Written: {target}")
+    return OK if len(done) == len(sources) else FAILED
+
+
+def _is_page(start: bytes) -> bool:
+    return start.lower().startswith(b"<!doctype html")
+
+
+def _stopped(sources: Sequence[str], done: "Sequence[Audit]") -> str:
+    return f"Stopped. Audited: {len(done):,} of {len(sources):,}. No page was written."
+
+
+def _audit_each(
+    program: Program,
+    sources: Sequence[str],
+    policies: "Sequence[Policy]",
+    done: "list[Audit]",
+    *,
+    as_json: bool,
+) -> int:
+    """Audit what can be read, and show it; the exit code of a signal that stopped it, else 0."""
+    for source in sources:
+        before = len(done)
+        if stopped := _audit(program, source, policies, done):
+            return stopped
+        if len(done) > before and not as_json:
+            _show(done[-1])
+    return OK
+
+
+def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "list[Audit]") -> int:
+    """Audit a conversation and add what was found to what is done; says why one cannot be read.
+
+    Returns:
+        The exit code of a signal that stopped it, else 0.
+    """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.audit import audit, with_policies
+
+    try:
+        with ProgressLine(f"Reading {source}") as line, _recorded(program, source) as recorded:
+            line.update(f"Auditing {source}")
+            # Outside of any loop, where ctrl+c ends it at once.
+            audited = audit(recorded)
+
+            def watch(policy: str, replayed: int, of: int) -> None:
+                line.update(f"Replaying {replayed * 100 // max(1, of)} %, {policy}, {Path(source).name}")
+
+            async def compare() -> int:
+                done.append(await with_policies(audited, policies, watch))
+                return OK
+
+            return run_until_signal(compare())
+    except SessionNotFound as error:
+        several = program.has_sessions and "more than one" in str(error)
+        tell(str(error.args[0]) if several else f"There is no file and no session {source}.")
+    except (ImportFormatError, OSError) as error:
+        tell(complaint(source, error))
+    return OK
+
+
+@contextmanager
+def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
+    """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
+    from tui_app.conversation.audit import recorded_file, recorded_session
+
+    if (path := Path(source)).exists():
+        yield recorded_file(path)
+    elif source == DEMO:
+        yield recorded_file(data_file("session.jsonl"), DEMO)
+    else:
+        with program.sessions() as store:
+            yield recorded_session(store, source)
+
+
+def _show(audited: "Audit") -> None:
+    for line in audit_lines(audited.to_json()):
+        say(line)
+    say_left_out(audited.recorded.notes, audited.recorded.skipped)
+    say()
+
+
+COMMANDS = (
+    Command(
+        name="audit",
+        usage="FILE|ID…",
+        summary="Show what the compactions of a conversation lost, of another program's too.",
+        configure=configure,
+        execute=execute,
+    ),
+)

@@ -1,0 +1,53 @@
+"""``plimsoll demo``: a recorded session to try everything on, without key or network."""
+
+import argparse
+import sys
+
+from tui_app.cli.command import Command, CommandFailed, Program
+from tui_app.demo.stage import set_up
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        default=None,
+        help="ASCII only and nothing that moves, for screen readers",
+    )
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Show the demo until the user leaves; its folder is removed then, and nothing else was written."""
+    settings = program.settings(plain=args.plain)
+    own_screen = program.env.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stderr.isatty())
+    if not own_screen:
+        raise CommandFailed(
+            "The demo needs a terminal. In scripts, use: plimsoll simulate demo --window 12000"
+        )
+    # Only now: what comes before must answer at once.
+    from tui_app.ui.demo import on_stage
+    from tui_app.ui.launch import Launch
+    from tui_app.ui.run import run_app
+
+    try:
+        stage = set_up()
+    except OSError as error:
+        raise CommandFailed(
+            f"The demo needs a folder of its own: {error.strerror or error}. Free some space, or set TMPDIR."
+        ) from error
+    launch = Launch(settings=settings, paths=program.paths, env=program.env, cwd=program.cwd)
+    try:
+        return run_app(on_stage(launch, stage))
+    finally:
+        stage.remove()
+
+
+COMMANDS = (
+    Command(
+        name="demo",
+        usage="",
+        summary="Try everything on a recorded session, without key or network.",
+        configure=configure,
+        execute=execute,
+    ),
+)

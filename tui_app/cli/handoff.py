@@ -1,0 +1,152 @@
+"""``plimsoll handoff``: a new session with a brief of an earlier one, which stays as it is."""
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tui_app.cli.command import (
+    OK,
+    Command,
+    CommandFailed,
+    Program,
+    WrongUsage,
+    add_json,
+    add_model,
+    add_session,
+    add_window,
+    run_until_signal,
+    words_of_file,
+)
+from tui_app.cli.failures import for_shell
+from tui_app.cli.output import ProgressLine, print_json, say, tell
+from tui_app.conversation.open_request import Opening
+from tui_app.events import CompactionProgress
+from tui_app.ui import text as numbers
+
+if TYPE_CHECKING:
+    from tui_app.conversation.handoff import Draft
+
+_NO_GOAL = "What is the new session for? plimsoll handoff {} GOAL"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_session(parser)
+    parser.add_argument("goal", metavar="GOAL", nargs="*", help="what the new session is for")
+    parser.add_argument(
+        "--extract", action="store_true", help="write the brief by extraction, without a model"
+    )
+    parser.add_argument(
+        "--brief", metavar="FILE", default=None, help="begin with the words of a file; - reads stdin"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only show the brief; no session begins")
+    add_model(parser)
+    add_window(parser)
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    goal = " ".join(args.goal).strip()
+    if not goal:
+        raise WrongUsage(_NO_GOAL.format(args.id))
+    if args.brief == "":
+        raise WrongUsage("--brief needs the name of a file, or - for stdin.")
+    if args.brief and args.dry_run:
+        raise WrongUsage("--brief begins a session with your words; it does not go with --dry-run.")
+    settings = program.settings(window=args.window)
+    with program.sessions() as store:
+        session = store.info(args.id).id
+    words = words_of_file(program, args.brief) if args.brief else None
+    opening = program.opening(settings, args, session)
+    return run_until_signal(
+        hand_over(
+            opening,
+            goal,
+            words,
+            extract=args.extract or words is not None,
+            dry_run=args.dry_run,
+            as_json=args.json,
+        )
+    )
+
+
+async def hand_over(
+    opening: Opening, goal: str, words: str | None, *, extract: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Write the brief of a session, and begin a new one with it.
+
+    Args:
+        opening: Which session, with which model and window.
+        goal: What the new session is for.
+        words: The brief as the user wants it; None takes it as it is written.
+        extract: Whether no model is asked.
+        dry_run: Whether the brief is only shown.
+        as_json: Print JSON.
+
+    Raises:
+        CommandFailed: if nothing can be handed over, or the model is unknown.
+    """
+    from tui_app.agent.models import UnknownModel
+    from tui_app.conversation.handoff import HandoffRefused, begin_session, write_brief
+
+    try:
+        with ProgressLine("Writing the brief") as line:
+            draft = await write_brief(opening, goal, _follow(line.update), extract=extract)
+        text = draft.brief.text if words is None else words
+        begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
+    except (HandoffRefused, UnknownModel) as refused:
+        raise CommandFailed(for_shell(str(refused))) from refused
+    if as_json:
+        print_json(brief_json(draft, text, begun))
+        return OK
+    say(text)
+    if draft.brief.left_out and words is None:
+        left = numbers.count(draft.brief.left_out, "thing that binds")
+        tell(f"No room was left for {left}: shorten the goal, or take a larger --window.")
+    if draft.brief.reason:
+        tell(f"By extraction, because no model wrote notes: {draft.brief.reason}.")
+    if begun:
+        say(f"\nNew session {begun}. To go on there: plimsoll --resume {begun}")
+    else:
+        tell("No session was begun.")
+    return OK
+
+
+def brief_json(draft: "Draft", text: str, session: str) -> dict[str, object]:
+    """A brief by the JSON names that scripts rely on; no session is null."""
+    from tui_app.context.secrets import mask_secrets
+
+    brief, edited = draft.brief, text.strip() != draft.brief.text.strip()
+    return {
+        "session": session or None,
+        "from": draft.source.id,
+        "goal": brief.goal,
+        "title": draft.title,
+        "brief": mask_secrets(text),
+        "tokens": draft.tokens_of(text) if edited else brief.tokens,
+        "left_out": 0 if edited else brief.left_out,
+        "performed_by": brief.performed_by,
+        "model": brief.model,
+        "claims_marked": brief.marked,
+        "reason": brief.reason,
+        "cost_usd": brief.cost_usd,
+    }
+
+
+def _follow(update: Callable[[str], None]) -> Callable[[CompactionProgress], None]:
+    def follow(progress: CompactionProgress) -> None:
+        written = f"{numbers.tokens(progress.tokens_written)} written"
+        update(f"Writing the brief · {written}{f' · {progress.model}' if progress.model else ''}")
+
+    return follow
+
+
+COMMANDS = (
+    Command(
+        name="handoff",
+        usage="ID GOAL",
+        summary="Begin a new session with a brief of another one.",
+        configure=configure,
+        execute=execute,
+    ),
+)

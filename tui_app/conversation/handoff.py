@@ -1,0 +1,237 @@
+"""Handing a session over: a brief is made of it, and a new session begins with that. The old one stays."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.models import UnknownModel
+from tui_app.agent.turn import RetryRules
+from tui_app.context.compaction.handoff import Brief, BriefWriter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.message_marks import handoff_text, inbox_message
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.view import is_prompt
+from tui_app.conversation.inspection import Inspection, inspect_session
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.policies import policy_of
+from tui_app.conversation.recall import brief_in
+from tui_app.conversation.session_history import SessionHistory, storable
+from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.events import (
+    AssistantMessage,
+    CompactionProgress,
+    Error,
+    Fact,
+    Handoff,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.database import open_store
+from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore, explained
+from tui_app.text import without_sequences, words_of
+
+NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
+NOTHING_SAID = "Nothing to hand over: nothing has been said in this session yet."
+BUSY = "An answer is being written in that session. Wait for its end, or stop it, then hand over."
+EMPTY = "The brief is empty. Nothing changed."
+MOST_GOAL_CHARS = 2_000
+_LONG_GOAL = "A goal may have {:,} characters; this one has {:,}. Say the rest as a prompt there."
+_LARGE = "The brief has {:,} tokens, more than half of what {} takes ({:,}). Shorten it. Nothing changed."
+_TITLE_CHARS = 80
+
+
+class HandoffRefused(Exception):
+    """Nothing can be handed over; the text tells the user why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A brief that nothing begins with yet."""
+
+    source: SessionInfo
+    policy: str
+    brief: Brief
+    counter: TokenCounter
+    room: int
+    """Tokens that a brief may have: half of what its model takes."""
+
+    def tokens_of(self, text: str) -> int:
+        """Tokens of a brief in other words, with what frames it."""
+        return self.counter.message(inbox_message(handoff_text(text, self.source.id))).total
+
+    @property
+    def title(self) -> str:
+        """Title of the session that would begin with it."""
+        return words_of(self.brief.goal)[:_TITLE_CHARS]
+
+
+async def write_brief(
+    opening: Opening,
+    goal: str,
+    heard: Callable[[CompactionProgress], object] = lambda _progress: None,
+    *,
+    extract: bool = False,
+) -> Draft:
+    """Make the brief of a session. Nothing is written to any log.
+
+    Args:
+        opening: Which session; its model is the one that writes.
+        goal: What the new session is for.
+        heard: Told what the model has written so far.
+        extract: Whether no model is asked.
+
+    Raises:
+        HandoffRefused: if there is no goal, nothing was said, or an answer is being written.
+        SessionNotFound: if the id fits no session.
+        UnknownModel: if there is no such model.
+        sqlite3.Error: if the sessions cannot be read.
+    """
+    if not any(sign.isprintable() and not sign.isspace() for sign in without_sequences(goal)):
+        raise HandoffRefused(NO_GOAL)
+    if len(goal) > MOST_GOAL_CHARS:
+        raise HandoffRefused(_LONG_GOAL.format(MOST_GOAL_CHARS, len(goal)))
+    inspection = await inspect_session(opening)
+    try:
+        return await _draft(inspection, opening, goal.strip(), heard, extract=extract)
+    finally:
+        inspection.close()
+
+
+async def _draft(
+    inspection: Inspection,
+    opening: Opening,
+    goal: str,
+    heard: Callable[[CompactionProgress], object],
+    *,
+    extract: bool,
+) -> Draft:
+    settings, history, store = opening.settings, inspection.history, inspection.store
+    source = store.info(history.session)
+    if not any(is_prompt(item.message) for item in history.everything()):
+        raise HandoffRefused(NOTHING_SAID)
+    if _is_answering(history):
+        raise HandoffRefused(BUSY)
+    text, timeout_s = inspection.text, settings.summary_timeout_s
+    rules = RetryRules(retries=min(settings.retries, SUMMARY_RETRIES))
+    writers = SummaryWriters(history, inspection.shelf, text, timeout_s=timeout_s, rules=rules)
+
+    def describe(error: BaseException) -> str:
+        return describe_error(error, model=history.model).message.rstrip(".")
+
+    policy = policy_of(store, source.id, settings, opening.policy)
+    writer = BriefWriter(
+        history=history,
+        policy=policy,
+        goal=mask_secrets(goal),
+        count=lambda words: round(text.count(words) * history.factor),
+        describe=describe,
+        additions=[each for each in inspection.extras.additions() if each.tool],
+        carried=_handed_over(store, source.id),
+        timeout_s=timeout_s,
+        heard=heard,
+    )
+    brief = await writer.write(writers.choose("manual"), extract=extract)
+    room = history.usage().window.effective // 2
+    unknown = "" if extract else inspection.unknown.rstrip(".")
+    return Draft(source, policy.name, replace(brief, reason=unknown or brief.reason), history.counter, room)
+
+
+def _is_answering(history: SessionHistory) -> bool:
+    """Whether somebody has the session open and what was said last waits for a model."""
+    said = (UserMessage, AssistantMessage, ToolCall, ToolResult, Error)
+    last = next(history.store.newest(history.session, [kind.TYPE for kind in said]), None)
+    if last is None or last.type == Error.TYPE or (last.type == AssistantMessage.TYPE and not last.ids):
+        return False
+    return bool(history.store.holder(history.session, history.archive.folder.lock_file))
+
+
+def _handed_over(store: SessionStore, session: str) -> tuple[Fact, ...]:
+    """What this session was handed itself; its messages are those of the session before."""
+    brief = brief_in(store, session)
+    if brief is None:
+        return ()
+    return tuple(
+        replace(fact, source=f"{brief.from_session}{fact.source}") if fact.source.startswith("#") else fact
+        for fact in brief.facts
+    )
+
+
+def begin_session(opening: Opening, draft: Draft, text: str) -> str:
+    """Begin a session with a brief: in the folder, with the model and the policy of the one it is made of.
+
+    Blocks while it is written.
+
+    Args:
+        opening: Where sessions are kept.
+        draft: The brief as it was written.
+        text: The brief as the user wants it.
+
+    Returns:
+        Id of the new session. Nothing else changes.
+
+    Raises:
+        HandoffRefused: if the brief is empty, or too large for the model.
+        sqlite3.Error: if the session cannot be written; nothing of it is left then.
+    """
+    if not text.strip():
+        raise HandoffRefused(EMPTY)
+    text = mask_secrets(text)
+    if (size := draft.tokens_of(text)) > draft.room:
+        raise HandoffRefused(_LARGE.format(size, draft.source.model, 2 * draft.room))
+    brief, source, now = draft.brief, draft.source, time.time()
+    stored, message = storable(inbox_message(handoff_text(text, source.id)))
+    said = Handoff(
+        text=handoff_text(text, source.id),
+        goal=brief.goal,
+        from_session=source.id,
+        from_title=source.title,
+        performed_by=brief.performed_by,
+        model=brief.model,
+        edited=text.strip() != brief.text.strip(),
+        claims_marked=brief.marked,
+        facts=brief.facts,
+        input_tokens=brief.input_tokens,
+        output_tokens=brief.output_tokens,
+        cost_usd=brief.cost_usd,
+        tokens=draft.counter.message(message).nonzero(),
+    )
+    start = SessionStart(
+        cwd=source.cwd,
+        model=source.model,
+        policy=draft.policy,
+        title=draft.title,
+    )
+    with closing(open_store(opening.database)) as store:
+        return store.create(start, time=now, events=[(said, stored, now), (SessionEnd(), None, now)])
+
+
+# For the screen, which cannot know what may be raised here: why not, in words.
+
+
+async def told_draft(
+    opening: Opening, goal: str, heard: Callable[[CompactionProgress], object]
+) -> Draft | str:
+    """Make a brief as :func:`write_brief` does, or say why that is not possible."""
+    try:
+        return await write_brief(opening, goal, heard)
+    except (HandoffRefused, UnknownModel) as refused:
+        return str(refused)
+    except (SessionNotFound, sqlite3.Error, OSError) as error:
+        return f"The session cannot be handed over. {explained(error, opening.paths.database)}"
+
+
+async def told_session(opening: Opening, draft: Draft, text: str) -> tuple[str, str]:
+    """Begin a session as :func:`begin_session` does: its id, and why there is none, one of them empty."""
+    try:
+        return await asyncio.to_thread(begin_session, opening, draft, text), ""
+    except HandoffRefused as refused:
+        return "", str(refused)
+    except (sqlite3.Error, OSError) as error:
+        return "", f"The new session cannot be begun. {explained(error, opening.paths.database)}"

@@ -1,0 +1,278 @@
+"""Finding what was said, in this session and in others, also long after it left the model's context."""
+
+import asyncio
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+
+from tui_app.agent.approvals.rules import Action, Gate
+from tui_app.agent.tools.history import HistoryHit
+from tui_app.context.secrets import mask_secrets
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Handoff,
+    Payload,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.memory.scope import scope_of
+from tui_app.session.database import Database, open_store
+from tui_app.session.exclusions import Excluded, excluded_in
+from tui_app.session.search import search_sessions
+from tui_app.session.store import SessionStore
+from tui_app.session.word_index import WORD, is_joined
+from tui_app.text import count as count_of
+from tui_app.tool_specs import SEARCH_HISTORY
+
+_WORD = re.compile(rf"(?:\w|{WORD.pattern})+")
+_MAX_WORDS = 16
+_MAX_PAIRS = 48
+"""Pairs of letters, of questions in scripts without spaces."""
+_BEFORE, _AFTER = 200, 400
+"""Characters that belong to one place in a long message."""
+_MOST_ANCESTORS = 8
+"""Sessions that were handed over one after the other and are still searched."""
+_MAX_PLACES = 200
+"""Places of one word that are looked at."""
+
+
+def brief_in(store: SessionStore, session: str) -> Handoff | None:
+    """The brief that a session was begun with, if it was."""
+    record = store.last_of(session, Handoff.TYPE)
+    return record.data if record is not None and isinstance(record.data, Handoff) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSearch:
+    """Searches the log of one session, and of those that were handed over to it, for a model.
+
+    What a person excluded from its sight is not found.
+    """
+
+    store: SessionStore
+    session: str
+
+    def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
+        """Messages that hold most of the words, the newest first among equals.
+
+        Only the first words of a long question count, and the log's index of words picks the candidates, so
+        the length of the conversation hardly matters.
+        """
+        said = [word.lower() for word in _WORD.findall(words) if len(word) > 1 or is_joined(word)]
+        wanted = set(list(dict.fromkeys(said))[:_MAX_WORDS])
+        # A whole question is one run there: what it asks for stands somewhere inside of it.
+        pairs = (word[at : at + 2] for word in said if is_joined(word) for at in range(len(word) - 1))
+        wanted.update(islice(pairs, _MAX_PAIRS))
+        scored: list[tuple[int, int, HistoryHit]] = []
+        # Of equals those of this session come first, then those of the one it was handed over from.
+        ancestors = self.ancestors()
+        for age, session in enumerate((self.session, *ancestors)):
+            excluded = excluded_in(self.store, session)
+            for seq, payload in self.store.matching(session, wanted):
+                passed = _was_searched(payload) or excluded.holds(seq, payload)
+                hit = None if passed else hit_of(seq, payload)
+                if hit is None:
+                    continue
+                text = hit.text.lower()
+                if score := sum(word in text for word in wanted):
+                    scored.append((score, -age, replace(hit, session=session if age else "")))
+        scored.sort(key=lambda row: (row[0], row[1], row[2].seq), reverse=True)
+        phrase = words.strip().strip('"')
+        return [_around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
+
+    def ancestors(self) -> Sequence[str]:
+        """Ids of the sessions that were handed over to this one, the nearest first."""
+        found: list[str] = []
+        while len(found) < _MOST_ANCESTORS:
+            brief = brief_in(self.store, found[-1] if found else self.session)
+            if brief is None or brief.from_session in found:
+                break
+            found.append(brief.from_session)
+        return found
+
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
+        if session and session != self.session:
+            known = [each for each in self.ancestors() if each.startswith(session)]
+            hit = SessionSearch(self.store, known[0]).fetch(seq) if len(known) == 1 else None
+            return None if hit is None else replace(hit, session=known[0])
+        record = self.store.record(self.session, seq)
+        if record is not None and excluded_in(self.store, self.session).holds(seq, record.data):
+            return None
+        hit = hit_of(seq, record.data) if record is not None else None
+        if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
+            return hit
+        # Its calls stand behind it, and in the view it is one message with them.
+        calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
+        for behind in count(seq + 1):
+            record = self.store.record(self.session, behind)
+            if record is None or not wanted or isinstance(record.data, AssistantMessage | UserMessage):
+                break
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:
+                wanted.discard(record.data.tool_call_id)
+                calls.append(record.data.said)
+        return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
+
+
+def _was_searched(payload: Payload) -> bool:
+    """Whether it only repeats what was searched for before, which is elsewhere in the log."""
+    return isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
+
+
+def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
+    """What a message says and who said it; None for events that say nothing."""
+    match payload:
+        case UserMessage(text=text):
+            return HistoryHit(seq, "user", text)
+        case AssistantMessage(text=text) if text:
+            return HistoryHit(seq, "assistant", text)
+        case ToolCall(name=name):
+            return HistoryHit(seq, name or "tool", payload.said)
+        case ToolResult(text=text, name=name):
+            return HistoryHit(seq, name or "tool", text)
+        case CompactionComplete(summary=text) if text:
+            return HistoryHit(seq, "summary", text)
+        case _:
+            return None
+
+
+def _around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
+    """The stretch of a long message that fits the words best, with the number of its line."""
+    place = _best_place(_lower(hit.text), _lower(phrase), words)
+    start = max(0, place - _BEFORE)
+    if start == 0:
+        return hit
+    line = hit.text.count("\n", 0, place) + 1
+    lines = hit.text.rstrip("\n").count("\n") + 1
+    return replace(hit, text=f"… {hit.text[start:]}", line=line, lines=lines)
+
+
+def _best_place(text: str, phrase: str, words: set[str]) -> int:
+    """Where the phrase is as it was typed, else where the rarest word has most of the others near it."""
+    exact = text.find(phrase)
+    if exact >= 0:
+        return exact
+    counted = [(count, word) for word in words if (count := text.count(word))]
+    if not counted:
+        return 0
+    rarest = re.finditer(re.escape(min(counted)[1]), text)
+    places = [match.start() for match in islice(rarest, _MAX_PLACES)]
+
+    def near(place: int) -> int:
+        stretch = text[max(0, place - _BEFORE) : place + _AFTER]
+        return sum(word in stretch for word in words)
+
+    return max(places, key=near)
+
+
+def _lower(text: str) -> str:
+    """Lower case in which every character keeps its place."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(small if len(small := char.lower()) == 1 else char for char in text)
+
+
+# Finding what was said in other sessions of the repository: the user's own search, within what may be shown.
+
+_LEFT_OUT = "{} of sessions of another folder left out: {}"
+_SPARE = 10
+"""Hits beyond those wanted: what was found by searching before is passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepositorySearch:
+    """Searches all sessions that were begun in the repository of a folder.
+
+    What was said in the folder itself is shown as that of this session is; before anything of another
+    folder is shown the user is asked.
+    """
+
+    database: Database
+    session: str
+    folder: Path
+    gate: Gate
+
+    async def search(self, words: str, limit: int, call: str) -> tuple[Sequence[HistoryHit], str]:
+        """Messages that hold all words, best first, and why some are left out."""
+        try:
+            found = (await asyncio.to_thread(self._found, words, limit + _SPARE))[:limit]
+        except sqlite3.Error as error:
+            return (), f"the sessions cannot be searched: {error}"
+        away = sorted({folder for _, folder in found if folder})
+        declined = await self._declined(away, call) if away else ""
+        shown = [hit for hit, folder in found if not (folder and declined)]
+        left = count_of(len(found) - len(shown), "hit")
+        return shown, _LEFT_OUT.format(left, declined) if declined else ""
+
+    async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
+        """One message; why it may not be shown; None where there is none."""
+        try:
+            hit, folder = await asyncio.to_thread(self._fetched, session, seq)
+        except sqlite3.Error as error:
+            return f"the sessions cannot be read: {error}"
+        if hit is not None and folder and (declined := await self._declined([folder], call)):
+            return declined
+        return hit
+
+    async def _declined(self, folders: Sequence[str], call: str) -> str:
+        action = Action(
+            tool=SEARCH_HISTORY.name,
+            kind="other",
+            subject=json.dumps({"folders": folders}, ensure_ascii=False),
+            note="reads sessions of another folder, changes nothing",
+            call=call,
+        )
+        return await self.gate(action)
+
+    def _found(self, words: str, limit: int) -> list[tuple[HistoryHit, str]]:
+        """Hits with the folder of their session, which is empty where nobody has to be asked."""
+        found: list[tuple[HistoryHit, str]] = []
+        wanted = {word.lower() for word in _WORD.findall(words)}
+        with closing(open_store(self.database, read_only=True)) as store:
+            folders = self._folders(store)
+            excluded: dict[str, Excluded] = {}
+            for each in search_sessions(self.database, words, limit=limit, sessions=folders):
+                record = store.record(each.session, each.seq)
+                if record is None or _was_searched(record.data):
+                    continue
+                if each.session not in excluded:
+                    excluded[each.session] = excluded_in(store, each.session)
+                if excluded[each.session].holds(each.seq, record.data):
+                    continue
+                if (hit := hit_of(each.seq, record.data)) is not None:
+                    found.append(
+                        (self._shown(_around(hit, words, wanted), each.session), folders[each.session])
+                    )
+        return found
+
+    def _fetched(self, session: str, seq: int) -> tuple[HistoryHit | None, str]:
+        with closing(open_store(self.database, read_only=True)) as store:
+            known = {id: folder for id, folder in self._folders(store).items() if id.startswith(session)}
+            if len(known) != 1:
+                return None, ""
+            ((id, folder),) = known.items()
+            hit = SessionSearch(store, id).fetch(seq)
+        return (None if hit is None else self._shown(hit, id)), folder
+
+    def _shown(self, hit: HistoryHit, session: str) -> HistoryHit:
+        own = session == self.session
+        return hit if own else replace(hit, text=mask_secrets(hit.text), session=session)
+
+    def _folders(self, store: SessionStore) -> dict[str, str]:
+        """The sessions of the repository by id, each with its folder where that is another one."""
+        here, infos = self.folder.resolve(), store.sessions()
+        repository = scope_of(here).repository
+        found: dict[str, str] = {}
+        for cwd in {info.cwd for info in infos}:
+            place = Path(cwd)
+            folder = "" if place.resolve() == here else cwd
+            ours = not folder or scope_of(place).repository == repository
+            found |= {info.id: folder for info in infos if info.cwd == cwd and ours}
+        return {**found, self.session: ""}
