@@ -8,6 +8,7 @@ import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from tests.web.kit import plain, serving
 from tui_app.web.server import SAFETY, Answer, Gate, is_loopback, new_token, page
@@ -30,15 +31,19 @@ async def test_a_prompt_is_answered_and_nothing_is_left_behind(tmp_path: Path) -
     async with serving(tmp_path) as served, aiohttp.ClientSession(cookie_jar=jar) as browser:
         async with browser.get(served.address) as first:
             text = await first.text()
-            assert (first.status, str(first.url)) == (200, served.base)
-            assert f'"{served.base.replace("http", "ws")}ws"' in text
+            assert first.status == 200
+            room = str(first.url)
+            assert room.startswith(served.base)
+            assert f'"{room.replace("http", "ws")}ws"' in text
             assert "default-src 'none'" in first.headers["Content-Security-Policy"]
         for asset in ("static/js/textual.js", "static/css/xterm.css", "plimsoll.css", "plimsoll.js"):
-            async with browser.get(served.base + asset) as answer:
+            async with browser.get(room + asset) as answer:
                 assert answer.status == 200, asset
-        address = f"{served.base}ws?width=100&height=30"
+        for elsewhere in (served.base, "http://127.0.0.1:1/", "http://127.0.0.1:1/ws"):
+            assert not jar.filter_cookies(URL(elsewhere)), "no other port gets the token"
+        address = f"{room}ws?width=100&height=30"
         async with browser.ws_connect(address, origin=served.base.rstrip("/")) as socket:
-            await screen_of(socket, "offline:extractive")
+            await screen_of(socket, "built-in search")
             await socket.send_str(json.dumps(["stdin", "when is low water?\r"]))
             await screen_of(socket, "tides.txt:1")
             screens = served.screens()
@@ -51,7 +56,7 @@ async def test_a_prompt_is_answered_and_nothing_is_left_behind(tmp_path: Path) -
 
 async def test_strangers_are_refused(tmp_path: Path) -> None:
     async with serving(tmp_path) as served, aiohttp.ClientSession() as stranger:
-        for path in ("", "ws", "static/js/textual.js", "download/x", "?token=wrong"):
+        for path in ("", "ws", "static/js/textual.js", "?token=wrong"):
             async with stranger.get(served.base + path) as answer:
                 assert (answer.status, "lacks its token" in await answer.text()) == (403, True), path
         async with stranger.get(served.address, headers={"Host": "evil.example"}) as answer:
@@ -66,7 +71,7 @@ async def test_an_interrupted_server_ends_its_screens(tmp_path: Path) -> None:
     async with serving(tmp_path, "--no-token") as served, aiohttp.ClientSession() as browser:
         assert "token" not in served.address
         async with browser.ws_connect(f"{served.base}ws") as socket:
-            await screen_of(socket, "offline:extractive")
+            await screen_of(socket, "built-in search")
             screens = served.screens()
             assert screens
             assert await served.end() == 130
@@ -77,6 +82,7 @@ def test_the_page_loads_nothing_from_elsewhere_and_writes_no_markup() -> None:
     text = page('x"><script>', 16)
     assert "<script>" not in text
     assert text.count("<script") == 2
+    assert 'src="/' not in text
     assert "//" not in text.replace('data-session-websocket-url="ws://', "")
     assert "frame-ancestors 'none'" in SAFETY["Content-Security-Policy"]
 
@@ -146,6 +152,8 @@ def test_nobody_comes_in_without_the_token(token: str, cookie: str) -> None:
 def test_address_and_token() -> None:
     assert GATE.address == f"http://127.0.0.1:8420/?token={TOKEN}"
     assert Gate(host="::1", port=1, token="").address == "http://[::1]:1/"
+    assert len(GATE.room) > 32
+    assert TOKEN not in GATE.room
     assert len({new_token() for _ in range(100)}) == 100
     assert min(len(new_token()) for _ in range(100)) == 32
 

@@ -7,18 +7,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.cells import cell_len
 from rich.console import Console
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter
+from textual.geometry import Offset
 from textual.screen import Screen
 from textual.theme import Theme
 from textual.types import CSSPathType
+from textual.widgets import Input, TextArea
 
 from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
@@ -26,12 +29,11 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
-from tui_app.ui.themes import THEMES, own_themes
+from tui_app.ui.themes import THEMES, own_themes, own_variables
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
-from tui_app.ui.widgets import SESSION, TellsFailures
+from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
 if TYPE_CHECKING:
-    from textual.command import Provider
     from textual.worker import Worker
 
 SIGNAL_LIMIT_S = 8.0
@@ -40,13 +42,6 @@ SIGNAL_LIMIT_S = 8.0
 _SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
 ]
-
-
-def palette_search() -> "type[Provider]":
-    """Return the provider of the command palette, loaded when it is opened."""
-    from tui_app.ui.dialogs.palette import PurposeProvider
-
-    return PurposeProvider
 
 
 class PlimsollApp(TellsFailures, Host):
@@ -58,8 +53,7 @@ class PlimsollApp(TellsFailures, Host):
     BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
     # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
     CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS = {palette_search}  # noqa: RUF012 - Textual's own type
+    ENABLE_COMMAND_PALETTE = False
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     DEFAULT_MODE = "session-1"
 
@@ -94,6 +88,10 @@ class PlimsollApp(TellsFailures, Host):
         """Find a theme, one of our own also before it is registered."""
         return super().get_theme(theme_name) or self._own_themes.get(theme_name)
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give colours of our own names to themes that do not know them."""
+        return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat; on top of an empty screen, everything would be styled twice."""
         return self.chat
@@ -112,6 +110,7 @@ class PlimsollApp(TellsFailures, Host):
         for number in _SIGNALS:
             loop.add_signal_handler(number, end_by_signal, self, number)
         self.screen_change_signal.subscribe(self, self.type_ahead.follow, immediate=True)
+        self.app_resume_signal.subscribe(self, lambda _app: self.action_repaint())
         self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
@@ -126,7 +125,13 @@ class PlimsollApp(TellsFailures, Host):
                 return
             if not event.is_forwarded:
                 self.chat.heed(event)
+        is_button = isinstance(event, events.MouseDown | events.MouseUp) and not event.is_forwarded
+        screen = self.screen if is_button else None
+        if isinstance(screen, SelectsWhatIsSeen):
+            screen.begin_drag(None)
         await super().on_event(event)
+        if isinstance(screen, SelectsWhatIsSeen) and isinstance(event, events.MouseDown):
+            screen.begin_drag(event)
 
     def _is_written(self, event: events.Key | events.Paste, *, behind_text: bool = False) -> bool:
         """Whether what is typed can be seen in the prompt of the first session before that is there.
@@ -149,6 +154,8 @@ class PlimsollApp(TellsFailures, Host):
     async def on_chat_screen_ready(self) -> None:
         """Act on what was held back, in its order and before anything that was typed since."""
         held, self._held = self._held or [], None
+        if self.launch.notice and self._sessions_opened == 1:
+            self.chat.session.report(self.launch.notice)
         for event in held:
             await super().on_event(event)
 
@@ -185,6 +192,46 @@ class PlimsollApp(TellsFailures, Host):
             if leaving.is_ready:
                 await leaving.session.close()
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy a text: through the terminal, and through what keeps a clipboard beside it."""
+        from tui_app.ui.clipboard import keep
+
+        super().copy_to_clipboard(text)
+        self.copying = asyncio.ensure_future(asyncio.to_thread(keep, text, self.launch.env))
+
+    def action_repaint(self) -> None:
+        """Paint every cell anew, whatever another program has put there."""
+        self.refresh()
+
+    def action_suspend(self) -> None:
+        """Give the terminal back to the shell until the user brings the program to the front again."""
+        if sys.platform == "win32" or self.is_headless or self.is_web or os.getsid(0) == os.getpgrp():
+            # Stopped, nobody could continue it.
+            if self.chat.is_ready:
+                self.chat.session.say("Not suspended: no shell waits in this terminal.")
+            return
+        self.app_suspend_signal.publish(self)
+        # With whatever started it, as the terminal itself would do it.
+        os.killpg(os.getpgrp(), signal.SIGTSTP)
+
+    @property
+    def cursor_position(self) -> Offset:
+        """Where the terminal's cursor belongs: in the field that has the focus.
+
+        Input methods show there what is composed, and screen readers and magnifiers look there.
+        """
+        field = self.focused
+        if isinstance(field, Input):
+            before = cell_len(field.value[: field.cursor_position])
+            return field.content_region.offset + Offset(before - field.scroll_offset.x, 0)
+        if isinstance(field, TextArea):
+            return field.cursor_screen_offset
+        return field.region.offset if field is not None else self._cursor
+
+    @cursor_position.setter
+    def cursor_position(self, position: Offset) -> None:
+        self._cursor = position
+
     async def leave(self, *, ask: bool) -> None:
         from tui_app.ui.dialogs.actions import what_quitting_costs
         from tui_app.ui.dialogs.base import confirmed
@@ -208,11 +255,16 @@ class PlimsollApp(TellsFailures, Host):
             self.farewell = kept_text(left.keep(*drafts))
             return
         session = self.chat.session
-        kept = kept_text(session.unsent.keep(*drafts))
-        if session.state.usage is not None and session.presenter.view.entries:
-            command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
-            self.farewell = f"Resume: {command} --resume {session.id}"
-        self.farewell = "\n".join(filter(None, (kept, self.farewell)))
+        # Nothing of the demo can be resumed.
+        if self.launch.stage is None:
+            kept = kept_text(session.unsent.keep(*drafts))
+            if session.state.usage is not None and session.presenter.view.entries:
+                command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
+                self.farewell = f"Resume: {command} --resume {session.id}"
+                if str(self.launch.paths.data) in self.launch.notice:
+                    # Kept where no later start looks for it.
+                    self.farewell = self.launch.notice
+            self.farewell = "\n".join(filter(None, (kept, self.farewell)))
         await session.close()
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
@@ -236,17 +288,13 @@ class PlimsollApp(TellsFailures, Host):
             chat.session.report(f"That did not work: {why}")
         else:
             # There is no row for notices yet.
-            chat.pane.introduce(f"That did not work: {why}")
+            chat.pane.complain(f"That did not work: {why}")
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer what can be done in the chat or in a dialog, in place of Textual's own commands."""
-        from tui_app.ui.dialogs.base import Dialog
-        from tui_app.ui.dialogs.palette import dialog_rows, palette_rows
+    def action_command_palette(self) -> None:
+        """Offer what can be done in the chat or in a dialog."""
+        from tui_app.ui.dialogs.palette import open_palette
 
-        if isinstance(screen, ChatScreen):
-            yield from palette_rows(screen)
-        elif isinstance(screen, Dialog):
-            yield from dialog_rows(screen)
+        open_palette(self)
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:

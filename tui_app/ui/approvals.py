@@ -5,24 +5,34 @@ has typed for a moment, and for another moment letters still go to the prompt. A
 with the one in front of them: what begins a word is no yes.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import events, on
-from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from tui_app.text import visible
+from tui_app.text import lookalikes, visible, written_out
+from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.long_text import ExactStatic, GrownScroll
+from tui_app.ui.long_text import LongText, Wrapped, wrapped
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.widgets import SEPARATOR, HintRow, fit_hints
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
@@ -31,107 +41,205 @@ if TYPE_CHECKING:
 
 # The words of a question about a tool. What would be done is shown as it is: nothing in it can hide.
 
-MOST_LINES = 2_000
-"""Lines painted of one question; more are counted."""
-_LINE_CHARS = 4_000
+RowKind = Literal["plain", "strong", "added", "removed", "faint", "remark"]
+_KINDS: tuple[RowKind, ...] = get_args(RowKind)
+MOST_BLANK = 3
+"""Blank rows behind each other that are shown; of more there is one row that counts them."""
+_SPACES = re.compile(r" {41,}")
+_MOST_REMARKS = 5
+_FEWEST = 15
+"""Cells of the title that are kept for how much is below."""
+_MOST_RULE = 48
+"""Cells of a rule in the row of keys."""
+_HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_DIFF_KINDS: Mapping[str, RowKind] = {
+    "+": "added",
+    "-": "removed",
+    "[": "remark",
+    "\\": "faint",
+    "@": "faint",
+}
+_THINGS = {"file": "edit", "command": "command", "address": "request", "other": "call"}
 
 
-def question_title(asked: "ApprovalRequested", glyphs: Glyphs) -> Content:
-    """What is asked, in one line: ``Allow edit_file src/app.py?  +3 -1``."""
-    subject = f" {cut_cells(visible(asked.subject), 120)}" if asked.kind in ("file", "address") else ""
-    note = f"  {one_line(asked.note, 60)}" if asked.note else ""
-    more = f" {glyphs.separator} {asked.waiting} more after this" if asked.waiting else ""
-    return Content.assemble(
-        ("Allow ", "bold"),
-        (f"{one_line(asked.tool, 60)}{subject}?", "bold"),
-        (f"{note}{more}", "$text-muted"),
-    )
+class QuestionRow(NamedTuple):
+    """One line of what is asked about."""
+
+    text: str
+    """As it was given."""
+    kind: RowKind = "plain"
+    number: int = 0
+    """Of a line of a file; 0 for none."""
+    sign: str = ""
 
 
-def question_detail(asked: "ApprovalRequested", *, bare: bool = False) -> Content:
-    """What would be done, whole: the diff, the command, the arguments.
+def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tuple[Content, bool]:
+    """What is asked, in one line: ``Allow this edit?   src/app.py   +3 -1``; whether its subject is whole.
 
     Args:
         asked: The question.
-        bare: Whether to leave out the two lines of a diff that only name the file.
+        width: Cells there are.
+        below: Rows of it that are not in sight yet.
     """
-    lines = list(_lines(asked))
-    if bare and asked.kind == "file":
-        before, _, rest = asked.detail.partition("\n")
-        if before.startswith("--- ") and rest.startswith("+++ ") and "\n" in rest:
-            lines = lines[2:]
-    left = len(lines) - MOST_LINES
-    shown = lines[:MOST_LINES]
-    if left > 0:
-        shown.append(
-            Content.styled(
-                f"{count(left, 'more line')} {'is' if left == 1 else 'are'} not shown", "$text-warning"
-            )
-        )
-    return Content("\n").join(shown)
+    thing = "look" if asked.kind == "file" and asked.tool in FILE_LOOKERS else _THINGS[asked.kind]
+    title = f"Allow this {thing}?"
+    subject = visible(asked.subject if asked.kind in ("file", "address") else "")
+    subject = subject or ("" if asked.kind == "command" else visible(asked.tool))
+    rows = f"{count(below, 'more row')} below" if below else ""
+    waits = f"{asked.waiting:,} more wait{'s' if asked.waiting == 1 else ''}" if asked.waiting else ""
+    right, room = " · ".join(filter(None, (rows, waits))), width - len(title) - 3
+    if len(right) > min(room, max(_FEWEST, room - cell_len(subject) - 3)):
+        right = f"{below:,} below" if below else ""
+    # Whatever is below: a subject that comes and goes would move what is read.
+    whole = cell_len(subject) <= room - _FEWEST
+    room -= len(right) + 3 if right else 0
+    shown = cut_cells(subject, room)
+    room -= cell_len(shown) + 3 if shown else 0
+    left = Content.assemble(
+        (title, "bold $text-warning"),
+        f"   {shown}" if shown else "",
+        "   " if asked.note and room > 8 else "",
+        *_note(one_line(asked.note, room) if room > 8 else ""),
+    )
+    gap = " " * max(0, width - left.cell_length - len(right))
+    return Content.assemble(left, gap, (right, "bold $text-warning" if below else "$text-muted")), whole
 
 
-def _lines(asked: "ApprovalRequested") -> Iterator[Content]:
+def _note(text: str) -> Iterator[tuple[str, str]]:
+    """A note, with the numbers of lines that come and go in their colours."""
+    for part in re.split(r"(?<!\S)([+-]\d[\d,]*)", text):
+        sign = part[:1] if part[1:2].isdigit() else ""
+        yield part, {"+": "$text-success", "-": "$text-error"}.get(sign, "$text-muted")
+
+
+def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator[QuestionRow]:
+    """What would be done, whole: remarks on it, then the diff, the command, or the arguments.
+
+    Args:
+        asked: The question.
+        named: Whether the title has the whole subject of a file or an address.
+    """
+    if asked.kind != "other":
+        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), _MOST_REMARKS))
+        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks)
+    if asked.kind in ("file", "address") and not named:
+        yield QuestionRow(asked.subject, "strong")
     if asked.kind == "file":
-        yield from (_diff_line(line) for line in asked.detail.split("\n"))
+        yield from _without_blanks(_diff_rows(asked.detail.split("\n")))
         return
-    sign = "$ " if asked.kind == "command" else ""
-    for number, line in enumerate(asked.subject.split("\n")):
-        yield Content.styled(f"{'  ' if number and sign else sign}{_bounded(line)}", "bold")
+    if asked.kind == "command" or (asked.kind == "other" and asked.subject):
+        sign = "$" if asked.kind == "command" else ""
+        lines = enumerate(asked.subject.split("\n"))
+        yield from _without_blanks(
+            QuestionRow(line, "strong", sign=sign and (" " if number else sign)) for number, line in lines
+        )
     if asked.detail:
-        yield Content.styled(_bounded(asked.detail), "$text-muted")
+        yield from _without_blanks(QuestionRow(line, "faint") for line in asked.detail.split("\n"))
 
 
-def _diff_line(line: str) -> Content:
-    text = _bounded(line)
-    if line.startswith(("+++", "---", "@@", "[")):
-        return Content.styled(text, "$text-muted")
-    if line.startswith("+"):
-        return Content.styled(text, "$text-success")
-    if line.startswith("-"):
-        return Content.styled(text, "$text-error")
-    return Content(text)
+def _diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
+    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
+        lines = lines[2:]
+    old = new = 0
+    for line in lines:
+        kind = _DIFF_KINDS.get(line[:1], "plain")
+        if header := _HEADER.match(line):
+            if old or new:
+                yield QuestionRow("…", "faint")
+            old, new = (int(each) for each in header.groups())
+        elif not (old or new) or kind in ("remark", "faint"):
+            yield QuestionRow(line.strip("[]") if kind == "remark" else line, kind)
+        else:
+            yield QuestionRow(line[1:], kind, old if kind == "removed" else new, line[:1])
+            old += kind != "added"
+            new += kind != "removed"
 
 
-def _bounded(line: str) -> str:
-    cut = f" [{len(line) - _LINE_CHARS:,} more characters]" if len(line) > _LINE_CHARS else ""
-    return visible(line[:_LINE_CHARS]) + cut
-
-
-def question_hints(
-    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool, short: bool = False
-) -> tuple[Hint, ...]:
-    """The keys that answer, as things are.
-
-    Args:
-        asked: The question.
-        typing: Whether a reason or a rule is being written.
-        editing: Whether it is a rule.
-        focused: Whether letters answer.
-        short: Whether little is seen of what would be done: how to see the rest comes first then.
-    """
-    if typing:
-        return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
-    if not focused:
-        return (Hint("f12", "answer", 0, "answer"),)
-    always = (
-        Hint("a", "session" if short else "from now on", 1, "always"),
-        Hint("e", "edit the rule", 3, "edit"),
-    )
-    return (
-        Hint("y", "once", 0, "once"),
-        *(always if asked.pattern else ()),
-        Hint("n", "no", 0, "refuse"),
-        Hint("pgdn", "more", 0) if short else Hint("up/down", "scroll", 4),
-        Hint("esc", "no, and stop", 2, "back"),
-    )
+def _without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
+    """Show one row for many blank ones of a kind."""
+    for (blank, kind), group in groupby(rows, lambda row: (not row.text.strip(), row.kind)):
+        if not blank:
+            yield from group
+            continue
+        alike = tuple(group)
+        if len(alike) > MOST_BLANK:
+            tint: RowKind = kind if kind in ("added", "removed") else "faint"
+            yield alike[0]._replace(text=f"[{len(alike):,} blank lines]", kind=tint)
+        else:
+            yield from alike
 
 
 # What a tool would do, below its question: as much of it as there is room for, the rest by scrolling.
 
 
-class ApprovalDetail(GrownScroll):
-    """Shows a diff, a command or arguments."""
+@dataclass(frozen=True)
+class QuestionPage(Wrapped):
+    """The rows of a question at one width: a few numbers for each, however many there are."""
+
+    begins: "array[int]" = field(default_factory=lambda: array("L"))
+    """Where in the text each row begins."""
+    kinds: bytearray = field(default_factory=bytearray)
+    numbers: "array[int]" = field(default_factory=lambda: array("L"))
+    signs: str = ""
+    marks: "array[int]" = field(default_factory=lambda: array("L"))
+    """Where what is no text of the question begins and ends: signs that are written out, counts."""
+    gutter: int = 0
+
+
+def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
+    """Break rows into lines of a width, with a gutter for numbers and signs."""
+    texts: list[str] = []
+    signs: list[str] = []
+    begins, numbers, marks, kinds = array("L"), array("L"), array("L"), bytearray()
+    at = 0
+    for row in rows:
+        text, places = written_out(row.text)
+        if "  " * 20 in text:
+            text, places = _spaces_counted(text, places)
+        begins.append(at)
+        numbers.append(row.number)
+        kinds.append(_KINDS.index(row.kind))
+        signs.append(row.sign or "\0")
+        marks.extend(at + each for place in places for each in place)
+        texts.append(text)
+        at += len(text) + 1
+    signed, top = any(sign != "\0" for sign in signs), max(numbers, default=0)
+    gutter = (len(str(top)) + 1 if top and width >= _NUMBERED else 0) + (2 if signed else 0)
+    lines = wrapped("\n".join(texts), max(1, width - gutter))
+    return QuestionPage(
+        lines.text, lines.starts, lines.stops, begins, kinds, numbers, "".join(signs), marks, gutter
+    )
+
+
+def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A line in which long runs of spaces are counted instead; none of its words leaves the screen."""
+    shown, found, at, size = [], [], 0, 0
+    spans = [(*each, text[slice(*each)]) for each in places]
+    spans += [(*each.span(), f"[{len(each.group()):,} spaces]") for each in _SPACES.finditer(text)]
+    for start, stop, instead in sorted(spans):
+        shown += [text[at:start], instead]
+        size += start - at
+        found.append((size, size + len(instead)))
+        size, at = size + len(instead), stop
+    return "".join((*shown, text[at:])), tuple(found)
+
+
+_NUMBERED = 60
+"""Cells from which on lines have numbers."""
+
+
+class ApprovalDetail(LongText, can_focus=False):
+    """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"approval--{kind}" for kind in (*_KINDS, "mark", "number")}
+    DEFAULT_CSS = """
+    ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
+    ApprovalDetail > .approval--strong { text-style: bold; }
+    ApprovalDetail > .approval--added { background: $success 8%; }
+    ApprovalDetail > .approval--removed { background: $error 8%; }
+    ApprovalDetail > .approval--faint, ApprovalDetail > .approval--number { color: $text-muted; }
+    ApprovalDetail > .approval--remark, ApprovalDetail > .approval--mark { color: $text-warning; }
+    """
 
     def __init__(self, *, id: str | None = None) -> None:
         """Create it empty.
@@ -140,24 +248,66 @@ class ApprovalDetail(GrownScroll):
             id: Textual id.
         """
         super().__init__(id=id)
-        # Joins the tree a moment after this has.
-        self._text = ExactStatic(id="approval-detail", markup=False)
         self._asked: ApprovalRequested | None = None
-        self._glyphs = UNICODE
-        self._bare: bool | None = None
+        self._named = True
+        self._end_seen = False
 
-    def compose(self) -> ComposeResult:
-        yield self._text
+    def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
+        """Show what is asked about; ``named`` says whether the title names all of it."""
+        if asked is not self._asked or named is not self._named:
+            self._asked, self._named, self._end_seen = asked, named, False
+            self.show(asked.subject + asked.detail)
 
-    def show(self, asked: "ApprovalRequested", glyphs: Glyphs) -> None:
-        """Show what is asked about.
+    @property
+    def below(self) -> int:
+        """Rows that are further down than what is in sight."""
+        return max(0, self.line_count - self.scroll_offset.y - self.size.height)
 
-        Args:
-            asked: The question.
-            glyphs: Signs that the question is drawn with.
-        """
-        self._asked, self._glyphs, self._bare = asked, glyphs, None
-        self._fit()
+    @property
+    def end_seen(self) -> bool:
+        """Whether the last row has been on the screen."""
+        self._end_seen = self._end_seen or (self.line_count > 0 and self.size.height > 0 and not self.below)
+        return self._end_seen
+
+    def _broken(self, width: int) -> Wrapped:
+        return laid_out(question_rows(self._asked, named=self._named) if self._asked else (), width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as the rows, within the greatest height."""
+        # Textual leaves a share of the screen out while it asks for the height of the box around this.
+        most = self.styles.max_height
+        return (
+            self.line_count if most is None else min(self.line_count, int(most.resolve(container, viewport)))
+        )
+
+    def _strip(self, number: int) -> Strip:
+        page = self._lines
+        if not isinstance(page, QuestionPage):
+            return super()._strip(number)
+        start, stop = page.starts[number], page.stops[number]
+        row = bisect_right(page.begins, start) - 1
+        kind = self.get_component_rich_style(f"approval--{_KINDS[page.kinds[row]]}")
+        faint = kind + self.get_component_rich_style("approval--number", partial=True)
+        first, sign, line = start == page.begins[row], page.signs[row].replace("\0", ""), page.numbers[row]
+        sign = f"{sign} " if first and sign else ""
+        before = str(line) if first and line and page.gutter > 2 else ""
+        gutter = [
+            Segment(f"{before:>{page.gutter - 3}} " if page.gutter > 2 else "", faint),
+            Segment(f"{sign:<2}", kind),
+        ]
+        width = self.scrollable_content_region.width
+        text = self._selectable(list(self._marked(page, start, stop, kind)), number)
+        return Strip.join([Strip(gutter if page.gutter else []), text]).extend_cell_length(width, kind)
+
+    def _marked(self, page: QuestionPage, start: int, stop: int, style: Style) -> Iterator[Segment]:
+        over = style + self.get_component_rich_style("approval--mark", partial=True)
+        at = bisect_right(page.marks, start) & ~1
+        while at < len(page.marks) and page.marks[at] < stop:
+            begin, end = max(start, page.marks[at]), min(stop, page.marks[at + 1])
+            yield Segment(page.text[start:begin], style)
+            yield Segment(page.text[begin:end], over)
+            start, at = end, at + 2
+        yield Segment(page.text[start:stop], style)
 
     def move(self, lines: int, *, pages: bool) -> None:
         """Scroll.
@@ -166,42 +316,98 @@ class ApprovalDetail(GrownScroll):
             lines: How far down; up when negative.
             pages: Whether to count in what is seen at once.
         """
-        self.scroll_relative(y=lines * (self.size.height if pages else 1), animate=False)
+        self.action_scroll_lines(lines * (max(1, self.size.height - 1) if pages else 1))
 
-    def on_resize(self) -> None:
-        self._fit()
 
-    def _fit(self) -> None:
-        """Leave out the names of the file where there is little room, and the title has the name whole."""
-        if self._asked is None:
-            return
-        whole = question_title(self._asked, self._glyphs).cell_length <= self.screen.size.width
-        bare = whole and self.screen.has_class("-short")
-        if bare is not self._bare:
-            self._bare = bare
-            self._text.update(question_detail(self._asked, bare=bare))
+def question_hints(
+    asked: "ApprovalRequested",
+    *,
+    typing: bool,
+    editing: bool,
+    focused: bool,
+    below: bool = False,
+    width: int = 120,
+) -> tuple[Hint, ...]:
+    """The keys that answer, as things are.
+
+    Args:
+        asked: The question.
+        typing: Whether a reason or a rule is being written.
+        editing: Whether it is a rule.
+        focused: Whether letters answer.
+        below: Whether there is more of it that nobody has seen: nothing is allowed before.
+        width: Cells there are.
+    """
+    if typing:
+        return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
+    if not focused:
+        return (Hint("f12", "answer", 0, "answer"),)
+    stop = Hint("esc", "stop", 3, "back")
+    if below:
+        return (
+            Hint("y", "read on", 0, "once"),
+            Hint("n", "no …", 1, "refuse"),
+            Hint("end", "to the end", 2, "ends(1)"),
+            stop,
+        )
+    exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
+    hints: tuple[Hint, ...] = ()
+    for words in (("no, because …", "change rule", True), ("no …", "rule", True), ("no …", "rule", False)):
+        no, change, whole = words
+        always = (
+            f'always "{exact}"'
+            if whole and cell_len(exact) <= _MOST_RULE
+            else "always exactly this"
+            if whole
+            else "always"
+        )
+        hints = (
+            Hint("y", "yes", 0, "once"),
+            *((Hint("a", always, 2, "always"),) if asked.pattern else ()),
+            *((Hint("w", f'always "{wide}"', 4, "widen"),) if asked.prefix else ()),
+            Hint("n", no, 1, "refuse"),
+            *((Hint("e", change, 5, "edit"),) if asked.pattern else ()),
+            stop,
+        )
+        if cell_len(SEPARATOR.join(map(str, hints))) <= width:
+            break
+    return hints
+
+
+def rule_text(asked: "ApprovalRequested", rule: str) -> str:
+    """A rule as the row of keys names it: for a command that of commands goes without saying."""
+    return visible(
+        rule.removeprefix(f"{asked.tool} ").removeprefix("= ") if asked.kind == "command" else rule
+    )
 
 
 _RULE = "the rule to add"
-_REASON = "why not? the model reads it; enter alone gives no reason"
-_NO_FIT = "This rule does not fit the call, or can allow nothing. A rule is: TOOL PATTERN"
+_REASON = "Tell the model why (optional)"
+_NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as: {RUN_COMMAND.name} git log …"
 
 
 class ApprovalBox(Vertical, can_focus=True):
     """Shows one question at a time. Attributes down, :class:`Answered` and :class:`Stray` up."""
 
-    HELP = "A tool asks before it changes something. y once, a from now on, e which rule, n no."
+    HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
     BINDINGS = place_bindings("question")
     DEFAULT_CSS = """
-    ApprovalBox { height: auto; width: 1fr; display: none; border-top: solid $border-blurred; }
-    ApprovalBox:focus-within, ApprovalBox:focus { border-top: solid $border; }
+    ApprovalBox { height: auto; width: 1fr; margin: 0 2; padding: 0 2 0 1; }
+    ApprovalBox { display: none; background: $panel; }
+    ApprovalBox { border-left: inner $warning; border-top: inner $panel; border-bottom: inner $panel; }
+    ApprovalBox:focus, ApprovalBox:focus-within {
+        background: $surface; border-top: inner $surface; border-bottom: inner $surface;
+    }
+    ApprovalBox:focus > ApprovalDetail { background: $surface; }
+    ApprovalBox:nocolor, ApprovalBox:ansi, ApprovalBox:nocolor:focus, ApprovalBox:ansi:focus {
+        border-top: blank; border-bottom: blank;
+    }
     ApprovalBox.-asking { display: block; }
-    ApprovalBox > #approval-title { height: auto; max-height: 2; width: 1fr; }
-    ApprovalBox > #approval-scroll { height: auto; max-height: 35vh; scrollbar-size-vertical: 1; }
-    ApprovalBox #approval-detail { height: auto; width: 1fr; }
-    ApprovalBox > #approval-note { height: auto; max-height: 2; width: 1fr; color: $text-muted; }
-    ApprovalBox > Input { height: 1; border: none; padding: 0 1; background: $panel; display: none; }
-    ApprovalBox > Input:focus { border: none; background: $panel; background-tint: $foreground 0%; }
+    ApprovalBox > #approval-title { height: 1; width: 1fr; }
+    ApprovalBox > ApprovalDetail { height: auto; width: 1fr; min-height: 1; max-height: 36vh; margin: 1 0; }
+    ApprovalBox > #approval-note { height: auto; max-height: 3; width: 1fr; color: $text-muted; }
+    ApprovalBox > Input { height: 1; border: none; padding: 0 1; background: $surface; display: none; }
+    ApprovalBox > Input:focus { border: none; background: $surface; background-tint: $foreground 0%; }
     ApprovalBox.-typing > Input { display: block; }
     """
 
@@ -235,6 +441,10 @@ class ApprovalBox(Vertical, can_focus=True):
         self._typed = float("-inf")
         self._has_keys = False
         self._detail: ApprovalDetail | None = None
+        self._said = ""
+        """What was wrong with the line."""
+        self._wide_shown = False
+        """Whether the wider rule can be read: only then a key adds it."""
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
         self._lone = LoneLetter(self)
@@ -260,7 +470,8 @@ class ApprovalBox(Vertical, can_focus=True):
         if self._detail is None:
             from tui_app.ui.widgets import WrittenLine
 
-            self._detail = ApprovalDetail(id="approval-scroll")
+            self._detail = ApprovalDetail(id="approval-detail")
+            self.watch(self._detail, "scroll_y", self._count, init=False)
             self.mount(
                 Static(id="approval-title", markup=False),
                 self._detail,
@@ -268,26 +479,41 @@ class ApprovalBox(Vertical, can_focus=True):
                 WrittenLine(id="approval-line", compact=True),
                 HintRow((), id="approval-keys"),
             )
-        self.query_one("#approval-title", Static).update(question_title(asked, self.glyphs))
-        if before is not None and before.id == asked.id:
-            return
-        self._close_line()
-        self._came = self._clock()
-        self._detail.show(asked, self.glyphs)
-        self.query_one("#approval-scroll").scroll_home(animate=False)
+        if before is None or before.id != asked.id:
+            self._close_line()
+            self._came = self._clock()
         self._explain()
 
-    def _explain(self, said: str = "") -> None:
-        asked = self.question
-        if asked is None:
+    def _explain(self) -> None:
+        asked, detail, said = self.question, self._detail, self._said
+        if asked is None or detail is None:
             return
-        rule = f"a allows: {asked.pattern}" if asked.pattern else "no rule can allow it from now on"
-        text = said or f"{one_line(asked.because, 80)} {self.glyphs.separator} {one_line(rule, 200)}"
-        self.query_one("#approval-note", Static).update(Content(text))
-        self.query_one("#approval-keys", HintRow).hints = question_hints(
+        width = self.scrollable_content_region.width
+        title, whole = question_title(asked, width, detail.below)
+        self.query_one("#approval-title", Static).update(title)
+        detail.ask(asked, named=whole)
+        keys = self.query_one("#approval-keys", HintRow)
+        keys.hints = question_hints(
             asked, typing=self.has_class("-typing"), editing=self._editing, focused=self._has_keys,
-            short=self.screen.has_class("-short"),
+            below=not detail.end_seen, width=width,
         )  # fmt: skip
+        wide = f'always "{rule_text(asked, asked.prefix)}"'
+        in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
+        # Where no rule is offered, it is said why.
+        facts: tuple[str, ...] = (said or ("" if asked.pattern else one_line(asked.because, 200)),)
+        if asked.prefix and not in_keys and detail.end_seen and not said:
+            facts = (*facts, f"w {wide}")
+        note = self.query_one("#approval-note", Static)
+        note.update(Content("\n").join(map(Content, filter(None, facts))))
+        note.display = any(facts)
+        self._wide_shown = in_keys or (note.display and len(wide) < width)
+
+    @on(LongText.Laid)
+    def _count(self) -> None:
+        """Say how much of it is below, once it is on the screen."""
+        if self._detail is not None:
+            self._detail.refresh(layout=True)
+            self.call_after_refresh(self._explain)
 
     def on_focus(self) -> None:
         self._has_keys = True
@@ -324,7 +550,9 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters answer only where nothing else is written with them."""
-        if action in {"once", "always", "edit", "refuse"}:
+        if action == "widen" and (self.question is None or not self.question.prefix or not self._wide_shown):
+            return False
+        if action in {"once", "always", "widen", "edit", "refuse"}:
             return not (self._early or self._lone.waits or self.has_class("-typing"))
         return super().check_action(action, parameters)
 
@@ -334,15 +562,32 @@ class ApprovalBox(Vertical, can_focus=True):
         self.focus()
 
     def action_once(self) -> None:
-        self._lone.press(self._letter("approval.once"), lambda: self._answer("once"))
+        self._press("once", lambda: self._answer("once"))
 
     def action_always(self) -> None:
+        """Allow exactly this from now on."""
         if self.question is not None and (rule := self.question.pattern):
-            self._lone.press(self._letter("approval.always"), lambda: self._answer("always", pattern=rule))
+            self._press("always", lambda: self._answer("always", pattern=rule))
+
+    def action_widen(self) -> None:
+        """Allow whatever begins so from now on."""
+        if self.question is not None and (rule := self.question.prefix):
+            self._press("wider", lambda: self._answer("always", pattern=rule))
 
     def action_edit(self) -> None:
         if self.question is not None and (rule := self.question.pattern):
-            self._lone.press(self._letter("approval.edit"), lambda: self._open_line(rule, editing=True))
+            self._press("edit", lambda: self._open_line(rule, editing=True))
+
+    def _press(self, key: str, act: Callable[[], None]) -> None:
+        """Do what a letter means once nothing follows it; before all of the question was seen, read on."""
+
+        def answer() -> None:
+            if self._detail is not None and not self._detail.end_seen:
+                self._detail.move(1, pages=True)
+            else:
+                act()
+
+        self._lone.press(self._letter(f"approval.{key}"), answer)
 
     def action_refuse(self) -> None:
         """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
@@ -356,6 +601,10 @@ class ApprovalBox(Vertical, can_focus=True):
     def action_scroll(self, lines: int, pages: int = 0) -> None:
         """Scroll what would be done, by lines or by as much as is seen of it."""
         self.query_one(ApprovalDetail).move(lines, pages=bool(pages))
+
+    def action_ends(self, end: int) -> None:
+        """Scroll to the first or the last row."""
+        self.query_one(ApprovalDetail).action_scroll_ends(end)
 
     def on_resize(self) -> None:
         self._explain()
@@ -380,7 +629,8 @@ class ApprovalBox(Vertical, can_focus=True):
         elif asked is not None and session_rule(asked_action(asked), event.value) is not None:
             self._answer("always", pattern=event.value)
         else:
-            self._explain(_NO_FIT)
+            self._said = _NO_FIT
+            self._explain()
 
     def _answer(
         self, answer: Literal["once", "always", "no"], *, pattern: str = "", reason: str = ""
@@ -401,5 +651,6 @@ class ApprovalBox(Vertical, can_focus=True):
 
     def _close_line(self) -> None:
         self._lone.take()
+        self._said = ""
         self.remove_class("-typing")
         self._explain()

@@ -56,14 +56,14 @@ async def _compact(chat: "Chat", argument: str) -> None:
     compact(chat.session, argument)
 
 
-@command("undo", "Take the last compaction, rewind or /clear back", busy="queue")
+@command("undo", "Take the last compaction, exclusion, rewind or /clear back", busy="queue")
 async def _undo(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.actions import restate
 
     restate(chat.session, undo=True)
 
 
-@command("redo", "Apply an undone compaction again", busy="queue")
+@command("redo", "Apply an undone compaction or exclusion again", busy="queue")
 async def _redo(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.actions import restate
 
@@ -94,6 +94,16 @@ async def _fork(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import fork
 
     await fork(chat.app, chat.session, argument)
+
+
+@command(
+    "handoff", "Go on in a new session with a brief of this one", argument="[goal]", opens="always",
+    writes=True, leaves=True,
+)  # fmt: skip
+async def _handoff(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.handoff import hand_over
+
+    await hand_over(chat.app, chat.session, argument)
 
 
 @command("clear", "Empty the context; the log stays", busy="queue", opens="always", writes=True)
@@ -168,6 +178,13 @@ async def _stats(chat: "Chat", argument: str) -> None:
     await show_stats(chat.app, chat.session)
 
 
+@command("audit", "What compactions lost, and what each policy would have kept", opens="always")
+async def _audit(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.session_info import show_audit
+
+    await show_audit(chat.app, chat.session)
+
+
 @command("copy", "Copy the last answer as Markdown", argument="[text|code] [n|#number]")
 async def _copy(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.message import copy_message
@@ -194,6 +211,23 @@ async def _unpin(chat: "Chat", argument: str) -> None:
     await pin(chat.app, chat.session, argument, pinned=False)
 
 
+@command(
+    "exclude", "Take messages out of the model's sight; turn behind them takes whole turns",
+    argument="[#number … [turn]]", busy="queue", writes=True,
+)  # fmt: skip
+async def _exclude(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.message import exclude_by_number
+
+    exclude_by_number(chat.session, argument, excluded=True)
+
+
+@command("include", "Bring excluded messages back", argument="[#number …]", busy="queue", writes=True)
+async def _include(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.message import exclude_by_number
+
+    exclude_by_number(chat.session, argument, excluded=False)
+
+
 @command("prompts", "Search earlier prompts", opens="always")
 async def _prompts(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.prompts import search_prompts
@@ -215,6 +249,13 @@ async def _import(chat: "Chat", argument: str) -> None:
 
     if imported := await import_transcript(chat.app, chat.session, argument):
         await go_to(chat.app, chat.session, Chosen(imported))
+
+
+@command("demo", "Try everything on a recorded session; again to leave", leaves=True)
+async def _demo(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.demo import toggle_demo
+
+    await toggle_demo(chat.app, chat.session)
 
 
 @command("editor", "Write the prompt in $EDITOR", argument="[text]")

@@ -28,11 +28,11 @@ MIN_BAR = 8
 """Cells below which a bar says nothing: only the text is shown then."""
 ROOMY_BAR = 24
 """Cells the bar keeps before the note on a background compaction takes its longer forms."""
-WIDE = 100
-"""Columns from which the words also say where compaction starts."""
+FIELD = 29
+"""Cells of the words: the load lines stand still while numbers change."""
 EXPLAINED = 60
 """Columns from which the words also say why there is no limit."""
-COLOURS: dict[Zone, str] = {"ok": "$text-accent", "near": "$text-warning", "full": "$text-error"}
+COLOURS: dict[Zone, str] = {"ok": "$accent", "near": "$text-warning", "full": "$text-error"}
 
 
 class Bar(NamedTuple):
@@ -42,10 +42,17 @@ class Bar(NamedTuple):
     used: int
     pending: int
     marks: tuple[int, ...]
+    leaving: int = 0
+    """Of the used ones, the last that a compaction under way would free."""
 
 
 def measure_bar(
-    width: int, usage: ContextUsage | None, pending: int, background: float, blocking: float
+    width: int,
+    usage: ContextUsage | None,
+    pending: int,
+    background: float,
+    blocking: float,
+    leaving: int = 0,
 ) -> Bar:
     """Share out the cells of a bar; what is not empty gets at least one cell.
 
@@ -55,6 +62,7 @@ def measure_bar(
         pending: Tokens that are not in it yet: the draft, an answer that streams.
         background: Share of the window from which compaction starts; 0 or 1 draws no mark.
         blocking: Share from which a request waits for it.
+        leaving: Tokens that a compaction under way would free.
     """
     marks = tuple(min(width - 1, int(width * mark)) for mark in (background, blocking) if 0 < mark < 1)
     if usage is None or usage.window.stated <= 0:
@@ -62,14 +70,15 @@ def measure_bar(
     limit = usage.window.stated
     used = min(width, max(int(usage.total > 0), width * usage.total // limit))
     end = min(width, width * (usage.total + pending) // limit)
-    return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks)
+    frees = min(used - 1, width * leaving // limit) if leaving and used else 0
+    return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks, frees)
 
 
 class ContextGauge(Widget):
     """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
 
     DEFAULT_CSS = """
-    ContextGauge { height: 1; width: 1fr; color: $foreground; pointer: pointer; }
+    ContextGauge { height: 1; width: 1fr; padding: 0 2; color: $foreground; pointer: pointer; }
     """
     HELP = (
         "How full the model's context is. The strokes mark where compaction starts and where sending waits."
@@ -89,6 +98,8 @@ class ContextGauge(Widget):
     """Share of the window at the second mark; 0 for none."""
     compacting: reactive[float | None] = reactive(None)
     """Share done of a background compaction; negative when not known; ``None`` when none runs."""
+    leaving: reactive[int] = reactive(0)
+    """Tokens that a compaction under way would free."""
     way_out: reactive[str] = reactive("")
     """The key that cancels it and what it does, ``esc cancels``; empty while the key does something else."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
@@ -126,27 +137,35 @@ class ContextGauge(Widget):
     def render(self) -> Content:
         """Draw bar, words and, while one runs, the quiet mark of a background compaction."""
         colour = COLOURS[self._zone]
-        words = self._words().replace("·", self.glyphs.separator)
-        note = self._note(self.size.width - len(words))
-        bar_width = self.size.width - len(words) - len(note) - 1
+        text = self._words().replace("·", self.glyphs.separator)
+        field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
+        note = self._note(self.size.width - field)
+        bar_width = self.size.width - field - len(note) - 1
         parts: list[Content] = []
         if bar_width >= MIN_BAR:
             parts.append(self._bar(bar_width, colour))
-            parts.append(Content(" "))
-        parts.append(Content.styled(words, colour))
+            parts.append(Content(" " * (1 + field - len(text))))
+        parts.append(self._styled(text))
         if note:
             parts.append(Content.styled(note, "$text-muted"))
         return Content("").join(parts)
+
+    def _styled(self, text: str) -> Content:
+        """The share and a state that needs attention stand out; the rest is read when it is looked for."""
+        share, space, rest = text.partition(" ")
+        if self._zone == "ok":
+            return Content.assemble((share, "$foreground"), (space + rest, "$text-muted"))
+        before, dot, word = rest.rpartition(" ")
+        colour = COLOURS[self._zone]
+        return Content.assemble(
+            (share, colour), (space + before + dot, "$text-muted"), (word, f"bold {colour}")
+        )
 
     @property
     def _zone(self) -> Zone:
         return zone(self.usage, self.background, self.blocking, pending=self.pending)
 
     def _words(self) -> str:
-        start = threshold_text(self.background)
-        roomy = self.size.width >= WIDE and self.compacting is None
-        if start and roomy and self._zone == "ok" and self.usage is not None and self.window_known:
-            return f"{self.text} · {start}"
         if self.usage is not None and self.usage.window.stated <= 0 and self.size.width >= EXPLAINED:
             return f"{self.text} · limit not known yet"
         return self.text
@@ -166,19 +185,22 @@ class ContextGauge(Widget):
         return next(fitting, forms[-1] if room > len(forms[-1]) else "")
 
     def _bar(self, width: int, colour: str) -> Content:
-        bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking)
+        bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
         if not self.window_known:
             bar = Bar(width, 0, 0, ())  # a share of an unknown limit cannot be drawn
         cells: list[tuple[str, str]] = []
         for cell in range(width):
             if cell in bar.marks:
-                cells.append((self.glyphs.mark, "$text-warning bold" if cell >= bar.used else "bold"))
+                reached = cell < bar.used
+                cells.append((self.glyphs.load_mark, f"bold {colour}" if reached else "$text-muted"))
+            elif bar.used - bar.leaving <= cell < bar.used:
+                cells.append((self.glyphs.leaves, "$accent-soft"))
             elif cell < bar.used:
                 cells.append((self.glyphs.gauge_full, colour))
             elif cell < bar.used + bar.pending:
-                cells.append((self.glyphs.gauge_part, "$text-muted"))
+                cells.append((self.glyphs.gauge_part, "$accent-soft"))
             else:
-                cells.append((self.glyphs.gauge_empty, "$border-blurred"))
+                cells.append((self.glyphs.gauge_empty, "$line-strong"))
         return Content.assemble(*cells)
 
 

@@ -1,7 +1,7 @@
 """Every key of the screen, declared once: bindings, bottom row, help and palette read the tables.
 
 Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
-``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter.
+``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ _LABELS = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "question_mark": "?",
+    "ctrl+underscore": "ctrl+_",
     "left_square_bracket": "[",
     "right_square_bracket": "]",
     "less_than_sign": "<",
@@ -120,6 +121,7 @@ KEYS: tuple[KeyBinding, ...] = (
     _key("prompt.expand", "expand", "Show a pasted text", "With the cursor at its mark."),
     _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
     _key("prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"),
+    _key("prompt.undo", "undo_typing", "Undo typing", "Take back what was typed last; ctrl+y repeats it."),
     _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the prompt before."),
     _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the prompt after."),
     _key(
@@ -158,6 +160,11 @@ KEYS: tuple[KeyBinding, ...] = (
         "chat.interrupt", "interrupt", "Copy, clear, stop or quit",
         "Copies a selection; else clears the draft; else stops; twice quits.",
     ),
+    # The prompt and other fields see it first.
+    _key(
+        "app.suspend", "suspend", "Suspend", "To the shell, until fg; on an empty prompt: undo a compaction."
+    )._replace(priority=False),
+    _key("app.repaint", "repaint", "Repaint the screen", "When another program has written over it."),
     _key("app.quit", "quit", "Quit", "Leave; the session can be resumed.", command="/quit"),
 )  # fmt: skip
 """Keys of the chat, which the settings can change."""
@@ -202,6 +209,11 @@ PLACES: Mapping[str, Place] = {
         KeyBinding(
             "transcript.pin", "p", "ask('pin')", "Pin or unpin", "Keep it word for word, or no longer.",
             hint="pin", rank=3, changes=True, rows=("pinnable",),
+        ),
+        KeyBinding(
+            "transcript.exclude", "x", "ask('exclude')", "Exclude or include",
+            "Take it out of the model's sight, or bring it back.",
+            hint="exclude", rank=3, changes=True, rows=("pinnable",),
         ),
         KeyBinding(
             "transcript.mark", "v,space", "mark", "Mark", "Mark it, to do something with all marked.",
@@ -316,15 +328,22 @@ PLACES: Mapping[str, Place] = {
     )),
     "approvals": Place("in approvals", (
         KeyBinding(
-            "approvals.add", "f7", "add", "Add a rule", "Write it to the settings.", hint="add a rule"
+            "approvals.add", "f7", "add", "Add a rule", "Write it to your settings, for this repository.",
+            hint="add a rule",
         ),
         KeyBinding(
             "approvals.remove", "f8", "remove", "Remove the rule",
             "Take it out of the settings, or back for this session.", hint="remove", rank=1,
         ),
         KeyBinding(
-            "approvals.keep", "f9", "keep", "Keep for later", "Write a rule of this session to the settings.",
-            hint="keep for later", rank=2,
+            "approvals.keep", "f9", "keep", "Keep in this repository",
+            "Write a rule of this session to your settings, for this repository.",
+            hint="keep here", rank=2,
+        ),
+        KeyBinding(
+            "approvals.widen", "f6", "widen", "Keep in all repositories",
+            "Write a rule of this session or repository to your settings, for all repositories.",
+            hint="keep everywhere", rank=3,
         ),
         Hint("up/down", "choose", 3),
         _CLOSE,
@@ -348,6 +367,10 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show the events of it as they are stored."),
         KeyBinding("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
         KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
+        KeyBinding(
+            "message.exclude", "x", "do('exclude')", "Exclude or include",
+            "Take it out of the model's sight, or bring it back.",
+        ),
         KeyBinding("message.restore", "u", "do('restore')", "Take back", "Give it its old form back."),
         KeyBinding("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
         KeyBinding(
@@ -388,8 +411,12 @@ PLACES: Mapping[str, Place] = {
     "question": Place("on a tool's question", (
         KeyBinding("approval.once", "y", "once", "Allow once", "Allow this very call.", priority=True),
         KeyBinding(
-            "approval.always", "a", "always", "Allow from now on",
-            "Allow what the rule in the box says, until the session is closed.", priority=True,
+            "approval.always", "a", "always", "Always allow",
+            "Allow exactly this call from now on.", priority=True,
+        ),
+        KeyBinding(
+            "approval.wider", "w", "widen", "Always allow what begins so",
+            "Allow what the rule with … says from now on.", priority=True,
         ),
         KeyBinding(
             "approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
@@ -400,6 +427,8 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("approval.down", "down", "scroll(1)", "Scroll down", "Show more."),
         KeyBinding("approval.pageup", "pageup", "scroll(-1, 1)", "Page up", "Page up."),
         KeyBinding("approval.pagedown", "pagedown", "scroll(1, 1)", "Page on", "A page."),
+        KeyBinding("approval.home", "home", "ends(0)", "Start", "To the first row."),
+        KeyBinding("approval.end", "end", "ends(1)", "End", "To the last row."),
         KeyBinding(
             "approval.back", "escape", "back", "Back",
             "Leave the line for a reason or a rule; then stop the turn, which is a no.", priority=True,
@@ -427,6 +456,10 @@ PLACES: Mapping[str, Place] = {
     "context": Place("in the context", (
         KeyBinding("context.close", "f3", "dismiss", "Close", "The key that opened it closes it."),
         KeyBinding("context.pin", "p", "pin", "Pin", "Keep the item word for word."),
+        KeyBinding(
+            "context.exclude", "x", "exclude", "Exclude or include",
+            "Take the item out of the model's sight, or bring it back.",
+        ),
         KeyBinding("context.archive", "a", "archive", "Archive", "Leave a digest of a result."),
         KeyBinding("context.offload", "o", "offload", "Offload", "Put a result in a file."),
         KeyBinding(
@@ -434,7 +467,7 @@ PLACES: Mapping[str, Place] = {
             "Give all that was rewritten in one step its old form back.",
         ),
         KeyBinding(
-            "context.cancel_compaction", "x", "cancel_compaction", "Cancel the compaction",
+            "context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
             "Stop the compaction that is under way; nothing changes then.",
         ),
     )),
@@ -538,15 +571,16 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("c", "code", 2),
     Hint("m", "Markdown", 3),
     Hint("p", "pin", 4, changes=True),
-    Hint("o", "offload", 5, changes=True),
-    Hint("a", "archive", 6, changes=True),
-    Hint("shift+↑↓", "more", 7),
+    Hint("x", "exclude", 5, changes=True),
+    Hint("o", "offload", 6, changes=True),
+    Hint("a", "archive", 7, changes=True),
+    Hint("shift+↑↓", "more", 8),
     Hint("esc", "ends", 0),
 )
 """What can be done while entries of the conversation are marked."""
 TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
 """The ways to marked entries and out of them while the prompt has the focus."""
-ROW_HINTS = place_hints("transcript", "up", "enter", "p", "v", "u", "<", ">", "ctrl+o")
+ROW_HINTS = place_hints("transcript", "up", "enter", "p", "x", "v", "u", "<", ">", "ctrl+o")
 """What can be done with a row while the conversation has the focus."""
 TIMELINE_HINTS = place_hints("timeline")
 """What can be done while the timeline has the focus."""

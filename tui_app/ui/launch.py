@@ -1,15 +1,29 @@
 """What the command line decided: the settings, where things are kept, and which session to open."""
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths
 from tui_app.session.database import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from tui_app.demo.stage import Stage
+
+
+class Outside(NamedTuple):
+    """Where the demo was begun from."""
+
+    launch: "Launch"
+    session: str
+    """Its id; empty where nothing had been said in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +45,16 @@ class Launch:
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
+    trust: bool = False
+    """Whether the folder is trusted for this start, whatever was answered before."""
+    notice: str = ""
+    """What is to be said at the start."""
     keys: ApiKeys | None = field(default=None, repr=False)
     """Where keys are looked up, those typed in here included; None makes it from ``env``."""
+    stage: "Stage | None" = None
+    """Where the demo plays; None outside of it."""
+    outside: Outside | None = None
+    """Where leaving the demo leads; None ends the program."""
 
     def __post_init__(self) -> None:
         """Keep one place for keys however often the launch is copied."""
@@ -74,7 +96,21 @@ class Launch:
             agent=self.agent,
             attended=True,
             keys=self.api_keys,
+            trust=self.trust,
+            models=self._models,
         )
+
+    @property
+    def _models(self) -> "Callable[[], Mapping[str, Model[Any]]] | None":
+        if (stage := self.stage) is None:
+            return None
+
+        def scripted() -> "Mapping[str, Model[Any]]":
+            from tui_app.demo.script import models
+
+            return models(stage.pace)
+
+        return scripted
 
 
 def started() -> None:

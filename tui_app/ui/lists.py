@@ -90,6 +90,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._row = row
         self._head = head
+        self._head_right = ""
         self._head_rows = 1 if head else 0
         self._nothing = ""
         self._count = 0
@@ -105,8 +106,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._nothing = text
         self.refresh()
 
-    def set_head(self, head: str) -> None:
-        self._head = head
+    def set_head(self, head: str, right: str = "") -> None:
+        self._head, self._head_right = head, right
         self.refresh()
 
     def set_count(self, count: int) -> None:
@@ -168,7 +169,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             rows = self.scrollable_content_region.height - self._head_rows
             in_sight = self.cursor is not None and 0 <= self.cursor - self.scroll_offset.y < rows
             focused = self.has_focus and not in_sight
-            return self._paint(Row(self._head, component="row-list--head"), width, focused=focused)
+            row = Row(self._head, self._head_right, component="row-list--head")
+            return self._paint(row, width, focused=focused)
         index = self.scroll_offset.y + y - self._head_rows
         if not self._count and not index and self._nothing:
             return self._paint(Row(self._nothing, component="row-list--right"), width)

@@ -2,17 +2,17 @@
 
 import asyncio
 from array import array
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events, work
-from textual.containers import VerticalScroll
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.widgets import Static
 
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
@@ -86,21 +86,28 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         width = max(1, self.scrollable_content_region.width)
         if self.size and width != self._width:
             self._width = width
-            self._wrap(width)
+            # The line at the top stays at the top.
+            top = self._lines.starts[min(self.scroll_offset.y, self.line_count - 1)] if self.line_count else 0
+            if len(self._lines.text if self._raw is None else self._raw) > SOON_CHARS:
+                self._wrap(width, top)
+            else:
+                self.workers.cancel_group(self, "wrap")
+                self._put(self._broken(width), width, top)
 
     @work(group="wrap", exclusive=True, exit_on_error=False)
-    async def _wrap(self, width: int) -> None:
-        """Clean and wrap; the line at the top stays at the top."""
-        top = self._lines.starts[self.scroll_offset.y] if self.line_count else 0
-        raw, text = self._raw, self._lines.text
-        long = len(raw if raw is not None else text) > SOON_CHARS
-        if raw is not None:
-            text = await asyncio.to_thread(clean, raw) if long else clean(raw)
-        lines = await asyncio.to_thread(wrapped, text, width) if long else wrapped(text, width)
+    async def _wrap(self, width: int, top: int) -> None:
+        lines = await asyncio.to_thread(self._broken, width)
+        self._put(lines, width, top)
+
+    def _broken(self, width: int) -> Wrapped:
+        """The text in lines; in a thread where it is long."""
+        return wrapped(self._lines.text if self._raw is None else clean(self._raw), width)
+
+    def _put(self, lines: Wrapped, width: int, top: int) -> None:
         self._lines, self._raw = lines, None
         self.virtual_size = Size(width, self.line_count)
-        place = next((at for at, start in enumerate(lines.starts) if start >= top), 0) if top else 0
-        self.scroll_to(y=place, animate=False, force=True)
+        place = bisect_left(lines.starts, top)
+        self.scroll_to(y=place if place < self.line_count else 0, animate=False, force=True)
         self.refresh()
         self.post_message(self.Laid())
 
@@ -109,17 +116,23 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
         if number >= self.line_count:
             waiting = y == 0 and not self.line_count and self._raw
             return Strip([Segment("reading …" if waiting else "", style)]).crop_extend(0, width, style)
-        text = self._lines.line(number)
-        selection = self.text_selection
+        return self._strip(number).crop_extend(0, width, style)
+
+    def _strip(self, number: int) -> Strip:
+        return self._selectable([Segment(self._lines.line(number), self.rich_style)], number)
+
+    def _selectable(self, parts: list[Segment], number: int) -> Strip:
+        """One line of the text, with what is selected of it."""
+        strip, selection = Strip(parts), self.text_selection
         span = selection.get_span(number) if selection is not None else None
-        parts = [Segment(text, style)]
         if span is not None:
-            start, stop = span[0], len(text) if span[1] < 0 else span[1]
-            over = style + self.screen.get_component_rich_style("screen--selection")
-            parts = [
-                Segment(text[:start], style), Segment(text[start:stop], over), Segment(text[stop:], style),
-            ]  # fmt: skip
-        return Strip(parts).crop_extend(0, width, style).apply_offsets(0, number)
+            length = len(self._lines.line(number))
+            start, stop = (min(each, length) for each in (span[0], length if span[1] < 0 else span[1]))
+            cells = [cell_len(self._lines.line(number)[:each]) for each in (start, stop)]
+            over = self.screen.get_component_rich_style("screen--selection")
+            chosen = strip.crop(*cells).apply_style(over)
+            strip = Strip.join([strip.crop(0, cells[0]), chosen, strip.crop(cells[1])])
+        return strip.apply_offsets(0, number)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text; lines that were only wrapped are joined again."""
@@ -147,17 +160,3 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
 
     def action_scroll_ends(self, end: int) -> None:
         self.scroll_to(y=self.max_scroll_y if end else 0, animate=False, force=True)
-
-
-class ExactStatic(Exact, Static):
-    """A text shown character by character, as it was written."""
-
-
-class GrownScroll(VerticalScroll, can_focus=False):
-    """A scrolling part as high as its contents, up to its greatest height."""
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the text, within the greatest height."""
-        # Textual leaves a share of the screen out while it asks for the height of the box around this.
-        height, most = super().get_content_height(container, viewport, width), self.styles.max_height
-        return height if most is None else min(height, int(most.resolve(container, viewport)))

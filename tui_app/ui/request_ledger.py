@@ -21,17 +21,18 @@ from tui_app.ui.widgets import WrittenLine
 KINDS: dict[MessageKind, str] = {
     "user": "you",
     "assistant": "answer",
-    "tool_result": "tool result",
+    "tool_result": "result",
     "tool_result_archived": "archived",
     "system": "system",
-    "tool_summary": "tool digest",
+    "tool_summary": "digest",
     "summary": "summary",
     "acknowledgement": "for summary",
     "memory": "memory",
+    "fullness": "fullness",
 }
 """The word for a kind of message."""
 STATES: dict[ItemState, str] = {
-    "visible": "visible",
+    "visible": "",
     "latest": "latest: stays",
     "stays": "stays",
     "stand_in": "stands for others",
@@ -42,8 +43,9 @@ STATES: dict[ItemState, str] = {
     "pointer": "pointer",
     "stale": "stale: the file has changed since",
     "gone": "stale: the file is gone",
+    "excluded": "excluded: not sent",
 }
-"""The words for the form of an item in the request."""
+"""The words for the form of an item in the request, where it is not what it was said as."""
 CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
@@ -120,7 +122,7 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, sign: str = "") -> R
     # A path says where it is by its end: its folder is known.
     in_file = row.state == "offloaded" and note
     state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
-    state = f"pinned, {state}" if row.pinned else state
+    state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
     number = f"{'#' + str(row.seq):>{columns.number}}"
     right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
     return Row(f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", right)

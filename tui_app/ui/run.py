@@ -33,11 +33,11 @@ def run_app(launch: Launch) -> int:
     if sys.platform != "win32":
         from textual.drivers.linux_driver import LinuxDriver
 
-        from tui_app.ui.terminal_input import PasteSafeDriver
+        from tui_app.ui.terminal_input import TerminalDriver
 
         # A driver that the environment names stays.
         if app.driver_class is LinuxDriver:
-            app.driver_class = PasteSafeDriver
+            app.driver_class = TerminalDriver
     app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
     _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))

@@ -4,7 +4,7 @@ The first frame is the pane alone. Session, flows and dialogs are imported behin
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -22,17 +22,23 @@ from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
-from tui_app.ui.slash import ParsedCommand, SlashCommand, find_commands, is_command, named, parse
+from tui_app.ui.slash import (
+    CustomCommand,
+    ParsedCommand,
+    SlashCommand,
+    find_commands,
+    is_command,
+    named,
+    parse,
+)
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow
-from tui_app.ui.widgets import SESSION, TellsFailures
+from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
     from tui_app.ui.chat.session import ChatSession
-
-FIRST_RUN = "No key found: offline:extractive quotes your files. /model chooses a model."
 
 
 class Carried(NamedTuple):
@@ -46,7 +52,7 @@ class Carried(NamedTuple):
 NOTHING = Carried()
 
 
-class ChatScreen(TellsFailures, Chat):
+class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     """One session. It decides nothing: flows and the session do."""
 
     BINDINGS = as_bindings("chat")
@@ -62,6 +68,7 @@ class ChatScreen(TellsFailures, Chat):
         self.carried, self._at = carried, at
         self._session: ChatSession | None = None
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
+        self.pane.prompt.gate = lambda: launch.opening().may_read()
 
     class Focused(Message):
         """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
@@ -87,9 +94,9 @@ class ChatScreen(TellsFailures, Chat):
         # At once: a call of ``focus`` waits until all that is shown has been made.
         self.set_focus(self.pane.prompt.editor)
         self.post_message(self.Focused())
-        self.pane.introduce(FIRST_RUN if not self._wanted and self._launch.is_first_run else "")
         if not self._wanted:
             self.pane.name_model(self._launch.first_model, self._launch.settings.policy)
+            self.pane.begin(self._launch)
         self.work(self._open(), group=SESSION)
 
     async def _open(self) -> None:
@@ -101,16 +108,20 @@ class ChatScreen(TellsFailures, Chat):
 
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
-        self._session = ChatSession(self._launch, self._wanted, self.pane, self.app.terminal_title.show)
+        announce = self.app.terminal_title.show
+        self._session = ChatSession(self._launch, self._wanted, self.pane, announce, self._admit)
         if self.carried.draft:
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)
         self._session.at = self._at
         self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
         follow_rows(self)
-        self.work(self._offer_custom(), group="custom")
         self.work(tell_of_keys(self._session), group="keys")
         self.work(self._session.show_older(), group="older")
+        if self._launch.stage is not None:
+            from tui_app.ui.demo import Guide
+
+            Guide(self, self._launch.stage)
         self.post_message(self.Ready())
         await self._session.run()
 
@@ -138,13 +149,24 @@ class ChatScreen(TellsFailures, Chat):
         else:
             send(self, Prompt(event.text, event.files))
 
-    async def _offer_custom(self) -> None:
-        """Let the prompt offer commands that users have written; the files are looked for in a thread."""
+    async def _admit(self) -> None:
+        """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
+        from tui_app.ui.dialogs.actions import settle_trust
+
         # A command of two words also takes its first one: nobody could tell them apart.
         taken = {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
-        launch = self._launch
-        found = await asyncio.to_thread(find_commands, launch.cwd, launch.paths.config, taken)
-        self.pane.prompt.editor.custom = found
+        config = self._launch.paths.config
+        # In a thread: it loads the agent side.
+        may_read = await asyncio.to_thread(self._launch.opening().may_read)
+        find = partial(find_commands, config=config, taken=taken, may_read=may_read)
+        trusted = await settle_trust(self.app, self._launch, find)
+        folder = self._launch.cwd if trusted else None
+        self.work(self.pane.look_around(self._launch, trusted=trusted), group="place")
+        self.work(self._offer_custom(partial(find, folder)), group="custom")
+
+    async def _offer_custom(self, find: Callable[[], tuple[CustomCommand, ...]]) -> None:
+        """Let the prompt offer commands that users have written; the files are looked for in a thread."""
+        self.pane.prompt.editor.custom = await asyncio.to_thread(find)
 
     def run(self, command: SlashCommand, argument: str = "") -> None:
         self.app.quit_asked = float("-inf")
@@ -161,6 +183,7 @@ class ChatScreen(TellsFailures, Chat):
             self.app.type_ahead.end()
 
     @on(PromptEditor.NextWanted)
+    @on(PromptEditor.UndoWanted)
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
     @on(PromptEditor.Cleared)
@@ -179,6 +202,8 @@ class ChatScreen(TellsFailures, Chat):
                 self.session.say(DRAFT_CLEARED)
             case PromptEditor.NextWanted():
                 go_on(self.session)
+            case PromptEditor.UndoWanted():
+                self.action_slash("/undo")
             case PromptEditor.QuitWanted():
                 self.action_slash("/quit")
             case ReviewWanted(event=about):

@@ -8,7 +8,10 @@ import re
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from tui_app.files import MayRead
 
 Busy = Literal["now", "queue"]
 """While an answer is written: run at once, or wait in the queue because it changes the history."""
@@ -145,35 +148,38 @@ class CustomCommand(NamedTuple):
     """Folder that the file must not lead out of; None for the user's own."""
 
 
-def find_commands(folder: Path, config: Path, taken: Collection[str]) -> tuple[CustomCommand, ...]:
+def find_commands(
+    folder: Path | None, config: Path, taken: Collection[str], may_read: "MayRead"
+) -> tuple[CustomCommand, ...]:
     """Look for files: the nearest to the working folder wins a name, the user's own come last.
 
     Args:
-        folder: The working folder.
+        folder: The working folder; None looks for the user's own alone.
         config: The user's own folder of settings.
         taken: Names that are built in: no file ever gets one of them.
+        may_read: What the rules say of files.
     """
     from tui_app.files import entries, folders_of
 
-    places = folders_of(folder)
+    places = folders_of(folder) if folder is not None else []
     wanted: list[tuple[Path, Path | None]] = [(place / FOLDER, places[0]) for place in reversed(places)]
     found: dict[str, CustomCommand] = {}
     for parent, root in (*wanted, (config / "commands", None)):
         for file in entries(parent, root):
-            command = _read(file, root)
+            command = _read(file, root, may_read)
             if command is not None and command.name not in taken and len(found) < MOST:
                 found.setdefault(command.name, command)
     return tuple(sorted(found.values(), key=lambda command: command.name))
 
 
-def _read(file: Path, root: Path | None) -> CustomCommand | None:
+def _read(file: Path, root: Path | None, may_read: "MayRead") -> CustomCommand | None:
     from tui_app.files import Refused, read_document, read_inside
 
     name = file.stem.lower()
     if file.suffix.lower() != ".md" or not _NAME.fullmatch(name):
         return None
     try:
-        read = read_inside(file, root, FILE_CHARS)
+        read = read_inside(file, root, FILE_CHARS, may_read)
     except Refused:
         return None
     if read is None or read.cut:
@@ -194,18 +200,18 @@ def named(commands: Sequence[CustomCommand], typed: str) -> tuple[CustomCommand,
     return (found, words[1] if len(words) > 1 else "") if found is not None else None
 
 
-def prompt_of(command: CustomCommand, argument: str) -> str:
+def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str:
     """The prompt that a command stands for; its file is read anew.
 
     ``$ARGUMENTS`` is everything behind the name, ``$1`` to ``$9`` its words, quotes kept together. What is
     typed behind a command that names neither is put at the end.
 
     Raises:
-        Refused: if the file is gone, or cannot be read any more.
+        Refused: if the file is gone, or may not or cannot be read any more.
     """
     from tui_app.files import Refused, read_document, read_inside
 
-    read = read_inside(command.file, command.root, FILE_CHARS)
+    read = read_inside(command.file, command.root, FILE_CHARS, may_read)
     if read is None:
         raise Refused("its file is gone")
     body, words = read_document(read.text).body, _words(argument)

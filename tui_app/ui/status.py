@@ -171,7 +171,7 @@ class StatusRow(Widget):
     """
 
     DEFAULT_CSS = """
-    StatusRow { height: auto; width: 1fr; }
+    StatusRow { height: auto; min-height: 1; width: 1fr; padding: 0 2 0 4; }
     """
 
     status: reactive[Status] = reactive(Status())
@@ -300,7 +300,7 @@ class QueueView(Widget, can_focus=True):
     BINDINGS = place_bindings("waiting")
     HELP = "What waits to be sent. Enter opens it: edit, remove, move."
     DEFAULT_CSS = """
-    QueueView { height: auto; width: 1fr; color: $text-muted; display: none; }
+    QueueView { height: auto; width: 1fr; padding: 0 2 0 4; color: $text-muted; display: none; }
     QueueView.-waiting { display: block; }
     QueueView:focus { color: $foreground; text-style: bold; }
     """

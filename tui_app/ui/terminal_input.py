@@ -1,4 +1,4 @@
-"""The terminal in front of Textual: no paste is taken for keys, and what tmux does not pass on is said."""
+"""The terminal in front of Textual: what it sends is text, a key or a paste, and never an end."""
 
 import asyncio
 import logging
@@ -12,109 +12,343 @@ import subprocess
 import sys
 import termios
 import tty
-from collections.abc import Callable, Mapping
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
 
-from tui_app.files import write_atomic
+from tui_app.files import repository_root, write_atomic
+from tui_app.trust import search_path
 from tui_app.ui.keys import in_force, key_labels
 from tui_app.ui.terminal_title import Announcing
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
 
-# Takes control sequences out of bracketed pastes while they are read, so that a paste stays a paste.
+_LOG = logging.getLogger(__name__)
+
+# Reads the bytes of any terminal, and passes on to Textual only what its parser is known to understand.
 #
-# A parser of keys that meets an escape inside a paste may go on reading it as keys, and then a pasted line
-# end is Enter. What is typed passes unchanged and at once.
+# That parser decodes strictly, raises for forms of keys it does not know, and takes what it does not
+# understand, or what comes in two pieces, for text. Here each sequence is whole before it is judged, by its
+# shape: a key is written in one plain form, what the terminal tells goes, and text is valid UTF-8.
 
 START, END = b"\x1b[200~", b"\x1b[201~"
-ONE_KEY_S = 0.05
-"""Within these seconds, well below the limit of any parser, two reads are still one key."""
-FORGET_S = 1.0
-"""After these seconds the beginning of a marker was a key that the user pressed."""
+SPLIT_S = 0.4
+"""Seconds that the rest of a sequence may take on a slow line; then its escape was a key."""
+BY_HAND_S = 0.05
+"""Seconds between two reads above which fingers may have typed the second one."""
+UNENDED_S = 1.0
+"""Seconds of silence after which the end of a paste is lost."""
+BURST_S = 0.03
+"""Seconds within which no hand types a letter, Enter and a letter."""
+MANY_LINES = 3
+"""Lines in one burst that are a paste, though the terminal did not say so."""
+ASK_STATUS = "\x1b[5n"
+"""Asks the terminal for its status: its answer comes behind all that was on its way before."""
 
-# What a user could mean as text stays; whole sequences that are known to drive a terminal go. Their length
-# is limited, so that no text waits in here for an end that never comes. Compiled with the first paste only.
+_ESCAPE = b"\x1b"
+_WANTED_IN_PASTE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
+"""ctrl+c and ctrl+q alone in a read: typed, as no text ends there."""
+
+# Inside a paste what a user could mean as text stays; whole sequences that are known to drive a terminal go.
+# Lengths are limited, so that no text waits for an end that never comes.
 _STRING = rb"[\]PX^_][^\x07\x1b\r\n]{0,1024}"
 _SEQUENCE = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,2}[@-~]|" + _STRING + rb"(?:\x07|\x1b\\)|[()*+][012AB])?"
-_UNFINISHED = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,2}|" + _STRING + rb"\x1b?|[()*+])?\Z"
+_UNFINISHED = rb"(?:\x1b(?:\[[0-?]{0,64}[ -/]{0,2}|" + _STRING + rb"\x1b?|[()*+])?|[\x03\x11]+)\Z"
+
+# Outside. Answers to a program that asked for a clipboard are the longest.
+_ANSWER = rb"(?:\](?=[0-9lLI])|P(?=[0-9>!?=$|+{])|[X^_](?=[^ -/\x00-\x1f]))"
+_ANSWERED = rb"[^\x00-\x1f\x7f]{0,1048576}"
+_TYPED = re.compile(
+    rb"\x1b(?P<alt>\x1b)?(?:"
+    rb"\[(?:M[ -\xff]{3}|(?P<old>\[[A-E]|[0-9]+\$(?!y))"
+    rb"|(?P<given>[0-?\-]{0,256})(?P<more>[ -/]{0,4})(?P<final>[@-LN-~]|(?<!\[)M))"
+    rb"|O(?P<mods>[0-9]?)(?P<pad>[ -/:-~])"
+    rb"|(?P<answer>" + _ANSWER + _ANSWERED + rb"(?:\x07|\x1b\\))"
+    rb")|\x1b(?P<letter>[\r\n\t\x7f\x08 -NQ-WYZ\\`-~]|[\xc2-\xdf][\x80-\xbf]"
+    rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+)
+_WHOLE = re.compile(rb"(?:" + _TYPED.pattern + rb")+")
+_BEGUN = re.compile(
+    rb"\x1b{1,2}(?:\[(?:M[ -\xff]{0,2}|\[|[0-?\-]{0,256}[ -/]{0,4})|O[0-9]?"
+    rb"|" + _ANSWER + _ANSWERED + rb"\x1b?|[\]PX^_]|[\xc2-\xf4][\x80-\xbf]{0,2})?"
+)
+"""A sequence that may not be whole yet."""
+_WITH_ALT = re.compile(rb"\x1b\x1b(?:\[(?:[0-9;:]*[ABCDFH]|[1-8](?:;[0-9:]*)?~)|O[ABCDFH])")
+"""Keys that terminals send with alt as an escape in front of their sequence."""
+_MOUSE = re.compile(r"<\d{1,5};-?\d{1,5};-?\d{1,5}")
+_SIZE = re.compile(r"48(?:;[1-9]\d{0,4}){4}")
+_MODE = re.compile(r"\?\d{1,5};\d")
+_EDITING = frozenset({*range(1, 9), *range(11, 16), *range(17, 22), 23, 24})
+"""Numbers of keys that end in a tilde, up to F12."""
+_SHIFT, _ALT, _CTRL = 1, 2, 4
+_ESCAPE_KEY = "\x1b" if DISABLE_KITTY_KEY else "\x1b[27u"
+"""In the form that can be no beginning of another key, unless the user has turned that form off."""
+_ENTER, _TAB, _ESC, _DELETE = 13, 9, 27, 127
 
 
-class PasteFilter:
-    """Cleans one stream of input; pieces may end anywhere, in the middle of a marker too."""
+def _csi(key: int | str, modifiers: int, final: str) -> str:
+    """A key with its modifiers, as all terminals with extended keys write it."""
+    return f"\x1b[{key};{modifiers + 1}{final}" if modifiers else f"\x1b[{key}{final}"
+
+
+def _is_sign(code: int) -> bool:
+    """Whether a code point is text."""
+    return 32 <= code < _DELETE or 0x9F < code < 0xD800 or 0xF8FF < code <= 0x10FFFF
+
+
+def _numbers(field: str) -> list[int]:
+    return [int(number) if number.isdecimal() and len(number) < 9 else -1 for number in field.split(":")]
+
+
+def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -1) -> str:
+    """A key that is named by its code point: text, a key Textual knows, or nothing."""
+    if not modifiers & ~(_SHIFT | _ALT) and (signs := "".join(map(chr, filter(_is_sign, text)))):
+        return signs
+    if code == _ENTER:
+        # Many terminals are set to send alt+enter where a user presses shift+enter.
+        return _csi(code, _SHIFT if modifiers & (_SHIFT | _ALT) else modifiers, "u")
+    if code in (_TAB, _ESC, _DELETE) or 57358 <= code <= 57454:
+        return _csi(code, modifiers, "u")
+    if not _is_sign(code):
+        return ""
+    if modifiers & ~_SHIFT:
+        return _csi(code, modifiers, "u")
+    upper = shifted if _is_sign(shifted) else ord(chr(code).upper()[0])
+    return chr(upper if modifiers else code)
+
+
+def _moved(final: str, modifiers: int) -> str:
+    """An arrow or another key that is named by a letter; alt and an arrow go a word, as ctrl does."""
+    if final in "CD" and modifiers in (_ALT, 8):
+        modifiers = _CTRL
+    if final == "R":  # could be a report of the cursor
+        return _csi(13, modifiers, "~")
+    return _csi("" if not modifiers else 1, modifiers, final)
+
+
+def _sequence_key(given: str, final: str, alt: int) -> str:
+    """What to pass on of a whole control sequence; nothing for what is no key.
+
+    Args:
+        given: Its parameters.
+        final: Its last letter, behind what stands in between.
+        alt: :data:`_ALT` where a second escape was in front, 0 where none was.
+    """
+    if given[:1] in tuple("<=>?") or final == "t" or len(final) > 1:
+        shapes = {"M": _MOUSE, "m": _MOUSE, "t": _SIZE, "$y": _MODE}
+        known = final in shapes and shapes[final].fullmatch(given)
+        return f"\x1b[{given}{final}" if known else ""
+    if final in "IOZ":
+        return f"\x1b[{final}" if final == "Z" or not given else ""
+    fields = [*given.split(";"), "", ""]
+    (code, *alternates), (held, *event) = (_numbers(field) for field in fields[:2])
+    modifiers = (held - 1 if 0 < held <= 256 else 0) & 63 | alt
+    if event[:1] == [3]:  # let go
+        return ""
+    if final == "u":
+        return _coded(code, modifiers, _numbers(fields[2]), alternates[0] if alternates else -1)
+    if final in "~^@":
+        if (code, final) == (27, "~"):
+            return _coded(_numbers(fields[2])[0], modifiers)
+        modifiers |= {"~": 0, "^": _CTRL, "@": _CTRL | _SHIFT}[final]
+        return _csi(code, modifiers, "~") if code in _EDITING else ""
+    if code not in (1, -1):
+        return ""
+    if final in "abcd":
+        return _moved(final.upper(), _SHIFT | alt)
+    return _moved(final, modifiers) if final in "ABCDEFHPQRS" else ""
+
+
+def _keypad_key(sign: str, modifiers: int) -> str:
+    """What to pass on of a key that a terminal names by a single shift."""
+    if sign in "ABCDEFHPQRS":
+        return _moved(sign, modifiers)
+    if sign in "abcd":
+        return _moved(sign.upper(), _CTRL)
+    if sign in "MI":
+        return _coded(ord(sign) - 64, modifiers)
+    return chr(ord(sign) - 64) if "j" <= sign <= "y" else "=" if sign == "X" else ""
+
+
+def _alt_key(letter: str) -> str:
+    """What to pass on of a letter behind an escape: the key with alt."""
+    if letter in "bf":
+        return _moved("D" if letter == "b" else "C", _CTRL)
+    if letter in "\x7f\x08":
+        return "\x17"
+    code = _ENTER if letter in "\r\n" else ord(letter.lower()[0])
+    return _coded(code, _ALT | (_SHIFT if letter.isupper() else 0))
+
+
+def _key(whole: re.Match[bytes], alt: int) -> str:
+    """What to pass on of a whole sequence; nothing for an answer, and for the mouse of small terminals."""
+    if whole["pad"]:
+        return _keypad_key(whole["pad"].decode(), int(whole["mods"] or b"1") - 1 & 15 | alt)
+    if old := whole["old"]:
+        # The Linux console's function keys, and rxvt's with shift.
+        number = old[1] - 54 if old[:1] == b"[" else int(old[:-1][:3])
+        return _csi(number, 0 if old[:1] == b"[" else _SHIFT, "~") if number in _EDITING else ""
+    if not whole["final"]:
+        return ""
+    return _sequence_key(whole["given"].decode(), (whole["more"] + whole["final"]).decode(), alt)
+
+
+class InputFilter:
+    """Reads one stream of input; pieces may end anywhere."""
 
     def __init__(self) -> None:
+        self.deadline: float | None = None
+        """When :meth:`give_up` is due; None while nothing is awaited."""
         self._inside = False
         self._held = b""
-        """Inside a paste: what may be part of a sequence or of the end."""
-        self._begun = b""
-        """Outside: the beginning of a start marker that was passed on already, as it may be a key."""
-        self._gap_s = 0.0
-        """Longest wait inside that marker."""
+        """What may be the beginning of a sequence, or of the end of a paste."""
+        self._by_hand = self._is_apart = False
+        """Whether what is held may be an escape and text that was typed behind it, and of that one sign."""
+        self._burst = b""
+        """What came at once with an Enter in it: a paste, if there is more."""
+        self._many = MANY_LINES
+        self._decode = getincrementaldecoder("utf-8")("replace").decode
+        self._read_at = self._pasted_at = float("-inf")
 
-    def feed(self, data: bytes, gap_s: float = 0.0) -> bytes:
+    @property
+    def is_escape_held(self) -> bool:
+        """Whether an escape waits that may be a key, or the beginning of one."""
+        return not self._inside and self._held in (_ESCAPE, _ESCAPE * 2)
+
+    def feed(self, data: bytes, now: float, *, ahead: bool = False) -> bytes:
         """Take the next piece of input.
 
         Args:
             data: What was read.
-            gap_s: Seconds since the piece before.
+            now: Seconds that only go forward.
+            ahead: Whether it was typed or pasted before the program read keys.
 
         Returns:
-            What to pass on now: what was typed as it came, pastes without any escape but their markers.
+            What to pass on now.
         """
-        passed = bytearray()
-        if self._begun:
-            data = self._go_on(data, gap_s, passed)
+        gap, self._read_at = now - self._read_at, now
+        passed = ""
+        if self._inside and _WANTED_IN_PASTE.fullmatch(data):
+            passed = self._end_paste()
+        if not self._inside and (
+            self._burst or (b"\r" in data and not self._held and (gap < BURST_S / 3 or data.strip(b"\r\n")))
+        ):
+            if self._burst and _WHOLE.fullmatch(data):
+                # What the terminal tells comes whenever it likes.
+                return self._read(data).encode()
+            if not self._burst:
+                self._many = MANY_LINES + ahead
+            self._burst += data
+            if START not in self._burst:
+                self.deadline = now + BURST_S
+                return passed.encode()
+            data, self._burst = self._burst, b""
+        self._is_apart = self._held == _ESCAPE + b"O"
+        if self._held == _ESCAPE:
+            self._by_hand = gap > BY_HAND_S
+        passed += self._read(data)
+        self._await(now)
+        return passed.encode()
+
+    def give_up(self, now: float) -> bytes:
+        """Decide about what was awaited and did not come; returns what to pass on."""
+        burst, self._burst, held = self._burst, b"", self._held
+        if burst:
+            lines = burst.count(b"\r") + (not burst.endswith(b"\r"))
+            if lines >= self._many or END in burst or now - self._pasted_at < UNENDED_S:
+                self._pasted_at = now
+                burst = START + re.sub(_SEQUENCE, b"", burst) + END
+            passed = self._read(burst)
+        elif self._inside:
+            self._pasted_at = now
+            passed = self._end_paste()
+        else:
+            self._held = b""
+            passed = self._broken(held)
+        self._await(now)
+        return passed.encode()
+
+    def _await(self, now: float) -> None:
+        self.deadline = now + (UNENDED_S if self._inside else SPLIT_S) if self._inside or self._held else None
+
+    def _read(self, data: bytes) -> str:
+        data, self._held = self._held + data, b""
+        passed = ""
         while data:
             if self._inside:
-                text, end, data = (self._held + data).partition(END)
-                unfinished = None if end else re.search(_UNFINISHED, text)
-                self._held = unfinished.group() if unfinished else b""
-                passed += re.sub(_SEQUENCE, b"", text[: len(text) - len(self._held)]) + end
-                self._inside = not end
-                continue
-            typed, start, data = data.partition(START)
-            passed += typed + start
-            self._inside = bool(start)
-            # It may end in a part of a start marker.
-            at = -1 if start else typed.rfind(START[:1])
-            self._begun = typed[at:] if at >= 0 and START.startswith(typed[at:]) else b""
-            self._gap_s = 0.0
-        return bytes(passed)
+                text, data = self._pasted(data)
+            else:
+                text, data = self._typed(data)
+            passed += text
+        return passed
 
-    def _go_on(self, data: bytes, gap_s: float, passed: bytearray) -> bytes:
-        """Finish a start marker that came in pieces; returns what follows it."""
-        begun, self._begun = self._begun, b""
-        marker = begun + data
-        if gap_s > FORGET_S:
-            return data
-        self._gap_s = max(self._gap_s, gap_s)
-        if marker.startswith(START):
-            # A reader that waited too long has taken the first pieces for keys: begin once more.
-            passed += START[len(begun) :] if self._gap_s < ONE_KEY_S else START
+    def _pasted(self, data: bytes) -> tuple[str, bytes]:
+        """Read the inside of a paste; returns what to pass on, and what is still to read."""
+        text, end, rest = data.partition(END)
+        unfinished = None if end else re.search(_UNFINISHED, text)
+        self._held = unfinished.group() if unfinished else b""
+        passed = self._decode(re.sub(_SEQUENCE, b"", text[: len(text) - len(self._held)]))
+        return (passed + self._end_paste() if end else passed), rest
+
+    def _end_paste(self) -> str:
+        # Behind a paste that does not end, ctrl+c and ctrl+q were typed.
+        wanted = self._held.decode() if not self._held.strip(b"\x03\x11") else ""
+        self._inside, self._held = False, b""
+        return self._decode(b"", final=True) + END.decode() + wanted
+
+    def _typed(self, data: bytes) -> tuple[str, bytes]:
+        """Read text, or one sequence; returns what to pass on, and what is still to read."""
+        if at := len(data) if _ESCAPE not in data else data.index(_ESCAPE):
+            return self._decode(data[:at], final=at < len(data)), data[at:]
+        if odd := self._decode(b"", final=True):
+            return odd, data
+        whole = _TYPED.match(data)
+        if whole is None:
+            if _BEGUN.fullmatch(data):
+                self._held = data
+                return "", b""
+            begun = _BEGUN.match(data)
+            end = begun.end() if begun else 1
+            return self._broken(data[:end]), data[end:]
+        by_hand, self._by_hand = self._by_hand, False
+        is_text = whole["letter"] or (whole["pad"] and self._is_apart)
+        if (by_hand and is_text) or (whole["alt"] and (by_hand or not _WITH_ALT.fullmatch(whole.group()))):
+            return _ESCAPE_KEY, data[1:]
+        rest = data[whole.end() :]
+        if whole["letter"]:
+            return _alt_key(whole["letter"].decode()), rest
+        if whole.group() == START:
             self._inside = True
-            return marker[len(START) :]
-        if START.startswith(marker):
-            self._begun = marker
-            passed += data
-            return b""
-        return data
+            return START.decode(), rest
+        return _key(whole, _ALT if whole["alt"] else 0), rest
+
+    def _broken(self, begun: bytes) -> str:
+        """What to pass on of a sequence that will not be whole: its escape as a key, where it was one."""
+        by_hand, self._by_hand = self._by_hand, False
+        text = begun.lstrip(_ESCAPE)
+        escapes = _ESCAPE_KEY * (len(begun) - len(text))
+        if not text or by_hand:
+            return escapes + text.decode("utf-8", "replace")
+        # alt and a bracket or the like; what was typed behind it is no answer of a terminal.
+        return ""
 
 
 _READ = 1 << 16
 """Bytes read at once; more than terminals keep."""
 
 
-class PasteSafeDriver(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """Textual's driver, with a relay between the terminal and its reader.
 
-    Textual's parser takes an escape inside a bracketed paste for the beginning of a key and what follows
-    for keys, so that a pasted line end would send the prompt.
+    What the relay passes on is nothing but text, keys, pastes and reports of a form that is known.
     """
 
     def __init__(
@@ -122,41 +356,70 @@ class PasteSafeDriver(LinuxDriver):
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
         self._title = app.terminal_title if isinstance(app, Announcing) else None
-        self._taken = False
+        self._taken = self._has_terminal = False
+        self._extends_keys = "TMUX" in os.environ
 
     def start_application_mode(self) -> None:
         """Take the terminal, its title included; one that is gone is not taken once more.
 
         The kernel continues a program whose terminal it takes away: a second writer would fail at once, and
-        whoever wrote to it would wait for ever.
+        whoever wrote to it would wait for ever. It also continues one that was stopped without being asked,
+        while the shell has had the terminal.
         """
         if self._taken and not is_there():
             return
-        self._taken = True
+        if self._has_terminal:
+            self.suspend_application_mode()
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if not self._is_raw():  # stopped once more, in the background
+            return
+        again, self._taken, self._has_terminal = self._taken, True, True
+        if self._extends_keys:
+            # tmux knows this way to ask alone, and other terminals know the one of Textual.
+            self.write("\x1b[>4;1m")
         if self._title is not None:
             self._title.attach(self.write)
+        if again:
+            self.send_message(self.SignalResume())
 
     def stop_application_mode(self) -> None:
+        self._has_terminal = False
+        if self._extends_keys:
+            self.write("\x1b[>4;0m")
         if self._title is not None:
             self.write(self._title.farewell())
         super().stop_application_mode()
+
+    def _is_raw(self) -> bool:
+        """Whether keys come one by one; also where no terminal collects them."""
+        try:
+            return not termios.tcgetattr(self.fileno)[tty.LFLAG] & termios.ICANON
+        except termios.error:
+            return True
 
     def run_input_thread(self) -> None:
         terminal = self.fileno
         translated = bool(self.attrs_before and self.attrs_before[tty.IFLAG] & termios.ICRNL)
         ours, theirs = socket.socketpair()
-        relay = Thread(target=_relay, args=(terminal, ours, translated), name="terminal-input")
+        relay = Thread(target=_relay, args=(terminal, ours, translated, self.write), name="terminal-input")
         relay.start()
         # The driver sets the modes of the terminal before this thread starts and after it has ended.
         self.fileno = theirs.fileno()
         try:
-            super().run_input_thread()
+            self._parse_input()
         finally:
             self.fileno = terminal
             theirs.close()
             relay.join()
             ours.close()
+
+    def _parse_input(self) -> None:
+        """Read keys for as long as the screen stands: input that the parser fails at must not end it."""
+        while True:
+            try:
+                return super().run_input_thread()
+            except (ArithmeticError, LookupError, ValueError):
+                _LOG.exception("a part of the input was not understood")
 
 
 def is_there() -> bool:
@@ -164,42 +427,49 @@ def is_there() -> bool:
     return sys.__stderr__ is not None and os.isatty(sys.__stderr__.fileno())
 
 
-def _relay(terminal: int, reader: socket.socket, translated: bool) -> None:
+def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callable[[str], None]) -> None:
     """Pass on what is typed and pasted until the reader closes its end.
 
     Args:
         terminal: File descriptor to read from.
         reader: Where to pass it on.
         translated: Whether the terminal made line feeds of Enter until a moment ago.
+        write: Writes to the terminal.
     """
-    pastes = PasteFilter()
+    typed = InputFilter()
     early = translated and bool(select.select([terminal], [], [], 0)[0])
-    before = monotonic()
-    while data := _read(terminal, reader):
-        now = monotonic()
-        if early:
-            early, data = False, data.replace(b"\n", b"\r")
-        try:
-            reader.sendall(pastes.feed(data, now - before))
-        except OSError:
+    while True:
+        wait_s = None if typed.deadline is None else max(0.0, typed.deadline - monotonic())
+        ready, _, _ = select.select([terminal, reader.fileno()], [], [], wait_s)
+        if reader.fileno() in ready:
             return
-        before = now
-
-
-def _read(terminal: int, reader: socket.socket) -> bytes:
-    """Wait for input; empty when the reader has gone, or the terminal, which ends the program."""
-    while reader.fileno() not in select.select([terminal, reader.fileno()], [], [])[0]:
-        try:
-            data = os.read(terminal, _READ)
-        except BlockingIOError:  # another reader was faster
+        if not ready:
+            passed = typed.give_up(monotonic())
+        elif data := _read(terminal):
+            passed = typed.feed(data.replace(b"\n", b"\r") if early else data, monotonic(), ahead=early)
+            early = False
+            if typed.is_escape_held:
+                write(ASK_STATUS)
+        elif data is None:
             continue
-        except OSError:
-            data = b""
-        if not data:
+        else:
             # A terminal that is closed does not always tell the program.
             os.kill(os.getpid(), signal.SIGHUP)
-        return data
-    return b""
+            return
+        try:
+            reader.sendall(passed)
+        except OSError:
+            return
+
+
+def _read(terminal: int) -> bytes | None:
+    """Read what is there; empty when the terminal has gone, None when another reader was faster."""
+    try:
+        return os.read(terminal, _READ)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""
 
 
 # What tmux says of itself.
@@ -209,7 +479,9 @@ _LIMIT_S = 2.0
 
 def tmux_option(name: str) -> str:
     """The value of a server option; empty when tmux does not say. Blocks until it has answered."""
-    tmux = shutil.which("tmux")
+    # Nobody asked for it to run: one that the folder brings is not meant.
+    path = search_path(os.environ.get("PATH", ""), repository_root(Path()))
+    tmux = shutil.which("tmux", path=path)
     if tmux is None:
         return ""
     try:
@@ -227,7 +499,6 @@ def tmux_option(name: str) -> str:
 
 # What is said, once, of a terminal that does not tell keys apart.
 
-_LOG = logging.getLogger(__name__)
 _NEVER_APART = frozenset({"shift+enter", "ctrl+enter"})
 """Keys that arrive as ``enter`` where keys are not extended."""
 

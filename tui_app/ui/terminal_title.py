@@ -1,4 +1,4 @@
-"""What is said outside the screen: the window's title, its progress, and a bell when long work has ended."""
+"""What is said outside the screen: the window's title, its progress, and that the user is waited for."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class TerminalTitle:
     Args:
         env: Names the terminal.
         title: Whether to set its title.
-        bell_after_s: Seconds a turn must have taken for a bell at its end; 0 for none.
+        bell_after_s: Seconds a turn must have taken for a bell at its end; 0 for no bell at all.
         ring: Rings the bell.
     """
 
@@ -40,12 +40,14 @@ class TerminalTitle:
         self, env: Mapping[str, str], *, title: bool, bell_after_s: float, ring: Callable[[], None]
     ) -> None:
         self._titled, self._progress = title, shows_progress(env)
+        self._notification = notification(env)
         self._ring = ring
         self.bell_after_s = bell_after_s
-        """Seconds a turn must have taken for a bell at its end; 0 for none."""
+        """Seconds a turn must have taken for a bell at its end; 0 for no bell at all."""
         self._write: Callable[[str], None] | None = None
         self._said = Outward("", "")
         self._turn_started: float | None = None
+        self._asked = ""
 
     def attach(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -72,8 +74,21 @@ class TerminalTitle:
             )
         )
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
-        if started is not None and not state.turn and 0 < self.bell_after_s <= now - started:
-            self._ring()
+        asked, self._asked = self._asked, question_of(state)
+        if not self.bell_after_s:
+            return
+        if self._asked not in ("", asked):
+            self._call("needs your answer", state)
+        elif started is not None and not state.turn and self.bell_after_s <= now - started:
+            self._call("is done", state)
+
+    def _call(self, what: str, state: "ChatState") -> None:
+        """Call the user, who may look at another window."""
+        self._ring()
+        if self._write is not None and self._notification:
+            self._write(
+                self._notification.format(f"{one_line(state.title, _TITLE_CELLS) or 'Plimsoll'} {what}")
+            )
 
     def _say(self, now: Outward) -> None:
         before, self._said = self._said, now
@@ -101,8 +116,17 @@ def window_title(state: "ChatState") -> str:
         share = percent_text(total, limit, (BACKGROUND, BLOCKING))
         if total > limit > 0:
             share = f"over by {tokens(total - limit)}"
-    doing = "…" if state.busy else ""
-    return " ".join(part for part in ("⊖", share, doing, one_line(state.title, _TITLE_CELLS)) if part)
+    waits = question_of(state)
+    doing = "…" if state.busy and not waits else ""
+    parts = ("?" if waits else "", "⊖", share, doing, one_line(state.title, _TITLE_CELLS))
+    return " ".join(filter(None, parts))
+
+
+def question_of(state: "ChatState") -> str:
+    """A name for what waits for the user's decision; empty when nothing does."""
+    if state.question is not None:
+        return state.question.id
+    return "review" if state.reviewing else ""
 
 
 def progress(state: "ChatState") -> str:
@@ -110,6 +134,19 @@ def progress(state: "ChatState") -> str:
     if state.background:
         return f"\x1b]9;4;1;{round(state.background * 100)}\x07"
     return _SOME_PROGRESS if state.busy else NO_PROGRESS
+
+
+def notification(env: Mapping[str, str]) -> str:
+    """The sequence for a notification on the desktop, ``{}`` for its words; empty where there is none."""
+    terminal = env.get("TERM", "")
+    is_bare = terminal.startswith(("linux", "screen")) and not env.get("TMUX")
+    if is_bare or env.get("STY"):
+        return ""
+    if env.get("VTE_VERSION") or terminal.startswith(("foot", "rxvt")):
+        form = "\x1b]777;notify;Plimsoll;{}\x07"
+    else:
+        form = "\x1b]9;{}\x07"
+    return f"\x1bPtmux;\x1b{form}\x1b\\" if env.get("TMUX") else form
 
 
 def shows_progress(env: Mapping[str, str]) -> bool:

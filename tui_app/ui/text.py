@@ -185,6 +185,24 @@ def padded(text: str, cells: int) -> str:
     return text + " " * max(0, cells - cell_len(text))
 
 
+def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
+    """Rows in columns two spaces apart.
+
+    Args:
+        rows: Equally long rows of cells.
+        right: Numbers of the columns that are aligned to the right, from 0.
+    """
+    cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        aligned = [
+            gap + cell if number in right else cell + gap
+            for number, (cell, gap) in enumerate(zip(row, gaps, strict=True))
+        ]
+        yield "  ".join(aligned).rstrip()
+
+
 def without_drawing(text: str) -> str:
     """Replace box drawing, block and braille characters by ASCII, for screen readers and plain terminals."""
     return text.translate(_DRAWING)
@@ -318,17 +336,41 @@ class Glyphs(NamedTuple):
     quote: str
     pin: str
     """In front of what stays word for word."""
+    bar: str
+    """Left of the words of the user, and of a question."""
+    kept: str
+    """On the rail: pinned."""
+    part: str
+    """On the rail: the model sees a shorter form."""
+    excluded: str
+    """On the rail: the user keeps it out of the model's view."""
+    leaves: str
+    """On rail and gauge: leaves with the compaction that runs."""
+    load_mark: str
+    """A load line that crosses the gauge, and one that is reached."""
+    search: str
+    edit: str
+    todo: str
+    subagent: str
+    server: str
+    """A tool of a server, or of another agent."""
+    blocks: str
+    """What a bar is made of; without colours two neighbours differ by them."""
 
 
 UNICODE = Glyphs(
     load_line="⊖", bullet="●", pipe="│", checkpoint="◇", collapsed="▸", expanded="▾", cross="✗", check="✓",
     recoverable="↺", gauge_full="━", gauge_part="╍", gauge_empty="─", mark="┃", arrow="→", down="↓",
     prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
+    bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
+    subagent="◈", server="⇄", blocks="█▓▒░",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_empty="-", mark="|", arrow="->", down="v",
     prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
+    bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
+    subagent="-", server="-", blocks="#%+:",
 )  # fmt: skip
 
 

@@ -20,104 +20,176 @@ from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 
 DARK = Theme(
     name="plimsoll-dark",
-    primary="#4fb3d9",
-    secondary="#7fa8c9",
-    accent="#4fb3d9",
-    warning="#e5a93d",
+    primary="#5cb8e0",
+    secondary="#9ad5c9",
+    accent="#5cb8e0",
+    warning="#f0b24f",
     error="#ff7a70",
-    success="#6cc58f",
-    foreground="#d9e2ea",
-    background="#0d1720",
-    surface="#13212d",
-    panel="#1b2d3c",
+    success="#7fcf9c",
+    foreground="#dde6ed",
+    background="#0b1219",
+    surface="#1c2935",
+    panel="#15202b",
     dark=True,
     variables={
-        "text-muted": "#93a7b8",
-        "text-disabled": "#8ea2b3",
-        "foreground-muted": "#93a7b8",
-        "text-primary": "#6cc3e4",
-        "text-accent": "#6cc3e4",
-        "text-warning": "#efb957",
-        "text-error": "#ff938a",
-        "text-success": "#7fd3a0",
-        "block-cursor-background": "#15394d",
-        "block-cursor-foreground": "#ffffff",
-        "scrollbar": "#35506a",
-        "scrollbar-hover": "#4a6a87",
-        "scrollbar-active": "#4fb3d9",
-        "scrollbar-background": "#13212d",
-        "scrollbar-background-hover": "#13212d",
-        "scrollbar-background-active": "#13212d",
-        "scrollbar-corner-color": "#13212d",
+        "text-muted": "#97a8b6",
+        "text-disabled": "#97a8b6",
+        "foreground-muted": "#97a8b6",
+        "text-faint": "#6c7f8f",
+        "text-primary": "#5cb8e0",
+        "text-accent": "#5cb8e0",
+        "text-warning": "#f0b24f",
+        "text-error": "#ff857b",
+        "text-success": "#7fcf9c",
+        "accent-soft": "#38799a",
+        "rail-seen": "#38799a",
+        "code-inline": "#9ad5c9",
+        "line": "#2a3947",
+        "line-strong": "#4a5e6e",
+        "added": "#8fd8a8",
+        "removed": "#ff9b92",
+        "added-row": "#12332a",
+        "removed-row": "#3d1f26",
+        "syn-keyword": "#8fb8e8",
+        "syn-string": "#a9cfa4",
+        "syn-number": "#c3b6e6",
+        "kind-system": "#55697a",
+        "kind-tools": "#6f8496",
+        "kind-memory": "#93a5b3",
+        "kind-summary": "#5cb8e0",
+        "kind-you": "#dde6ed",
+        "kind-answers": "#8fb8e8",
+        "kind-calls": "#4f9d91",
+        "kind-results": "#2f7482",
+        "block-cursor-background": "#153a4f",
+        "block-cursor-foreground": "#dde6ed",
         "block-cursor-text-style": "bold",
-        "block-cursor-blurred-background": "#1b3444",
-        "block-cursor-blurred-foreground": "#d9e2ea",
-        "input-cursor-background": "#d9e2ea",
-        "input-selection-background": "#235a76",
-        "border": "#4fb3d9",
-        "border-blurred": "#35506a",
-        "footer-key-foreground": "#6cc3e4",
+        "block-cursor-blurred-background": "#15202b",
+        "block-cursor-blurred-foreground": "#dde6ed",
+        "input-cursor-background": "#dde6ed",
+        "input-cursor-foreground": "#0b1219",
+        "input-selection-background": "#153a4f",
+        "scrollbar": "#4a5e6e",
+        "scrollbar-hover": "#6c7f8f",
+        "scrollbar-active": "#5cb8e0",
+        "scrollbar-background": "#1c2935",
+        "scrollbar-background-hover": "#1c2935",
+        "scrollbar-background-active": "#1c2935",
+        "scrollbar-corner-color": "#1c2935",
+        "border": "#4a5e6e",
+        "border-blurred": "#2a3947",
+        "footer-key-foreground": "#dde6ed",
     },
 )
 
 LIGHT = Theme(
     name="plimsoll-light",
-    primary="#0b6489",
-    secondary="#3f617d",
-    accent="#0b6489",
-    warning="#8a5200",
-    error="#b3261e",
-    success="#1f6b3d",
-    foreground="#16242f",
-    background="#fbfcfd",
-    surface="#f1f5f8",
-    panel="#e6edf2",
+    primary="#00608a",
+    secondary="#0b5f58",
+    accent="#00608a",
+    warning="#b87000",
+    error="#d5392f",
+    success="#17653a",
+    foreground="#15212b",
+    background="#fafcfd",
+    surface="#e4ecf1",
+    panel="#eef3f6",
     dark=False,
     variables={
-        "text-muted": "#4f6271",
-        "text-disabled": "#526573",
-        "foreground-muted": "#4f6271",
-        "text-primary": "#0b5c7e",
-        "text-accent": "#0b5c7e",
-        "text-warning": "#7a4900",
-        "text-error": "#a8221b",
-        "text-success": "#1b6137",
-        "block-cursor-background": "#d3e6f0",
-        "block-cursor-foreground": "#0c1a24",
-        "scrollbar": "#a9bfce",
-        "scrollbar-hover": "#86a2b6",
-        "scrollbar-active": "#0b6489",
-        "scrollbar-background": "#f1f5f8",
-        "scrollbar-background-hover": "#f1f5f8",
-        "scrollbar-background-active": "#f1f5f8",
-        "scrollbar-corner-color": "#f1f5f8",
+        "text-muted": "#485b6a",
+        "text-disabled": "#485b6a",
+        "foreground-muted": "#485b6a",
+        "text-faint": "#6b7e8c",
+        "text-primary": "#00608a",
+        "text-accent": "#00608a",
+        "text-warning": "#8a5000",
+        "text-error": "#b0241d",
+        "text-success": "#17653a",
+        "accent-soft": "#468aaa",
+        "rail-seen": "#468aaa",
+        "code-inline": "#0b5f58",
+        "line": "#cfdae2",
+        "line-strong": "#9fb2c0",
+        "added": "#14592f",
+        "removed": "#9c1f19",
+        "added-row": "#dcf2e3",
+        "removed-row": "#fae3e1",
+        "syn-keyword": "#1c4f96",
+        "syn-string": "#2c6127",
+        "syn-number": "#5a3f96",
+        "kind-system": "#8293a1",
+        "kind-tools": "#64798b",
+        "kind-memory": "#48596a",
+        "kind-summary": "#00608a",
+        "kind-you": "#15212b",
+        "kind-answers": "#5b86bd",
+        "kind-calls": "#1f6b60",
+        "kind-results": "#4d9c92",
+        "block-cursor-background": "#c9e1ee",
+        "block-cursor-foreground": "#15212b",
         "block-cursor-text-style": "bold",
-        "block-cursor-blurred-background": "#dfeaf1",
-        "block-cursor-blurred-foreground": "#16242f",
-        "input-cursor-background": "#16242f",
-        "input-selection-background": "#bcdcea",
-        "input-selection-foreground": "#16242f",
-        "border": "#0b6489",
-        "border-blurred": "#a9bfce",
-        "footer-key-foreground": "#0b5c7e",
+        "block-cursor-blurred-background": "#eef3f6",
+        "block-cursor-blurred-foreground": "#15212b",
+        "input-cursor-background": "#15212b",
+        "input-cursor-foreground": "#fafcfd",
+        "input-selection-background": "#c9e1ee",
+        "scrollbar": "#9fb2c0",
+        "scrollbar-hover": "#6b7e8c",
+        "scrollbar-active": "#00608a",
+        "scrollbar-background": "#e4ecf1",
+        "scrollbar-background-hover": "#e4ecf1",
+        "scrollbar-background-active": "#e4ecf1",
+        "scrollbar-corner-color": "#e4ecf1",
+        "border": "#9fb2c0",
+        "border-blurred": "#cfdae2",
+        "footer-key-foreground": "#15212b",
     },
 )
+
+_TERMINAL = {
+    "text-faint": "ansi_bright_black",
+    "line": "ansi_bright_black",
+    "line-strong": "ansi_bright_black",
+    "code-inline": "ansi_magenta",
+    "added": "ansi_green",
+    "removed": "ansi_bright_red",
+    "added-row": "ansi_default",
+    "removed-row": "ansi_default",
+    "accent-soft": "ansi_cyan",
+    "rail-seen": "ansi_cyan",
+    "syn-keyword": "ansi_default",
+    "syn-string": "ansi_default",
+    "syn-number": "ansi_default",
+    "kind-system": "ansi_bright_black",
+    "kind-tools": "ansi_bright_black",
+    "kind-memory": "ansi_bright_black",
+    "kind-summary": "ansi_cyan",
+    "kind-you": "ansi_default",
+    "kind-answers": "ansi_default",
+    "kind-calls": "ansi_green",
+    "kind-results": "ansi_green",
+}
+"""Our own names of colours where the terminal has the say."""
+
+
+def own_variables(theme: Theme) -> dict[str, str]:
+    """What our own names of colours mean in a theme that does not have them."""
+    if theme.ansi:
+        return dict(_TERMINAL)
+    given = DARK.variables if theme.dark else LIGHT.variables
+    return {name: given[name] for name in _TERMINAL}
+
 
 THEMES: tuple[Theme, ...] = (DARK, LIGHT)
 """Register each with ``App.register_theme`` and set ``App.theme`` to its name."""
 
 _FOLLOWERS: Mapping[str, tuple[str, ...]] = {
-    "accent": (
-        "text-primary",
-        "text-accent",
-        "border",
-        "footer-key-foreground",
-        "scrollbar-active",
-    ),
+    "accent": ("text-primary", "text-accent", "accent-soft", "rail-seen", "kind-summary", "scrollbar-active"),
     "warning": ("text-warning",),
     "error": ("text-error",),
     "success": ("text-success",),
     "foreground": (
+        "footer-key-foreground",
         "block-cursor-foreground",
         "block-cursor-blurred-foreground",
         "input-cursor-background",
@@ -134,7 +206,7 @@ _FOLLOWERS: Mapping[str, tuple[str, ...]] = {
         "block-cursor-blurred-background",
         "input-selection-background",
     ),
-    "border": ("border-blurred", "scrollbar", "scrollbar-hover"),
+    "border": ("border", "border-blurred", "line", "line-strong", "scrollbar", "scrollbar-hover"),
 }
 """The variables that follow a colour of a custom theme."""
 _FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
@@ -170,8 +242,13 @@ class Tone(Enum):
     """What a piece of text is; the value is its component class on the transcript."""
 
     TEXT = "transcript--text"
-    ROLE = "transcript--role"
+    STRONG = "transcript--strong"
+    PROMPT = "transcript--prompt"
+    GROUND = "transcript--ground"
+    USER = "transcript--user"
+    RAIL = "transcript--rail"
     DIM = "transcript--dim"
+    FAINT = "transcript--faint"
     TOOL = "transcript--tool"
     ACCENT = "transcript--accent"
     ERROR = "transcript--error"
@@ -192,9 +269,17 @@ class Tone(Enum):
     HERE = "transcript--here"
 
 
+STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
+"""Tones of bars, signs and small figures."""
+
+
+STROKE_CONTRAST = 3.0
+"""What bars and signs need (WCAG 2.1, 1.4.11)."""
+
+
 @lru_cache(maxsize=256)
-def legible(style: Style) -> Style:
-    """Move a text colour towards black or white until it stands out from its background.
+def legible(style: Style, least: float = MIN_CONTRAST) -> Style:
+    """Move a colour towards black or white until it stands out from its background.
 
     Themes choose their accents for surfaces of their own; on the plain background some are too faint.
     Colours of the terminal itself are unknown and left alone.
@@ -207,7 +292,7 @@ def legible(style: Style) -> Style:
     colour = Color.from_rich_color(style.color)
     goal = max(Color(0, 0, 0), Color(255, 255, 255), key=lambda pole: contrast(pole, ground))
     for step in range(1, 11):
-        if contrast(colour, ground) >= MIN_CONTRAST:
+        if contrast(colour, ground) >= least:
             break
         colour = Color.from_rich_color(style.color).blend(goal, step / 10)
     return style + Style.from_color(colour.rich_color)

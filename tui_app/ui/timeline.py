@@ -1,13 +1,12 @@
 """The timeline: one row for every prompt, tool call, answer, compaction and change of model."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import Enum
+from itertools import islice
 from typing import ClassVar, assert_never
 
-from rich.cells import cell_len
 from textual import events
 from textual.message import Message
 from textual.reactive import reactive
@@ -21,7 +20,8 @@ from tui_app.ui.transcript.entries import LEFT, Wording, has_lines
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
 _CELLS = 200
-_MESSAGES = re.compile(r"[\d,]+ messages? ")
+_STEPS = frozenset({"system", "assistant", "tool", "hook", "approval", "memory", "notice"})
+"""Kinds of rows that are steps under a prompt, counted with it where they have no rows of their own."""
 _BAD: frozenset[EntryState] = frozenset(
     {"failed", "denied", "cancelled", "interrupted", "vetoed", "discarded"}
 )
@@ -30,12 +30,10 @@ _BAD: frozenset[EntryState] = frozenset(
 class TimelineFilter(Enum):
     """Which rows are shown; the value is the word that says so."""
 
+    MOMENTS = "moments"
     ALL = "all"
-    PROMPTS = "prompts"
-    TOOLS = "tools"
     COMPACTIONS = "compactions"
-    CHANGES = "changes"
-    TROUBLE = "trouble"
+    ERRORS = "errors"
 
     @property
     def following(self) -> "TimelineFilter":
@@ -45,17 +43,13 @@ class TimelineFilter(Enum):
 
     def shows(self, entry: Entry) -> bool:
         match self:
+            case TimelineFilter.MOMENTS:
+                return entry.kind not in _STEPS or (entry.kind == "hook" and entry.state in _BAD)
             case TimelineFilter.ALL:
                 return True
-            case TimelineFilter.PROMPTS:
-                return entry.kind == "user"
-            case TimelineFilter.TOOLS:
-                return entry.kind in ("tool", "hook", "approval")
             case TimelineFilter.COMPACTIONS:
                 return entry.kind in ("compaction", "checkpoint", "rewrite", "truncation")
-            case TimelineFilter.CHANGES:
-                return entry.kind in ("model", "clear", "memory", "files")
-            case TimelineFilter.TROUBLE:
+            case TimelineFilter.ERRORS:
                 return entry.state in _BAD
             case _:
                 assert_never(self)
@@ -68,15 +62,16 @@ def rows_of(entry: Entry) -> int:
     return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
 
 
-def timeline_row(entry: Entry, number: int, wording: Wording) -> Row:
+def timeline_row(entry: Entry, number: int, wording: Wording, *, steps: int = 0) -> Row:
     """Word one row of an entry.
 
     Args:
         entry: What happened.
         number: Which of its rows, from 0.
         wording: Signs and time zone.
+        steps: Tools that a prompt has led to.
     """
-    row = _figures(entry, wording.glyphs) if number else _first_row(entry, wording)
+    row = _figures(entry, wording.glyphs) if number else _first_row(entry, wording, steps)
     if entry.left:
         row = Row(row.text, row.right, "timeline--left", "timeline--left")
     if not wording.plain:
@@ -84,13 +79,14 @@ def timeline_row(entry: Entry, number: int, wording: Wording) -> Row:
     return Row(without_drawing(row.text), row.right, row.component, row.right_component)
 
 
-def _first_row(entry: Entry, wording: Wording) -> Row:
+def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
     glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time, wording.tz)
     left = LEFT if entry.left else ""
     match entry.kind:
         case "user":
             word = left or ("not sent" if entry.state == "failed" else "")
-            return Row(f"{glyphs.bullet} {title}", f"{word} {time}".strip(), "timeline--user")
+            right = f"{word} {steps or ''}".strip()
+            return Row(f"{glyphs.bullet} {title}", right, "timeline--user")
         case "compaction":
             return _compaction_row(entry, title, time, glyphs)
         case "checkpoint":
@@ -129,7 +125,7 @@ def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
 def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
     if entry.state in ("ok", "undone"):
         text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
-        return Row(f"{glyphs.load_line} {text}", time, "timeline--compaction")
+        return Row(f"{glyphs.load_line} {text}", "", "timeline--compaction")
     if entry.state == "running":
         how, _, done = title.partition(" · ")
         text = f"Compacting {glyphs.separator} {how}" if how else "Compacting"
@@ -145,11 +141,8 @@ def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
 def _figures(entry: Entry, glyphs: Glyphs) -> Row:
     """Word the figures of a compaction as short as possible; the transcript has them in full."""
     parts = one_line(entry.title, _CELLS).split(" · ")
-    if parts[0].lower().startswith("conversation compacted"):
-        parts = parts[1:]
-    short = [part.replace("facts kept", "kept").removesuffix(" by weight") for part in parts]
-    short = [part for part in short if not _MESSAGES.match(part)]
-    return Row(f"{glyphs.pipe}  {' · '.join(short)}", "", "timeline--detail")
+    figures = [part.removesuffix(" facts") for part in parts if not part.endswith("became a summary")]
+    return Row(f"  {f' {glyphs.separator} '.join(figures[:2])}", "", "timeline--detail")
 
 
 class Timeline(RowList):
@@ -164,10 +157,10 @@ class Timeline(RowList):
     DEFAULT_CSS = """
     Timeline {
         & > .timeline--user { color: $foreground; }
-        & > .timeline--detail { color: $foreground 75%; }
-        & > .timeline--compaction { color: $text-accent; text-style: bold; }
+        & > .timeline--detail { color: $text-muted; }
+        & > .timeline--compaction { color: $foreground; }
         & > .timeline--bad { color: $text-error; }
-        & > .timeline--left { color: $foreground 55%; }
+        & > .timeline--left { color: $text-faint; }
     }
     """
 
@@ -175,7 +168,7 @@ class Timeline(RowList):
     """ASCII signs only."""
     scale: reactive[float] = reactive(1.0)
     """Tokens as the model counts them for each counted one."""
-    shown: reactive[TimelineFilter] = reactive(TimelineFilter.ALL, init=False)
+    shown: reactive[TimelineFilter] = reactive(TimelineFilter.MOMENTS, init=False)
     """The filter in force."""
     running: reactive[Entry | None] = reactive(None, init=False)
     """A compaction under way: the last row until it ends and has an entry."""
@@ -276,9 +269,8 @@ class Timeline(RowList):
             self.action_filter()
 
     def _say_which(self) -> None:
-        word = f"{self.shown.value} {self._wording.glyphs.expanded}"
-        room = self.scrollable_content_region.width - cell_len(word)
-        self.set_head(f"{'Timeline':<{max(0, room - 1)}} {word}")
+        tools = "  tools" if self.shown is TimelineFilter.MOMENTS else ""
+        self.set_head("Timeline", f"{self.shown.value} {self._wording.glyphs.expanded}{tools}")
 
     @property
     def _on_running(self) -> bool:
@@ -321,8 +313,19 @@ class Timeline(RowList):
     def _entry_row(self, index: int) -> Row:
         if index < len(self._lines):
             slot, number = self._lines[index]
-            return timeline_row(self._entries[slot], number, self._wording)
+            return timeline_row(self._entries[slot], number, self._wording, steps=self._steps(slot))
         return timeline_row(self.running, 0, self._wording) if self.running else Row("")
+
+    def _steps(self, slot: int) -> int:
+        """Count the tools that a prompt has led to; of other rows there are none."""
+        if self._entries[slot].kind != "user":
+            return 0
+        tools = 0
+        for entry in islice(self._entries, slot + 1, None):
+            if entry.kind == "user":
+                break
+            tools += entry.kind == "tool"
+        return tools
 
     @property
     def _wording(self) -> Wording:

@@ -19,10 +19,13 @@ from tui_app.ui.text import UNICODE, Glyphs, clean
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Pump
+    from textual.screen import Screen
     from textual.widget import Widget as _Mixed
+
+    _Screen = Screen[Any]
 else:
     # Styles come from the first base that is a widget, which has to be the other one.
-    _Mixed = _Pump = object
+    _Mixed = _Pump = _Screen = object
 
 
 class ActsInOrder(_Mixed):
@@ -174,6 +177,42 @@ class HintRow(Widget):
         if action:
             event.stop()
             await self.app.run_action(action, self.parent)
+
+
+class SelectsWhatIsSeen(_Screen):
+    """A screen on which a drag selects in the widget that it began in, and no further than that can be seen.
+
+    A drag that slips over an edge would take all that is scrolled out of sight there, and other widgets too.
+    """
+
+    _dragged: tuple[Widget, Offset] | None = None
+    """Where the drag began, and the place in its text that it is at."""
+
+    def begin_drag(self, event: events.MouseEvent | None) -> None:
+        """Remember where a button was pressed; None when it is about to be pressed, or was released."""
+        self._dragged = None
+        if event is not None:
+            widget, offset = self.get_widget_and_offset_at(int(event.x), int(event.y))
+            if widget is not None and offset is not None and widget.allow_select:
+                self._dragged = widget, offset
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """Find the place in a text; during a drag the nearest one in the widget that it began in."""
+        if self._dragged is None or not self._dragged[0].is_attached:
+            return super().get_widget_and_offset_at(x, y)
+        widget, last = self._dragged
+        # Without scroll bars.
+        seen = self.find_widget(widget).visible_region.intersection(widget.scrollable_content_region)
+        if y < seen.y:
+            x, y = seen.x, seen.y
+        elif y >= seen.bottom:
+            x, y = seen.right - 1, seen.bottom - 1
+        else:
+            x = min(max(x, seen.x), seen.right - 1)
+        _, offset = super().get_widget_and_offset_at(x, y)
+        # There is none on a row that is no text.
+        self._dragged = widget, last if offset is None else offset
+        return self._dragged
 
 
 # What becomes of work that fails: it is told in a sentence, and its traceback goes to the log file.

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from hashlib import sha256
 from html import escape
 from urllib.parse import urlsplit
 
@@ -19,7 +20,8 @@ from textual_serve.server import Server
 #
 # A foreign page can make a browser send requests to this machine, so an address of our own is not enough: the
 # host name must be one we serve (against DNS rebinding), a web socket must come from our own page, and
-# everything but the first visit needs the cookie that the token was exchanged for.
+# everything but the first visit needs the cookie that the token was exchanged for. Browsers send a cookie to
+# every port of its host; this one is for a path that its own pages alone know: no other server is sent it.
 
 LOOPBACK_NAMES = ("localhost",)
 
@@ -53,6 +55,11 @@ class Gate:
     def cookie(self) -> str:
         """Name of the cookie; one for each port, because browsers do not keep ports apart."""
         return f"plimsoll-{self.port}"
+
+    @property
+    def room(self) -> str:
+        """Path below which the cookie is sent, as hard to guess as the token; empty without a token."""
+        return f"/{sha256(f'room of {self.token}'.encode()).hexdigest()[:32]}" if self.token else ""
 
     @property
     def address(self) -> str:
@@ -138,21 +145,21 @@ _PAGE = """<!DOCTYPE html>
   <head>
     <meta charset="utf-8">
     <title>Plimsoll</title>
-    <link rel="stylesheet" href="{static}/css/xterm.css">
-    <link rel="stylesheet" href="/plimsoll.css">
-    <script src="{static}/js/textual.js"></script>
-    <script src="/plimsoll.js"></script>
+    <link rel="stylesheet" href="static/css/xterm.css">
+    <link rel="stylesheet" href="plimsoll.css">
+    <script src="static/js/textual.js"></script>
+    <script src="plimsoll.js"></script>
   </head>
   <body>
     <p class="waiting">⊖ Plimsoll is starting …</p>
-    <p class="ended">⊖ The session has ended; it is kept. <a href="/">Start again</a></p>
+    <p class="ended">⊖ The session has ended; it is kept. <a href="./">Start again</a></p>
     <div id="terminal" class="textual-terminal" data-session-websocket-url="{socket}"
          data-font-size="{size}"></div>
   </body>
 </html>
 """
 STYLE = """@font-face { font-family: "Roboto Mono";
-  src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }
+  src: url("static/fonts/RobotoMono-VariableFont_wght.ttf"); }
 body { margin: 0; background: #0c1a24; color: #d6e4ee; font-family: "Roboto Mono", monospace; }
 .waiting, .ended { position: absolute; inset: 0; margin: 0; padding-top: 40vh; text-align: center;
   z-index: 2; }
@@ -183,14 +190,15 @@ SAFETY = {
 """Headers of every answer: nothing from elsewhere is loaded, and no other page may frame this one."""
 
 
-def page(host: str, font_size: int) -> str:
+def page(host: str, font_size: int, room: str = "") -> str:
     """The page for one visit.
 
     Args:
         host: The Host header that the browser sent; the web socket goes to the same address.
+        room: The path below which all is.
         font_size: Pixels.
     """
-    return _PAGE.format(static=STATIC, socket=escape(f"ws://{host}{SOCKET}", quote=True), size=font_size)
+    return _PAGE.format(socket=escape(f"ws://{host}{room}{SOCKET}", quote=True), size=font_size)
 
 
 REFUSALS = {
@@ -208,10 +216,13 @@ COOKIE_S = 30 * 24 * 3600
 def command_line(arguments: Sequence[str]) -> str:
     """How the program of one page is started, with the interpreter that runs this one.
 
+    Without ``-P`` modules of the folder would be imported for ours. The shell that starts it gives its place
+    up: it would keep our environment where every program of the user can read it.
+
     Args:
         arguments: Those of ``plimsoll`` itself, for example a folder and a model.
     """
-    return shlex.join([sys.executable, "-m", "tui_app", *arguments])
+    return f"exec {shlex.join([sys.executable, '-P', '-m', 'tui_app', *arguments])}"
 
 
 def build(gate: Gate, command: str) -> web.Application:
@@ -226,7 +237,7 @@ def build(gate: Gate, command: str) -> web.Application:
     async def index(request: web.Request) -> web.Response:
         wanted = request.query.get("fontsize", "")
         size = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else _USUAL_SIZE
-        text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE)
+        text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE, gate.room)
         return web.Response(text=text, content_type="text/html")
 
     async def style(_request: web.Request) -> web.Response:
@@ -242,8 +253,10 @@ def build(gate: Gate, command: str) -> web.Application:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         answer = gate.judge(request.headers, request.query, request.cookies)
         if answer is Answer.SIGN_IN:
-            inside = web.Response(status=302, headers={"Location": "/"})
-            inside.set_cookie(gate.cookie, gate.token, max_age=COOKIE_S, httponly=True, samesite="Lax")
+            inside = web.Response(status=302, headers={"Location": f"{gate.room}/"})
+            inside.set_cookie(
+                gate.cookie, gate.token, path=f"{gate.room}/", max_age=COOKIE_S, httponly=True, samesite="Lax"
+            )
             return inside
         if answer is Answer.SERVE:
             return await handler(request)
@@ -251,16 +264,16 @@ def build(gate: Gate, command: str) -> web.Application:
 
     application = web.Application(middlewares=[guard])
     application.on_response_prepare.append(protect)
-    application.add_routes(
-        [
-            web.get("/", index),
-            web.get("/plimsoll.css", style),
-            web.get("/plimsoll.js", script),
-            web.get(SOCKET, screens.handle_websocket),
-            web.get("/download/{key}", screens.handle_download),
-            web.static(STATIC, screens.statics_path),
-        ]
-    )
+    for room in dict.fromkeys((gate.room, "")):
+        application.add_routes(
+            [
+                web.get(f"{room}/", index),
+                web.get(f"{room}/plimsoll.css", style),
+                web.get(f"{room}/plimsoll.js", script),
+                web.get(f"{room}{SOCKET}", screens.handle_websocket),
+                web.static(f"{room}{STATIC}", screens.statics_path),
+            ]
+        )
     return application
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -39,11 +40,14 @@ from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.find import FindPlace
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
+from tui_app.ui.welcome import Welcome, first_look, look_around
 from tui_app.ui.widgets import HintRow, TellsFailures
+from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
     from tui_app.ui.chat.state import ChatState
+    from tui_app.ui.launch import Launch
     from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.type_ahead import TypeAhead
 
@@ -71,6 +75,10 @@ class ReviewOver(Message):
 
 class ChatHints(HintRow):
     """Shows the chat's own hints, those of the focused list, or those of marked entries."""
+
+    DEFAULT_CSS = """
+    ChatHints { padding: 0 2; }
+    """
 
     keymap: reactive[Mapping[str, str]] = reactive(dict, init=False)
     """Keys of the actions that have others than the built-in ones."""
@@ -161,13 +169,17 @@ MIN_TITLE = 12
 
 
 class ChatHeader(Widget):
-    """``⊖ title                model · policy plimsoll · $0.42``; the model is the last to go."""
+    """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is the last to go."""
 
     DEFAULT_CSS = """
-    ChatHeader { height: 1; width: 1fr; }
+    ChatHeader { height: 1; width: 1fr; margin-bottom: 1; padding: 0 2; }
     """
 
     title: reactive[str] = reactive("")
+    place: reactive[str] = reactive("")
+    """Folder and branch; empty where the screen says it elsewhere."""
+    empty: reactive[bool] = reactive(False)
+    """Whether the conversation is, and says all but the version itself."""
     model: reactive[str] = reactive("")
     policy: reactive[str] = reactive("")
     spent: reactive[float | None] = reactive(None)
@@ -189,21 +201,27 @@ class ChatHeader(Widget):
         """Title at the left, the rest at the right, whole words dropped when it is narrow."""
         width = self.size.width
         separator = f" {self.glyphs.separator} "
-        pieces = [(0, one_line(self.model, max(1, width // 2)))]
+        model = one_line(self.model, max(1, width // 2))
+        pieces = [(3, self.place)] if self.place else []
+        pieces.append((0, model))
         if self.policy:
-            pieces.append((1, f"policy {self.policy}"))
+            pieces.append((1, self.policy))
         if self.spent is not None:
             pieces.append((2, price_text(self.spent, self.unpriced)))
-        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if self.model else ""
-        room = width - len(right) - 3
-        title = one_line(self.title, room) if room > 0 else ""
-        left = f"{self.glyphs.load_line} {title}"
-        spaces = " " * max(1, width - Content(left).cell_length - Content(right).cell_length)
+        if self.empty:
+            model, pieces = __version__, [(0, __version__)]
+        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if model else ""
+        room = width - cell_len(right) - 3
+        title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
+        before, _, after = right.partition(model) if model else (right, "", "")
+        spaces = " " * max(1, width - cell_len(title) - 2 - cell_len(right))
         return Content.assemble(
-            (self.glyphs.load_line, "bold $text-accent"),
+            (self.glyphs.load_line, "$accent"),
             (f" {title}", "bold"),
             spaces,
-            (right, "$text-muted"),
+            (before, "$text-muted"),
+            (model if right else "", "$foreground"),
+            (after, "$text-muted"),
         )
 
 
@@ -225,7 +243,7 @@ class OutputTail(Exact, Static):
 
     DEFAULT_CSS = """
     OutputTail {
-        height: auto; max-height: 6; width: 1fr; padding-left: 2; display: none;
+        height: auto; max-height: 6; width: 1fr; padding-left: 4; display: none;
         color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
     }
     OutputTail.-printing { display: block; }
@@ -270,6 +288,7 @@ class ChatPane(TellsFailures, Vertical):
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.bodies = LateBodies()
         """Where the transcript gets full texts from."""
+        self.welcome = Welcome(self.glyphs, id="welcome")
         self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
@@ -282,10 +301,11 @@ class ChatPane(TellsFailures, Vertical):
         self.transcript.plain = self.timeline.plain = self._settings.plain
         yield ChatHeader(id="header")
         with Horizontal(id="middle"):
+            yield self.welcome
             yield self.transcript
             yield self.timeline
         yield self.finding
-        yield Static(id="first-run", markup=False)
+        yield Static(id="failure", markup=False)
         yield OutputTail(id="output", markup=False)
         yield ApprovalBox(id="approval")
         yield QueueView(id="queue")
@@ -311,7 +331,7 @@ class ChatPane(TellsFailures, Vertical):
         header.unpriced_models = state.unpriced_models
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
-        gauge.compacting = state.background
+        gauge.compacting, gauge.leaving = state.background, state.tokens_leaving
         gauge.way_out = "" if state.turn or state.queue else "esc cancels"
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
@@ -369,11 +389,30 @@ class ChatPane(TellsFailures, Vertical):
         header = self.query_one(ChatHeader)
         header.model, header.policy = model, policy
 
-    def introduce(self, text: str) -> None:
+    def complain(self, text: str) -> None:
         """Show one row above the prompt; empty hides it."""
-        row = self.query_one("#first-run", Static)
+        row = self.query_one("#failure", Static)
         row.update(text)
         row.display = bool(text)
+
+    def begin(self, launch: "Launch") -> None:
+        """Show how a conversation begins, in place of an empty one."""
+        self._show_empty(True)
+        self.welcome.beginning = first_look(launch)
+
+    def show_conversation(self) -> None:
+        """Show the conversation, now that there is one."""
+        self._show_empty(False)
+
+    def _show_empty(self, empty: bool) -> None:
+        self.set_class(empty, "-empty")
+        self.query_one(ChatHeader).empty = empty
+
+    async def look_around(self, launch: "Launch", *, trusted: bool) -> None:
+        """Say where the conversation takes place, and what it begins with; read in a thread."""
+        beginning = await asyncio.to_thread(look_around, launch, trusted=trusted)
+        self.query_one(ChatHeader).place = beginning.folder
+        self.welcome.beginning = beginning
 
     @on(ContextGauge.Clicked)
     async def open_context(self) -> None:

@@ -28,6 +28,7 @@ from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted
 from tui_app.ui.chat.state import ChatState, advance, saying
+from tui_app.ui.transcript.entries import Rail
 
 # The timeline's row of a compaction that is under way: live only, the log has it once it has ended.
 
@@ -81,6 +82,7 @@ class Presenter:
     def begin(self, preview: Preview) -> None:
         """Paint a session that was read from the log."""
         self.view, self.agent_view, self.last = preview.view, preview.agent_view, preview.last
+        self._show_rail()
         self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
         self._pane.prompt.editor.prompts.extend(preview.prompts)
@@ -178,6 +180,8 @@ class Presenter:
         self._show([Change(row, new=False) for row in rows if row is not None])
         self._timeline.running = running_compaction(state)
         self._transcript.scale = self._timeline.scale = state.scale
+        if state.leaving != was.leaving:
+            self._show_rail()
         self._pane.show(state)
         self._announce(state, time.monotonic())
 
@@ -225,8 +229,15 @@ class Presenter:
         self.last = head.seq
         if self.view.since:
             self._since_begun.append(head)
-        self.agent_view.apply(head)
+        if self.agent_view.apply(head):
+            self._show_rail()
         self._show(self.view.apply(head))
+
+    def _show_rail(self) -> None:
+        """Show what the model sees now: what is said later is seen as well."""
+        seen, shortened = self.agent_view.in_sight()
+        since = sorted(seen)[1] if len(seen) > 1 else 0
+        self._transcript.show_rail(Rail(seen, shortened, since, self.last, self.state.leaving))
 
     def _as_shown(self, row: Entry) -> Entry:
         """Show a call that is not allowed yet as not running."""
@@ -242,6 +253,7 @@ class Presenter:
                 continue
             entry = self._as_shown(change.entry)
             if _is_said(entry):
+                self._pane.show_conversation()
                 self._transcript.append(entry)
             self._timeline.append(entry)
         if changed:

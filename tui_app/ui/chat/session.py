@@ -67,11 +67,18 @@ class ChatSession:
         wanted: Id of the session to resume; empty begins a new one.
         pane: Shows what happens.
         announce: Says outside the screen what a state changes; called with the state and monotonic seconds.
+        admit: Asks what the user has to answer before anything is opened.
     """
 
     def __init__(
-        self, launch: Launch, wanted: str, pane: ChatPane, announce: Callable[[ChatState, float], None]
+        self,
+        launch: Launch,
+        wanted: str,
+        pane: ChatPane,
+        announce: Callable[[ChatState, float], None],
+        admit: Callable[[], Awaitable[None]],
     ) -> None:
+        self._admit = admit
         self.presenter = presenter = Presenter(pane, announce)
         self.launch = launch
         self.id = wanted
@@ -93,8 +100,12 @@ class ChatSession:
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self._painted = asyncio.Event()
         """Set once what is known at first has been painted."""
+        self.cold_asked = False
+        """Whether the user was asked about a turn on a cold prompt cache: once is enough."""
         self.at = 0
         """Log number of the message to begin at; 0 begins at the newest."""
+        self.followers: list[Callable[[Record], None]] = []
+        """Told of every record once it is shown."""
         self._follower: ReadOnlyFollower | None = None
         """Shows what another window writes, while this one only reads."""
 
@@ -214,6 +225,8 @@ class ChatSession:
             self.presenter.present(batch)
             for record in batch:
                 await self._follow(record)
+                for follow in self.followers:
+                    follow(record)
 
     async def _follow(self, record: Record) -> None:
         """Do what an event asks of the screen besides being shown."""
@@ -240,6 +253,7 @@ class ChatSession:
         Returns:
             Names of the model and of the policy.
         """
+        await self._admit()
         taken_over = False
         while True:
             try:

@@ -100,6 +100,10 @@ class ChatState:
     """Of these, the characters that the measured context does not hold yet."""
     background: float | None = None
     """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
+    leaving: tuple[tuple[int, int], ...] = ()
+    """Inclusive ranges of log numbers of what a compaction under way would replace."""
+    tokens_leaving: int = 0
+    """What that has in the context, in tokens."""
     compacting: bool = False
     """Whether a compaction runs that the user waits for."""
     reviewing: bool = False
@@ -313,8 +317,8 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
         case AssistantMessage():
             return replace(state, unlogged=0)
-        case TurnEnd(outcome=outcome):
-            done = _with_costs(state)
+        case TurnEnd(outcome=outcome, broken_by=broken_by):
+            done = _with_costs(state, broken_by)
             ends = {"cancelled": STOPPED, "done": done}
             # What was said last while a turn failed stays: it may be why. The count of tries does not.
             said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
@@ -367,12 +371,13 @@ def _waiting(state: ChatState) -> Status:
     return Status(kind="connecting", started=state.turn_started, model=state.model)
 
 
-def _with_costs(state: ChatState) -> Status:
+def _with_costs(state: ChatState, broken_by: str) -> Status:
     """Show what the turn has cost, after what was reported at its end."""
     told, costs = state.status, turn_text(state.turn_costs)
+    missed = (f"cache missed: {broken_by}",) if costs and broken_by else ()
     if told.busy and told.notes and told.under is None:
-        return Status(kind="message", text=told.notes[0], notes=(costs,) if costs else ())
-    return Status(kind="message" if costs else "idle", text=costs)
+        return Status(kind="message", text=told.notes[0], notes=(costs, *missed) if costs else ())
+    return Status(kind="message" if costs else "idle", text=costs, notes=missed)
 
 
 def _unless_compacting(state: ChatState, status: Status) -> Status:
@@ -382,7 +387,7 @@ def _unless_compacting(state: ChatState, status: Status) -> Status:
 def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
         case CompactionStart(trigger="background"):
-            return replace(state, background=-1.0)
+            return replace(_with_leaving(state, payload), background=-1.0)
         case CompactionStart():
             status = Status(
                 kind="compacting",
@@ -391,7 +396,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 model=payload.model,
                 size=payload.tokens_before,
             )
-            return replace(state, compacting=True, status=status)
+            return replace(_with_leaving(state, payload), compacting=True, status=status)
         case CompactionAwaited(began_as=trigger, model=model):
             status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
@@ -410,6 +415,10 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             return None
 
 
+def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
+    return replace(state, leaving=start.leaving, tokens_leaving=start.tokens_leaving)
+
+
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     text, notes = outcome_text(done)
     outcome = Status(kind="message", text=text, notes=notes, failed=done if offers_extract(done) else None)
@@ -421,7 +430,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
         state = noting(state, told)
     # What ends in the background is not interrupted for, unless it was a user's decision that ended it.
     status = state.status if done.trigger == "background" and not state.reviewing else outcome
-    state = replace(state, compacting=False, reviewing=False, background=None)
+    state = replace(state, compacting=False, reviewing=False, background=None, leaving=(), tokens_leaving=0)
     if not state.turn:
         return replace(state, status=status)
     state = replace(state, status=_waiting(state))

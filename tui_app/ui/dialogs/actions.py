@@ -1,10 +1,13 @@
 """Actions of the chat without a dialog of their own: stop, leave, send, compact and undo."""
 
 import asyncio
+import sqlite3
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from time import monotonic
+from pathlib import Path
+from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, asked_compaction
@@ -13,18 +16,23 @@ from tui_app.references import Span, mentions
 from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
+from tui_app.settings.spec import cache_settings
+from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import cancel_lookup, confirmed
+from tui_app.ui.clipboard import copy
+from tui_app.ui.dialogs.base import WaysDialog, cancel_lookup, confirmed, write_on
 from tui_app.ui.host import FLOW
+from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.slash import CustomCommand, prompt_of
-from tui_app.ui.text import cost, one_line
+from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Chat, Host
 
 ASK_AGAIN = "Press ctrl+c again to quit"
 GO_BACK = "Press esc again to go back to an earlier prompt"
+LEAVE_DEMO = "Press esc again to leave the demo"
 AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
@@ -46,10 +54,17 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
         editor.give_back(await session.take_back())
     elif session.state.busy:
         session.cancel()
-    elif editor.has_focus and editor.is_empty and rewind_points(session.presenter.agent_view):
+    elif editor.has_focus and _leads_back(session, is_empty=editor.is_empty):
         _go_back(screen)
     else:
         editor.focus()
+
+
+def _leads_back(session: ChatSession, *, is_empty: bool) -> bool:
+    """Whether Esc leads to an earlier prompt, or out of the demo."""
+    if session.launch.stage is not None:
+        return True
+    return is_empty and bool(rewind_points(session.presenter.agent_view))
 
 
 def _stop_opening(screen: "Chat", opening: object | None) -> bool:
@@ -64,21 +79,20 @@ def _stop_opening(screen: "Chat", opening: object | None) -> bool:
 def _go_back(screen: "Chat") -> None:
     """Say what a second press does, or do it."""
     session = screen.session
+    in_demo = session.launch.stage is not None
     if monotonic() - session.back_asked < AGAIN_S:
         session.back_asked = float("-inf")
-        screen.action_slash("/rewind")
+        screen.action_slash("/demo" if in_demo else "/rewind")
         return
     session.back_asked = monotonic()
-    if not session.state.status.text:
-        _ask_again(screen, GO_BACK)
+    if in_demo or not session.state.status.text:
+        _ask_again(screen, LEAVE_DEMO if in_demo else GO_BACK)
 
 
 def stop_or_quit(app: "Host", screen: "Chat") -> None:
     """Handle ctrl+c: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
     if text := screen.get_selected_text():
-        app.copy_to_clipboard(text)
-        count = text.count("\n") + 1
-        screen.session.say(f"Copied {count} line{'s' if count != 1 else ''}.")
+        screen.work(_copy(app, screen, text), group="copy")
         screen.clear_selection()
     elif screen.pane.prompt.editor.clear_draft():
         screen.session.say(DRAFT_CLEARED)
@@ -89,6 +103,10 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
     else:
         app.quit_asked = monotonic()
         _ask_again(screen, ASK_AGAIN)
+
+
+async def _copy(app: "Host", screen: "Chat", text: str) -> None:
+    screen.session.say(await copy(app, text, count(text.count("\n") + 1, "line")))
 
 
 def _ask_again(screen: "Chat", question: str) -> None:
@@ -139,16 +157,94 @@ def _what_waits(session: ChatSession) -> list[str]:
 
 def send(screen: "Chat", prompt: Prompt) -> None:
     """Send a prompt, or ask first; what is not sent goes back to the editor."""
-    session, pane = screen.session, screen.pane
+    session = screen.session
     if is_above(session) and not prompt.above_budget:
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
         screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
-    elif session.submit(prompt):
+    elif _may_be_cold(session):
+        screen.work(_send_cold(screen, prompt), group="cold", exclusive=False)
+    else:
+        _submit(screen, prompt)
+
+
+def _submit(screen: "Chat", prompt: Prompt) -> None:
+    session, pane = screen.session, screen.pane
+    if session.submit(prompt):
         session.unsent.sent(prompt.text)
-        pane.introduce("")
+        pane.complain("")
+        pane.show_conversation()
         pane.transcript.action_last()
     else:
         pane.prompt.editor.give_back(prompt.text)
+
+
+_IDLE_S = 300.0
+"""Seconds for which every cache keeps what it has read."""
+_DEAREST = 1e-4
+"""US dollars for a token of input and the writing of it into a cache: more than any model asks."""
+
+
+def _may_be_cold(session: ChatSession) -> bool:
+    """Whether a turn could be worth the question that its cache is cold, by what is known at once."""
+    limit, state = cache_settings(session.launch.settings.cache).warn_usd, session.state
+    if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
+        return False
+    entries = session.presenter.view.entries
+    idle = bool(entries) and time() - entries[-1].time > _IDLE_S
+    return idle and state.usage.total * _DEAREST > limit
+
+
+async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
+    """Send a prompt; ask before, once for each session, where that is dear because the cache is cold."""
+    session, editor = screen.session, screen.pane.prompt.editor
+    session.unsent.sent(prompt.text)
+    usd = await asyncio.to_thread(_cold_usd, session)
+    way: str | None = "Send"
+    if usd is not None and not session.cold_asked:
+        session.cold_asked = True
+        size = tokens(session.state.usage.total if session.state.usage is not None else 0)
+        limit = cache_settings(session.launch.settings.cache).warn_usd
+        dialog = WaysDialog(
+            f"The prompt cache is cold: this turn costs about {cost(usd)}",
+            (
+                ("Send", f"reads all {size} tokens anew"),
+                ("Compact first", "then sends the prompt; later turns are cheaper too"),
+                ("Hand over", "goes on in a new session with a brief of this one"),
+                ("Cancel", "puts the prompt back"),
+            ),
+            f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
+        )
+        way = await screen.app.push_screen_wait(dialog)
+        write_on(screen.app, dialog.typed)
+    session.unsent.given_back(prompt.text)
+    if way is None:
+        editor.give_back(prompt.text)
+        return
+    if way == "Hand over":
+        editor.give_back(prompt.text)
+        screen.action_slash(f"/handoff {prompt.text}")
+        return
+    if way != "Send" and session.submit(Compact()) and session.launch.settings.review != "never":
+        editor.give_back(prompt.text)
+        session.say("The prompt is back: send it once the summary is applied.")
+        return
+    _submit(screen, prompt)
+
+
+def _cold_usd(session: ChatSession) -> float | None:
+    """What the next turn costs if its cache is cold and that is too dear not to say; the log is read."""
+    from tui_app.session.cache_forecast import read_forecast
+
+    launch, state, now = session.launch, session.state, time()
+    if state.usage is None:
+        return None
+    try:
+        outlook = read_forecast(
+            launch.database, session.id, state.model, state.usage, launch.settings, now=now
+        )
+    except sqlite3.Error:
+        return None  # whatever is wrong with the log is said by who writes it
+    return outlook.costs_cold(now, cache_settings(launch.settings.cache).warn_usd)
 
 
 async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
@@ -156,7 +252,7 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()
     try:
-        text = await asyncio.to_thread(prompt_of, command, argument)
+        text = await asyncio.to_thread(prompt_of, command, argument, session.launch.opening().may_read())
     except Refused as refused:
         editor.give_back(typed)
         session.say(f"/{command.name} cannot be used: {refused}.")
@@ -166,6 +262,47 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     else:
         editor.give_back(typed)
         session.say(f"/{command.name} says nothing: {command.file} is empty.")
+
+
+_TRUST = """\
+{} is new to Plimsoll. What would count here:
+
+{}
+
+Trust this folder if you know who wrote it. You are asked once for each repository; plimsoll trust changes \
+the answer."""
+_TRUST_CELLS = 200
+
+
+async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> bool:
+    """Whether the user trusts the folder; asks where it brings something and nothing was answered yet.
+
+    Args:
+        app: Shows the question.
+        launch: Which folder.
+        find: Finds the commands that users and the folder have written.
+    """
+    opening = launch.opening()
+    if opening.trust:
+        return True
+    known = await asyncio.to_thread(trust_in, launch.paths, launch.env, launch.cwd)
+    if known is not None:
+        return known
+    commands = await asyncio.to_thread(find, launch.cwd)
+    names = [f"/{command.name}" for command in commands if command.root is not None]
+    rows = (await asyncio.to_thread(opening.brought, names)).rows()
+    if not rows:
+        return False
+    width = max(len(kind) for kind, _ in rows)
+    listed = "\n".join(f"  {kind:<{width}}  {one_line(said, _TRUST_CELLS)}" for kind, said in rows)
+    text = _TRUST.format(one_line(str(launch.cwd), _TRUST_CELLS), listed)
+    trusted = await confirmed(app, text, verb="Trust", keep="Go on without")
+    try:
+        await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
+    except OSError as error:
+        app.chat.session.report(f"The answer could not be kept ({error.strerror}): you will be asked again.")
+        return False
+    return trusted
 
 
 def is_above(session: ChatSession) -> bool:

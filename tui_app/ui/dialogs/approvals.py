@@ -11,9 +11,11 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 
 from tui_app.events import ApprovalDecided
+from tui_app.files import repository_root
 from tui_app.settings import SettingsError
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import (
+    REPOSITORIES,
     RULINGS,
     UNLESS_YOURS,
     ApprovalRule,
@@ -21,6 +23,7 @@ from tui_app.settings.tables import (
     misnamed,
     parse_rule,
     rules_of,
+    tables_of,
 )
 from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
@@ -63,7 +66,7 @@ class ApprovalsView:
 class RuleWish:
     """What a user wants of the rules."""
 
-    what: Literal["add", "remove", "keep"]
+    what: Literal["add", "remove", "keep", "widen"]
     rule: ApprovalRule | None = None
 
 
@@ -83,7 +86,6 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     HINTS = place_hints("approvals")
     NAME = "approvals"
     PLACEHOLDER = "filter rules and decisions"
-    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, view: ApprovalsView, *, tz: tzinfo | None = None) -> None:
         """List rules and decisions.
@@ -114,7 +116,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
 
     def fill(self, wanted: str) -> None:
-        width, wrong = max(self.LEAST, self.size.width - 8), self._view.misnamed
+        width, wrong = self.row_width, self._view.misnamed
         self._at = self.options.highlighted or 0
         self.offer(
             [
@@ -155,7 +157,10 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     def action_keep(self) -> None:
         self._wish("keep")
 
-    def _wish(self, what: Literal["remove", "keep"]) -> None:
+    def action_widen(self) -> None:
+        self._wish("widen")
+
+    def _wish(self, what: Literal["remove", "keep", "widen"]) -> None:
         row = self.marked
         if row is None or row.rule is None:
             self.note("Mark a rule first.")
@@ -172,7 +177,11 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     text = one_line(visible(rule.text), room - 1)
     colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
-    where = {"settings": "your file", "session": "this session"}.get(rule.source, rule.source)
+    where = {
+        "settings": "your file",
+        "session": "this session",
+        "repository": "this repo",
+    }.get(rule.source, rule.source)
     line = Content.assemble(
         (f"{rule.ruling:<{_RULING_CELLS}}", colour),
         (text, "bold"),
@@ -180,8 +189,9 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
         ("no such tool", "$text-warning") if wrong else (where, "$text-muted"),
     )
     note = {
-        "settings": "Written in your settings file. f8 takes it out.",
-        "session": "Allowed in a question; it ends with this session. f8 takes it back, f9 keeps it.",
+        "settings": "In your settings file, for all repositories. f8 takes it out.",
+        "repository": "In your settings file, for this repository. f8 takes it out, f6 keeps it everywhere.",
+        "session": "Ends with this session. f8 takes it back, f9 keeps it here, f6 everywhere.",
     }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
     if wrong:
         note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
@@ -219,9 +229,10 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
 
 _HOW = (
     "allow, ask or deny, then a tool, then what of it:\n"
-    f"allow {RUN_COMMAND.name} pytest -q   (all commands that begin so)\n"
+    f"allow {RUN_COMMAND.name} git log …   (commands that begin so)   allow {RUN_COMMAND.name} = make docs\n"
     f"allow {WRITE_FILE.name} docs/**   deny {EDIT_FILE.name} *.lock   ask {WEB_FETCH.name} *.example.org\n"
-    "looks my_tool   (it changes nothing: in read-only mode too)"
+    "looks my_tool   (it changes nothing: in read-only mode too)\n"
+    "It holds in this repository; f6 in the list keeps it everywhere."
 )
 
 
@@ -244,7 +255,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
 async def _view(session: ChatSession) -> ApprovalsView:
     if session.conversation is None:
         settings = session.launch.settings
-        known = rules_of(settings.approvals)
+        known = rules_of(settings.approvals, repository_root(session.launch.cwd))
         return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
 
     async def read(opened: "OpenSession") -> ApprovalsView:
@@ -276,14 +287,20 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
         case RuleWish("remove", ApprovalRule(source="session") as rule):
             await _forget(session, rule)
             return f"{rule.text} is asked about again."
-        case RuleWish("remove", ApprovalRule(source="settings") as rule):
-            left = [each for each in _texts(app, rule.ruling) if each.split() != rule.text.split()]
-            return _write(app, session, desk, rule.ruling, left) or f"{rule.text}: taken out of {desk.place}"
+        case RuleWish("remove", ApprovalRule(source="settings" | "repository") as rule):
+            return _take_out(app, session, desk, rule) or f"{rule.text}: taken out of {desk.place}"
         case RuleWish("keep", ApprovalRule(source="session") as rule):
-            said = _write(app, session, desk, rule.ruling, [*_texts(app, rule.ruling), rule.text])
-            if not said:
+            said = _put_in(app, session, desk, rule, everywhere=False)
+            if not said and app.launch.opening().trusted:
                 await _forget(session, rule)
-            return said or f"{rule.text}: written to {desk.place}"
+            return said or f"{rule.text}: written to {desk.place}, for this repository"
+        case RuleWish("widen", ApprovalRule(source="session" | "repository") as rule):
+            said = _put_in(app, session, desk, rule, everywhere=True)
+            if not said and rule.source == "session":
+                await _forget(session, rule)
+            elif not said:
+                said = _take_out(app, session, desk, rule)
+            return said or f"{rule.text}: written to {desk.place}, for all repositories"
         case _:
             return "This rule cannot be changed here."
 
@@ -306,25 +323,51 @@ async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
         except Refused as wrong:
             refused = f"{wrong.shown}; allowed: {wrong.allowed}"
             continue
-        refused = _write(app, session, desk, ruling, [*_texts(app, ruling), rule.text])
+        refused = _put_in(app, session, desk, rule, everywhere=False)
         if not refused:
             doubt = _misnamed(session, (rule,)).get(rule, "")
             return f"{ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
 
 
-def _texts(app: "Host", ruling: Ruling) -> list[str]:
-    return list(app.launch.settings.approvals.get(ruling, ()))
+def _put_in(
+    app: "Host", session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, everywhere: bool
+) -> str:
+    """Add a rule to the settings, of this repository or of all; why not, empty when it is done."""
+    root = repository_root(session.launch.cwd)
+    table = "" if everywhere else next(iter(tables_of(app.launch.settings.approvals, root)), str(root))
+    return _write(app, session, desk, rule.ruling, table, [*_texts(app, rule.ruling, table), rule.text])
 
 
-def _write(app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling, texts: list[str]) -> str:
+def _take_out(app: "Host", session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> str:
+    root = repository_root(session.launch.cwd)
+    tables = ("",) if rule.source == "settings" else tables_of(app.launch.settings.approvals, root)
+    for table in tables:
+        texts = _texts(app, rule.ruling, table)
+        left = [each for each in texts if each.split() != rule.text.split()]
+        if left != texts and (failed := _write(app, session, desk, rule.ruling, table, left)):
+            return failed
+    return ""
+
+
+def _texts(app: "Host", ruling: Ruling, table: str) -> list[str]:
+    rules = app.launch.settings.approvals
+    return list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
+
+
+def _write(
+    app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, texts: list[str]
+) -> str:
     """Change one list in the file and put it into force; why not, empty when it is done."""
     unique = list(dict.fromkeys(texts))
     value = json.dumps(unique, ensure_ascii=False) if unique else None
-    if failed := desk.change(f"approvals.{ruling}", value):
+    if failed := desk.change(
+        f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}", value
+    ):
         return failed
     if (conversation := session.conversation) is not None:
         approvals = conversation.tooling.approvals
-        session.engine.call(approvals.replace_rules, rules_of(app.launch.settings.approvals))
+        rules = app.launch.opening().rules
+        session.engine.call(approvals.replace_rules, rules)
     return ""
 
 

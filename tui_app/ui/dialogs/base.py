@@ -6,7 +6,7 @@ keys, with nothing written, and when no other follows it at once; what is writte
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -17,15 +17,17 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.types import CSSPathType
-from textual.widgets import Button, Input, Static, TextArea
+from textual.widgets import Button, Input, OptionList, Static, TextArea
+from textual.widgets.option_list import Option
 from textual.worker import WorkerCancelled, get_current_worker
 
+from tui_app.ui.clipboard import copy
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.prompt.editor import normalise
 from tui_app.ui.text import clean, one_line
 from tui_app.ui.transcript.pieces import clip
 from tui_app.ui.type_ahead import LoneLetter, StrayKeys
-from tui_app.ui.widgets import HintRow, ReadArea, TellsFailures, WrittenLine
+from tui_app.ui.widgets import HintRow, ReadArea, SelectsWhatIsSeen, TellsFailures, WrittenLine
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Dialog(TellsFailures, ModalScreen[Result | None], Generic[Result]):
+class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Generic[Result]):
     """A modal screen whose result is ``None`` when it is closed with Esc."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
@@ -167,6 +169,71 @@ class ConfirmDialog(Dialog[bool]):
         self.action_answer(False)
 
 
+class WaysDialog(Dialog[str]):
+    """Dismisses with the name of the way chosen, ``None`` for the last one and Esc; starts on that."""
+
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("up/down", "mark", 1),
+        Hint("enter", "choose", 0),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+
+    def __init__(
+        self,
+        question: str,
+        ways: Sequence[tuple[str, str]],
+        note: str,
+        *,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Ask.
+
+        Args:
+            question: Said in one row.
+            ways: What each is called, and what it does; the last one does nothing.
+            note: Said below them.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._question, self._ways, self._note = question, ways, note
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the user went on writing while the question was there; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
+
+    def compose(self) -> ComposeResult:
+        width = max(len(name) for name, _ in self._ways) + 2
+        rows = (Content.assemble((f"{name:<{width}}", "bold"), what) for name, what in self._ways)
+        with Vertical(classes="dialog -small"):
+            yield self.heading(clean(self._question))
+            yield OptionList(*map(Option, rows), compact=True, markup=False)
+            yield Static(Content(self._note), classes="dialog-note", markup=False)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        options = self.query_one(OptionList)
+        options.focus()
+        options.highlighted = len(self._ways) - 1
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the list that are meant for it."""
+        if self._stray.catch(event):
+            event.stop()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        last = event.option_index == len(self._ways) - 1
+        self.dismiss(None if last else self._ways[event.option_index][0])
+
+
 # The full text of one row, as it is: no markup, no Markdown, no control characters.
 
 
@@ -177,10 +244,16 @@ class DetailsScreen(Dialog[None]):
     BINDINGS = place_bindings("details")
     HINTS = place_hints("details")
 
-    def __init__(self, title: str, text: str) -> None:
-        """Show ``text`` under ``title``; both may come from anywhere."""
+    def __init__(self, title: str, text: str | Callable[[], str]) -> None:
+        """Show a text, which may come from anywhere.
+
+        Args:
+            title: Its heading.
+            text: It, or what reads it in a thread.
+        """
         super().__init__()
-        self._title, self._text = title, text
+        self._title, self._read = title, text if callable(text) else None
+        self._text = "Reading the log …" if callable(text) else text
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -full"):
@@ -188,9 +261,16 @@ class DetailsScreen(Dialog[None]):
             yield reading_area(self._text)
             yield self.hints()
 
-    def action_copy_all(self) -> None:
-        self.app.copy_to_clipboard(self._text)
-        self.key_row.said = "copied all"
+    def on_mount(self) -> None:
+        if self._read is not None:
+            self.run_worker(self._fill(self._read), exit_on_error=False)
+
+    async def _fill(self, read: Callable[[], str]) -> None:
+        self._text = await asyncio.to_thread(read)
+        self.query_one(TextArea).text = readable(self._text)
+
+    async def action_copy_all(self) -> None:
+        self.key_row.said = await copy(self.app, self._text)
 
 
 MOST_CHARS = 200_000

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete, Fact, FactState, Origin, fact_counts
 from tui_app.session.request_ledger import BY, Difference
+from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import (
@@ -34,7 +36,10 @@ from tui_app.ui.text import (
 )
 from tui_app.ui.widgets import WrittenArea
 
-# The names of a compaction's six parts: in a row where they fit, else only that of the one shown.
+if TYPE_CHECKING:
+    from tui_app.conversation.audit import Audit
+
+# The names of a compaction's parts: in a row where they fit, else only that of the one shown.
 
 SLIM = 64
 """Columns below which only the part that is shown is named, with its place among the others."""
@@ -49,6 +54,8 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "tab-numbers": ("Numbers", "Numbers"),
 }
 """The parts in order, by id: their names, and shorter ones."""
+AUDIT, _AUDITED = "tab-audit", ("Audit", "Audit")
+"""Of what another program made there is one more, the last."""
 
 
 def place_text(number: int, of: int, name: str) -> str:
@@ -57,7 +64,7 @@ def place_text(number: int, of: int, name: str) -> str:
 
 
 class CompactionTabs(Vertical):
-    """Six parts, one of which is shown."""
+    """A few parts, one of which is shown."""
 
     def __init__(self, *panes: TabPane) -> None:
         """Show the first part.
@@ -67,6 +74,7 @@ class CompactionTabs(Vertical):
         """
         super().__init__()
         self._panes = panes
+        self._ids = [name for pane in panes if (name := pane.id)]
         self._counts: dict[str, int] = {}
 
     def compose(self) -> ComposeResult:
@@ -85,7 +93,7 @@ class CompactionTabs(Vertical):
 
     def turn(self, step: int) -> None:
         """Go on by some parts; behind the last one comes the first."""
-        panes = list(NAMES)
+        panes = self._ids
         self._tabs.active = panes[(panes.index(self._tabs.active) + step) % len(panes)]
         self._write_names()
 
@@ -105,12 +113,13 @@ class CompactionTabs(Vertical):
         width = self.screen.size.width
         self.set_class(width < SLIM, "-slim")
         names = {}
-        for pane, forms in NAMES.items():
+        for pane in self._ids:
+            forms = NAMES.get(pane, _AUDITED)
             listed = self._counts.get(pane)
             names[pane] = forms[width < WORDY] + (f" {listed:,} msg" if listed is not None else "")
             self._tabs.get_tab(pane).label = Content(names[pane])
-        active = self._tabs.active or next(iter(NAMES))
-        text = place_text(list(NAMES).index(active) + 1, len(NAMES), names[active])
+        active = self._tabs.active or self._ids[0]
+        text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
         self.query_one("#tab-place", Static).update(Content(text))
 
 
@@ -316,6 +325,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("policy", done.policy),
         ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
         ("because", stands_in),
+        ("asked by the model", one_line(done.asked, 200)),
         ("focus", one_line(done.focus, 200)),
         ("instructions", one_line(done.instructions, 400)),
         ("tokens before", f"{done.tokens_before:,}"),
@@ -459,6 +469,8 @@ class FactWanted:
 
 
 _SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
+_COMPARED = (*(name for _, name in _SIDES), "diff")
+"""Parts that are read off the log."""
 _READING = "Reading the log …"
 
 Decision = Literal["undo", "redo"] | NewWords | FactWanted
@@ -485,6 +497,8 @@ class CompactionView:
     """The replacement as the model gets it, by who its passages are from; empty where that is not known."""
     diff: Callable[[], Sequence[Difference]] = tuple
     """Reads what the compaction did to the model's view; called in a thread."""
+    audit: "Callable[[], Audit] | None" = None
+    """Holds what another program made against the log; called in a thread. ``None`` for our own."""
     checkpoint_text: Callable[[], str] | None = None
     """Reads the checkpoint file; ``None`` when there is none."""
     scale: float = 1.0
@@ -523,17 +537,16 @@ class CompactionDetail(Dialog[Decision]):
             )
             back = " · enter brings it back" if view.can_edit else ""
             lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
-            facts = [Option(line) for line in lines] or [Option(Content("No facts were found."))]
-            parts = (
-                reading_area(sent_text(view, self._glyphs)),
-                OptionList(*facts, id="facts", compact=True),
-                *(reading_area(_READING, id=name, rows=True) for name in ("left", "stayed", "diff")),
-                reading_area(number_lines(view.done), rows=True),
-            )
-            panes = zip(NAMES.items(), parts, strict=True)
-            yield CompactionTabs(
-                *(TabPane(Content(name), part, id=pane) for (pane, (name, _)), part in panes)
-            )
+            facts = [Option(line) for line in lines] or [Option(Content(self._no_facts))]
+            parts: dict[str, Widget] = {
+                "tab-summary": reading_area(sent_text(view, self._glyphs)),
+                "tab-facts": OptionList(*facts, id="facts", compact=True),
+                **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
+                "tab-numbers": reading_area(number_lines(view.done), rows=True),
+            }
+            if view.audit is not None:
+                parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
+            yield CompactionTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()))
             yield self.hints()
 
     def on_mount(self) -> None:
@@ -550,6 +563,19 @@ class CompactionDetail(Dialog[Decision]):
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
         self.query_one("#tab-summary TextArea", TextArea).focus()
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
+        if self._view.audit is not None:
+            self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
+
+    @property
+    def _no_facts(self) -> str:
+        return "No facts were found." if self._view.audit is None else _READING
+
+    async def _audit(self, read: "Callable[[], Audit]") -> None:
+        """Hold it against what it replaced, in a thread: that reads the session's whole log."""
+        (found,) = (await asyncio.to_thread(read)).compactions
+        self._list("#audit", "\n".join(compaction_lines(found.to_json())))
+        lines = fact_lines(found.facts, self._glyphs)
+        self.query_one("#facts", OptionList).set_options(lines or [Content("No facts were found.")])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Edit what the model sees; show the checkpoint where there is one."""

@@ -15,7 +15,7 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
-from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import ViewRewrite
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
@@ -42,61 +42,48 @@ from tui_app.ui.text import (
     unmarked_text,
     window_text,
 )
-from tui_app.usage import CATEGORIES, ContextUsage, percent_text, percent_texts
+from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
 
 # What stands behind a category of the context, in words: servers, files, skills.
 
-_NAMES = {"tools": "tool definitions", "memory": "memory"}
-"""The categories as the context screen calls them."""
-_NAME_CELLS = 15
-_MOST = 6
-"""Rows for one category at most."""
-
-
-def made_of(category: str, shares: Sequence[Share]) -> list[str]:
-    """Rows below a category: what it is made of, where that is more than the program's own tools."""
-    parts = [share for share in shares if _NAMES[share.category] == category]
-    if len(parts) < 2 and all(share.category == "tools" for share in parts):
-        return []
-    most = len(parts) if len(parts) <= _MOST else _MOST - 1
-    rows = [f"  {_cells(share.name)}{share.tokens:>11,}" for share in parts[:most]]
-    rest = parts[most:]
-    if rest:
-        rows.append(f"  {_cells(f'{len(rest)} more')}{sum(share.tokens for share in rest):>11,}")
-    return rows
-
-
-def _cells(name: str) -> str:
-    shown = one_line(name, _NAME_CELLS)
-    return shown + " " * (_NAME_CELLS - Content(shown).cell_length)
+_MOST = 5
+"""So many of them are named."""
 
 
 def in_brackets(category: str, shares: Sequence[Share]) -> str:
-    """The servers behind the tool definitions; no room for more than their names and sizes."""
-    parts = [share for share in shares if _NAMES[share.category] == category and share.category == "tools"]
-    if len(parts) < 2:
+    """What a category is made of, by names and sizes, where that is more than the program's own tools."""
+    parts = [share for share in shares if NAMES[share.category] == category]
+    if len(parts) < 2 and all(share.category == "tools" for share in parts):
         return ""
-    return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:4])})"
+    return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
 
 
 # The words of the context screen: pure functions over what it shows.
 
 NAMES: dict[str, str] = {
-    "system": "system prompt",
-    "tools": "tool definitions",
+    "system": "system",
+    "tools": "tools",
     "memory": "memory",
-    "summary": "summaries",
+    "summary": "summary",
     "user": "you",
     "assistant": "answers",
     "thinking": "thinking",
-    "tool_calls": "tool calls",
-    "tool_results": "tool results",
+    "tool_calls": "calls",
+    "tool_results": "results",
     "attachments": "attachments",
 }
 """Categories as a user reads them."""
+_COLOURS = {
+    "system": "$kind-system", "tools": "$kind-tools", "memory": "$kind-memory", "summary": "$kind-summary",
+    "user": "$kind-you", "assistant": "$kind-answers", "thinking": "$kind-answers",
+    "tool_calls": "$kind-calls", "tool_results": "$kind-results", "attachments": "$kind-you",
+    "": "$text-muted",
+}  # fmt: skip
+"""By category; what no category explains has none."""
+_LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
 UNMEASURED = "not measured"
 UNMEASURED_YET = "Nothing is measured yet."
 ASKING = "a tool waits for your answer: esc goes back to it"
@@ -143,41 +130,75 @@ class CategoryRow:
 
     name: str
     tokens: int
+    category: str = ""
 
 
 def category_rows(usage: ContextUsage) -> list[CategoryRow]:
     """Categories that hold anything; together with ``not measured`` they sum to the total."""
     held = ((name, getattr(usage.parts, name)) for name in CATEGORIES)
-    rows = [CategoryRow(NAMES[name], count) for name, count in held if count]
+    rows = [CategoryRow(NAMES[name], count, name) for name, count in held if count]
     if usage.unmeasured:
         rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
     return rows
 
 
-def category_lines(
-    usage: ContextUsage,
-    bar_width: int,
-    glyphs: Glyphs,
-    shares: Sequence[Share] = (),
-    marks: tuple[float, float] = (BACKGROUND, BLOCKING),
+def window_bar(
+    usage: ContextUsage, width: int, glyphs: Glyphs, load_lines: tuple[float, float], *, coloured: bool = True
 ) -> Content:
-    """One row per category: name, exact tokens, share of the window, bar; below it what it is made of."""
+    """The whole window as one bar: what fills it, where compaction starts and waits, the answer's reserve.
+
+    Args:
+        usage: What is measured.
+        width: Cells of the bar.
+        glyphs: Signs to draw with.
+        load_lines: Shares at which a compaction starts in the background and at which sending waits; 0 for
+            never.
+        coloured: Whether colours tell categories apart; else their signs do.
+    """
+    limit = max(usage.window.stated, usage.total, 1)
+    signs: list[tuple[str, str]] = []
+    reached = 0
+    for number, row in enumerate(category_rows(usage)):
+        reached += row.tokens
+        cells = round(width * reached / limit) - len(signs)
+        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
+        signs += [(block, _COLOURS[row.category])] * max(0, cells)
+    signs += [(glyphs.gauge_empty, "$text-muted")] * (width - len(signs))
+    reserve = round(width * usage.window.reserve / limit)
+    for at in range(width - reserve, width):
+        if signs[at][0] == glyphs.gauge_empty:
+            signs[at] = (glyphs.blocks[-1], "$text-muted")
+    names, end = "", width
+    for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
+        if 0 < share <= 1:
+            at = min(width - 1, round(width * share))
+            signs[at] = (glyphs.load_mark, "$foreground bold")
+            said = f"{name} {round(share * 100)}%"
+            # Each ends below its mark, two cells in front of the next.
+            start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
+            names = f"{said}{' ' * (end - start - len(said))}{names}"
+            end = start
+    bar = Content("").join(Content.styled(sign, colour) for sign, colour in signs)
+    return Content("\n").join([bar, Content.styled(" " * end + names, "$text-muted")])
+
+
+def category_legend(
+    usage: ContextUsage, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
+) -> Content:
+    """The categories with their tokens in three columns, and what stands behind tools and memory."""
     rows = category_rows(usage)
-    limit = usage.window.stated
-    biggest = max((row.tokens for row in rows), default=1)
-    lines = []
-    shown = percent_texts([row.tokens for row in rows], limit, marks)
-    for row, share in zip(rows, shown, strict=True):
-        cells = max(1, round(bar_width * row.tokens / max(1, biggest))) if row.tokens > 0 else 0
-        lines.append(
-            Content.assemble(
-                f"{row.name:<17}{row.tokens:>11,} {share:>5}  ",
-                (glyphs.gauge_full * cells, "$text-accent"),
-            )
-        )
-        lines += [Content.styled(text, "$text-muted") for text in made_of(row.name, shares)]
-    total = f"{'total':<17}{usage.total:>11,} {percent_text(usage.total, limit, marks):>5}"
-    return Content("\n").join([*lines, Content.styled(total, "bold")])
+    cells = []
+    for number, row in enumerate(rows):
+        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
+        name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
+        cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
+    cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
+    high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
+    lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
+    for row in rows:
+        if told := in_brackets(row.name, shares):
+            lines.append(Content.styled(f"  {row.name}{told}", "$text-muted"))
+    return Content("\n").join(lines)
 
 
 def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content:
@@ -215,8 +236,10 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
     if outlook.pinned:
         along = f" ({tokens(outlook.pinned_along)} of it stays along)" if outlook.pinned_along else ""
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
+    if out := [row for row in view.rows if row.state == "excluded"]:
+        parts.append(f"{len(out)} excluded, {tokens(sum(row.tokens for row in out))}")
     if outlook.floor:
-        parts.append(f"floor {tokens(outlook.floor)}: cannot go lower")
+        parts.append(f"at least {tokens(outlook.floor)} always stays")
     return f" {glyphs.separator} ".join(parts)
 
 
@@ -251,6 +274,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
     back = f", all {together} items of that step" if together > 1 else ""
     moves = (
         ("o", outlook.offload, ""), ("a", outlook.archive, ""), ("u", outlook.restore, back),
+        ("x", outlook.exclude, ""),
     )  # fmt: skip
     many = len(outlook.seqs)
     parts = [
@@ -289,8 +313,9 @@ def context_hints(
     leave = Hint("esc", leaves, 0, "screen.close")
     if writes:
         return (Hint("enter", "to the items", 1), leave)
-    stop = (Hint("x", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
+    stop = (Hint("c", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
     changes = (
+        Hint("x", "exclude", 1, "screen.exclude"),
         Hint("p", "pin", 1, "screen.pin"),
         Hint("o", "offload", 2, "screen.offload"),
         Hint("a", "archive", 2, "screen.archive"),
@@ -436,11 +461,13 @@ class ContextScreen(StopsCompaction):
         _say(self, "#context-cache", view.cache)
         self.query_one("#context-cache").display = bool(view.cache) and self.app.size.height >= SHORT
         if view.usage is not None:
-            width = max(8, self.app.size.width - 44)
-            lines = category_lines(
-                view.usage, width, self._glyphs, view.shares, (view.background, view.blocking)
-            )
-            words = lines if self.has_class("-roomy") else category_words(view.usage, view.shares)
+            roomy = self.has_class("-roomy")
+            # Sixteen colours are too few for the categories.
+            coloured = not (self.app.no_color or self.app.theme_variables["kind-system"].startswith("ansi"))
+            load_lines, width = (view.background, view.blocking), max(8, self.app.size.width - 6)
+            bar = window_bar(view.usage, width, self._glyphs, load_lines, coloured=coloured)
+            legend = category_legend(view.usage, self._glyphs, view.shares, coloured=coloured)
+            words = Content("\n\n").join([bar, legend]) if roomy else category_words(view.usage, view.shares)
             self.query_one("#context-categories", Static).update(words)
 
     def _name_keys(self) -> None:
@@ -494,6 +521,17 @@ class ContextScreen(StopsCompaction):
         pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
         self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, lambda can: can.pin)
 
+    def action_exclude(self) -> None:
+        """Take the marked items out; where all of them are out, bring them back."""
+        rows = self.query_one(LedgerList).chosen
+        leaving = tuple(row.seq for row in rows if row.state != "excluded")
+        wish = Exclude(leaving or tuple(row.seq for row in rows), excluded=bool(leaving))
+        self._ask(
+            lambda row: wish if row is rows[0] else None,
+            lambda can: can.exclude if leaving else Move(),
+            leaving,
+        )
+
     def action_archive(self) -> None:
         self._ask(self._relief("archive"), lambda can: can.archive)
 
@@ -517,14 +555,25 @@ class ContextScreen(StopsCompaction):
         self._ask(restore, lambda can: can.restore)
 
     @work(group="ask", exit_on_error=False)
-    async def _ask(self, work: Callable[[LedgerRow], Work | None], move: Callable[[Outlook], Move]) -> None:
-        """Have something done with the marked items, or say why not as things are now."""
+    async def _ask(
+        self,
+        work: Callable[[LedgerRow], Work | None],
+        move: Callable[[Outlook], Move],
+        asked: Sequence[int] = (),
+    ) -> None:
+        """Have something done with the marked items, or say why not as things are now.
+
+        Args:
+            work: What is to be done for an item.
+            move: Which answer says whether it can be done.
+            asked: The items that this depends on, where it is not all of them.
+        """
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
             _say(self, "#context-outlook", NOTHING_MARKED)
             return
-        refused = move(await self._source.outlook(*(row.seq for row in rows))).refused
+        refused = move(await self._source.outlook(*(asked or [row.seq for row in rows]))).refused
         for each in map(work, () if refused else rows):
             refused = refused or (self._source.submit(each) if each is not None else "")
         if not refused:
@@ -535,7 +584,7 @@ class ContextScreen(StopsCompaction):
 
 def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
     """Which items, and what decides what can be done with them."""
-    return tuple((row.seq, row.form, row.pinned) for row in rows)
+    return tuple((row.seq, row.form, row.pinned, row.state) for row in rows)
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:
@@ -673,8 +722,8 @@ def compacting_text(session: ChatSession) -> str:
     if state.reviewing:
         return "a summary waits for your decision"
     if state.compacting:
-        return "compacting now: x cancels it"
-    return "compacting in the background: x cancels it" if state.background is not None else ""
+        return "compacting now: c cancels it"
+    return "compacting in the background: c cancels it" if state.background is not None else ""
 
 
 # What fills the context.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Input
 
 from tui_app.agent.mcp.status import McpStatus, McpTool
@@ -84,12 +83,10 @@ def mcp_note(row: McpRow) -> str:
 class McpScreen(FilterDialog[McpRow, None]):
     """Follows the servers while it is open; starts one again when asked."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/mcp.tcss"]
     BINDINGS = place_bindings("mcp")
     HINTS = place_hints("mcp")
     NAME = "mcp"
     PLACEHOLDER = "filter by server, tool or purpose"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 40
 
     def __init__(
@@ -270,7 +267,6 @@ def skill_line(row: SkillRow, width: int) -> Content:
 class SkillsScreen(FilterDialog[SkillRow, str]):
     """Dismisses with the file of the skill to read, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/skills.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "read it", 1),
         Hint("up/down", "choose", 2),
@@ -278,7 +274,6 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
     )
     NAME = "skills"
     PLACEHOLDER = "filter by name or purpose"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 40
 
     def __init__(

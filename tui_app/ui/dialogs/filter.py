@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.color import Color
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.theme import Theme
 from textual.types import CSSPathType
@@ -23,9 +23,20 @@ from tui_app.ui.widgets import WrittenLine
 Row = TypeVar("Row")
 Result = TypeVar("Result")
 _FRAME = 8
-"""Cells beside the rows."""
+"""Cells beside the rows: two of padding and one of the list on each side, and its scrollbar."""
+_WIDEST = 110
+"""Cells of the box at most, as in ``dialog.tcss``, unless it fills the screen."""
+_AROUND = 11
+"""Rows of the box without those of the list, with a note of two rows; a longer one takes rows of the list."""
+_LEAST_ROWS = 5
 CLEARS = Hint("esc", "clear filter", 0, "screen.back")
 """What esc does while a list is narrowed."""
+
+
+def titled(text: str) -> Content:
+    """A title: what it is, and less loudly what else the row says of it."""
+    name, separator, more = text.partition(" · ")
+    return Content.assemble(name, (f"  {more}" if separator else "", "$text-muted not bold"))
 
 
 class FilterDialog(Dialog[Result], Generic[Row, Result]):
@@ -38,6 +49,8 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     CLASSES_OF_BOX: ClassVar[str] = "dialog"
     LEAST: ClassVar[int] = 20
     """Cells of a row, however narrow the terminal is."""
+    MOST_LINES: ClassVar[int] = 1_000
+    """Lines of the list for which the box grows; more are scrolled."""
     NARROWS: ClassVar[bool] = True
     """Whether what is written only hides rows, which esc shows again before it closes the list."""
 
@@ -47,6 +60,8 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     """The rows that the filter leaves."""
     _listed = False
     """Whether the list has been filled, so that its rows can be counted."""
+    _most_lines = _LEAST_ROWS
+    """Lines of the longest list so far: the box is as large as that, and holds still while it is narrowed."""
     _rows: Sequence[Row] = ()
     _texts: Sequence[str] = ()
     """In what words are looked for, row by row."""
@@ -108,6 +123,20 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     def explain(self, row: Row) -> None:
         """Describe the marked row in the note below the list."""
 
+    def section_of(self, row: Row) -> str:
+        """Where a row belongs; a blank row stands between two sections."""
+        return ""
+
+    def header(self, width: int) -> Content:
+        """The names of the columns; empty for none."""
+        return Content()
+
+    @property
+    def row_width(self) -> int:
+        """Cells of a row."""
+        cells = self.size.width if "-full" in self.CLASSES_OF_BOX else min(self.size.width, _WIDEST)
+        return max(self.LEAST, cells - _FRAME)
+
     def first(self) -> int:
         """The place of the row to mark once the list is filled."""
         return 0
@@ -127,8 +156,21 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         """Show rows and mark one, or say that there is none."""
         self.shown = rows
         self.options.clear_options()
-        width = max(self.LEAST, self.size.width - _FRAME)
-        self.options.add_options([Option(self.line(row, width)) for row in rows])
+        width = self.row_width
+        lines = [self.line(row, width) for row in rows]
+        apart = 0
+        for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
+            if at and self.section_of(row) != self.section_of(rows[at - 1]):
+                self.options.add_option(None)
+                apart += 1
+            self.options.add_option(Option(line))
+        header = self.query_one(".dialog-header", Static)
+        header.update(named := self.header(width))
+        header.display = bool(named)
+        self._most_lines = max(self._most_lines, apart + sum(line.plain.count("\n") + 1 for line in lines))
+        if "-full" not in self.CLASSES_OF_BOX:
+            lines_shown = min(self._most_lines, self.MOST_LINES)
+            self.query_one(".dialog").styles.height = lines_shown + _AROUND + bool(named)
         if rows:
             self.options.highlighted = self.first()
         else:
@@ -136,14 +178,17 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes=self.CLASSES_OF_BOX):
-            yield self.heading(self.title_text)
-            yield WrittenLine(
-                placeholder=self.PLACEHOLDER,
-                id=f"{self.NAME}-search",
-                compact=True,
-                # A list that comes up once more is searched further, not anew.
-                select_on_focus=False,
-            )
+            yield self.heading(titled(self.title_text))
+            with Horizontal(classes="dialog-search"):
+                yield Static("› ", markup=False)
+                yield WrittenLine(
+                    placeholder=self.PLACEHOLDER,
+                    id=f"{self.NAME}-search",
+                    compact=True,
+                    # A list that comes up once more is searched further, not anew.
+                    select_on_focus=False,
+                )
+            yield Static(classes="dialog-header", markup=False)
             yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
             yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
             yield self.hints()
@@ -172,7 +217,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         self.fill(wanted)
         self._listed = True
         if self.NARROWS:
-            self.query_one(".dialog-title", Static).update(Content(self.title_text))
+            self.query_one(".dialog-title", Static).update(titled(self.title_text))
 
     def on_resize(self, _: events.Resize) -> None:
         """Line up the columns for the new width."""

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.actions import parse as parse_action
 from textual.content import Content
-from textual.types import CSSPathType
 
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import PLACES, KeyBinding, in_force, key_labels, keys_of, place_bindings, place_hints
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
-from tui_app.ui.text import one_line, padded
+from tui_app.ui.text import UNICODE, Glyphs, one_line, padded
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -52,18 +51,102 @@ def help_line(row: HelpRow, width: int) -> Content:
     )
 
 
+_NAME_CELLS = 8
+_TALL = 24
+"""Rows of the screen from which on the legend stands above the keys."""
+
+
+def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
+    """Six lines before the keys: the signs, the gauge, and how to see, check, undo and steer.
+
+    Args:
+        width: Cells of a line; what has no room behind it is left out, the last of each line first.
+        glyphs: The signs in use.
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    keys = {key.id: key_labels(key.key) for key in in_force(keymap)}
+    signs = ("load_line", "compaction"), ("bullet", "prompt"), ("checkpoint", "checkpoint"), ("arrow", "read")
+    tools = (
+        ("search", "search"),
+        ("edit", "edit"),
+        ("todo", "todo"),
+        ("server", "MCP"),
+        ("subagent", "subagent"),
+    )
+    seen = ("mark", "the model sees it"), ("part", "trimmed, archived, in a file"), ("kept", "pinned")
+    gauge = glyphs.gauge_full * 12 + glyphs.gauge_part * 3 + glyphs.gauge_empty * 8
+    load = f"{gauge}{glyphs.load_mark}{glyphs.gauge_empty * 3}{glyphs.load_mark}"
+    lines: tuple[tuple[str, Sequence[tuple[str, str]]], ...] = (
+        ("signs", [*((getattr(glyphs, sign), word) for sign, word in (*signs, *tools)), ("$", "command")]),
+        ("", [*((getattr(glyphs, sign), word) for sign, word in seen), (" ", "blank: it has left")]),
+        ("gauge", [(load, "used, then your draft;"), ("first line:", "compacts, second line: waits")]),
+        (
+            "see",
+            [
+                (keys["chat.context"], "what fills the context"),
+                (keys["chat.timeline"], "timeline"),
+                (keys["chat.details"], "everything about a row"),
+            ],
+        ),
+        (
+            "check",
+            [
+                (keys["chat.details"], "on a compaction: what is sent, facts, what left"),
+                ("/compact --review", "before it is applied"),
+            ],
+        ),
+        (
+            "undo",
+            [
+                ("/undo", "compaction, rewind, /clear"),
+                ("ctrl+z", "the same on an empty prompt"),
+                ("esc esc", "an earlier prompt"),
+            ],
+        ),
+        (
+            "steer",
+            [
+                (keys["chat.compact"], "compacts now"),
+                ("/compact WORDS", "says what matters"),
+                ("p", "on a row pins it"),
+            ],
+        ),
+    )
+    return Content("\n").join([_legend_line(name, pairs, width) for name, pairs in lines]) + "\n"
+
+
+def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Content:
+    line = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
+    for sign, words in pairs:
+        gap = "   " if line.cell_length > _NAME_CELLS else ""
+        more = Content.assemble(gap, (sign, "$footer-key-foreground bold"), f" {words}")
+        if line.cell_length + more.cell_length > width:
+            break
+        line += more
+    return line
+
+
 class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
     """Dismisses with the command to run, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/help.tcss"]
     BINDINGS = place_bindings("help")
     HINTS = place_hints("help")
     NAME = "help"
     PLACEHOLDER = "filter by key, command, purpose or place"
     CLASSES_OF_BOX = "dialog -full"
 
-    def __init__(self, rows: Sequence[HelpRow]) -> None:
+    def __init__(
+        self, rows: Sequence[HelpRow], glyphs: Glyphs = UNICODE, keymap: Mapping[str, str] | None = None
+    ) -> None:
+        """List keys and commands.
+
+        Args:
+            rows: All there is.
+            glyphs: The signs in use.
+            keymap: Keys of the actions that have others than the built-in ones.
+        """
         super().__init__()
+        self._glyphs, self._keymap = glyphs, keymap or {}
         self.offer(rows)
 
     @property
@@ -79,6 +162,11 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
         super().fill(wanted)
         if not self.shown:
             self.key_row.hints = self.HINTS[1:]
+
+    def header(self, width: int) -> Content:
+        if self.written or self.size.height < _TALL:
+            return Content()
+        return legend(width, self._glyphs, self._keymap)
 
     def text_of(self, row: HelpRow) -> str:
         return f"{row.label} {row.text} {row.more} {row.where} {row.id}"
@@ -147,8 +235,9 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
 async def show_help(app: "Host") -> None:
     """List keys and commands, and run the command that is chosen there."""
     chat = app.chat
-    rows = help_rows(app.launch.settings.keymap, chat.pane.prompt.editor.custom)
-    if (chosen := await app.push_screen_wait(HelpScreen(rows))) is not None:
+    keymap = app.launch.settings.keymap
+    rows = help_rows(keymap, chat.pane.prompt.editor.custom)
+    if (chosen := await app.push_screen_wait(HelpScreen(rows, chat.pane.glyphs, keymap))) is not None:
         chat.run(chosen)
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
@@ -78,7 +77,6 @@ BY_NAME = "/import FILE takes one from anywhere."
 class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/importing.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "import", 0),
         Hint("up/down", "choose", 1),
@@ -86,7 +84,6 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     )
     NAME = "import"
     PLACEHOLDER = "filter by title, program, folder or file"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 40
 
     def __init__(self, *, tz: tzinfo | None = None) -> None:

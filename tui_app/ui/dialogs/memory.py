@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
-from textual.types import CSSPathType
 
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
@@ -64,12 +63,10 @@ def entry_line(entry: Entry, width: int, tz: tzinfo | None = None) -> Content:
 class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
     """Dismisses with a choice, or ``None``. Forgetting asks first."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/memory.tcss"]
     BINDINGS = place_bindings("memory")
     HINTS = place_hints("memory")
     NAME = "memory"
     PLACEHOLDER = "filter by words, kind or session"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 40
 
     def __init__(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -16,10 +16,11 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from tui_app.conversation.work import Pin, Relieve
+from tui_app.conversation.work import Exclude, Pin, Relieve
 from tui_app.events import (
     REWRITES,
     CompactionComplete,
+    MessageExcluded,
     Record,
     SessionClear,
     SessionRewind,
@@ -33,13 +34,17 @@ from tui_app.references import log_number
 from tui_app.session.entries import Body, Entry, EntryKind
 from tui_app.session.event_heads import Seen
 from tui_app.text import plain_text
+from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog
+from tui_app.ui.dialogs.base import Dialog, WaysDialog, write_on
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import LongText
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 # What is known about one message, in words: who sees it, what took it away and when, how to name it.
 
@@ -72,6 +77,7 @@ _HIDERS: Mapping[str, str] = {
     CompactionComplete.TYPE: "a compaction",
     SessionClear.TYPE: "/clear",
     SessionRewind.TYPE: "a rewind",
+    MessageExcluded.TYPE: "your exclusion",
 }
 _RESTORABLE = frozenset(kind.TYPE for kind in REWRITES)
 
@@ -132,7 +138,7 @@ class MessageFacts:
         return datetime.fromtimestamp(epoch, self.tz).strftime("%Y-%m-%d %H:%M:%S")
 
 
-Deed = Literal["pin", "restore", "rewind", "fork"]
+Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]
 """What can be done with a message besides reading it."""
 _PINNABLE = ("user", "assistant", "tool")
 
@@ -182,8 +188,19 @@ class MessageScreen(Dialog[Deed]):
         self._read()
 
     def _name_keys(self) -> None:
-        names = {"pin": "unpin" if self._facts.entry.pinned else "pin", "restore": "take back"}
-        keys: list[tuple[str, Deed]] = [("p", "pin"), ("u", "restore"), ("r", "rewind"), ("f", "fork")]
+        entry = self._facts.entry
+        names = {
+            "pin": "unpin" if entry.pinned else "pin",
+            "exclude": "include" if entry.excluded else "exclude",
+            "restore": "take back",
+        }
+        keys: list[tuple[str, Deed]] = [
+            ("p", "pin"),
+            ("x", "exclude"),
+            ("u", "restore"),
+            ("r", "rewind"),
+            ("f", "fork"),
+        ]
         deeds = [
             Hint(key, names.get(deed, f"{deed} here"), rank, f"screen.do('{deed}')")
             for rank, (key, deed) in enumerate(keys, 2)
@@ -206,7 +223,7 @@ class MessageScreen(Dialog[Deed]):
             return super().check_action(action, parameters)
         entry = self._facts.entry
         match parameters:
-            case ("pin",):
+            case ("pin",) | ("exclude",):
                 return self._can_change and entry.kind in _PINNABLE
             case ("restore",):
                 return self._can_change and bool(self._facts.stage)
@@ -221,10 +238,10 @@ class MessageScreen(Dialog[Deed]):
         self._name_keys()
         self._read()
 
-    def action_copy_all(self) -> None:
+    async def action_copy_all(self) -> None:
         # What is lone half of a pair cannot be encoded, and nobody could paste it.
-        self.app.copy_to_clipboard(self._shown.encode("utf-8", "replace").decode())
-        self.key_row.said = "copied all"
+        text = self._shown.encode("utf-8", "replace").decode()
+        self.key_row.said = await clipboard.copy(self.app, text)
 
     def action_do(self, deed: Deed) -> None:
         self.dismiss(deed)
@@ -357,13 +374,20 @@ def _inline(children: Iterable[Token]) -> str:
 NO_ANSWER = "There is no answer to copy yet."
 USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
 PINNABLE = ("user", "assistant", "tool")
+NOTHING_EXCLUDED = "Nothing is excluded. /exclude #12 takes a message out of the model's sight."
+EXCLUDE_USAGE = (
+    "/exclude takes numbers of messages, as in /exclude #12 #14; turn behind them takes whole turns."
+)
+INCLUDE_USAGE = "/include takes numbers of excluded messages, as in /include #12 #14."
 
 
-async def act_on(app: App[Any], session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
+async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
     """Do what a user wants with the entries that are marked."""
     match wanted:
         case "pin":
             pin_all(session, entries)
+        case "exclude":
+            await exclude(app, session, entries)
         case "archive" | "offload":
             results = [entry.message for entry in entries if entry.kind == "tool" and entry.result_seq]
             if results:
@@ -389,21 +413,80 @@ def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
         session.say(f"{'Pinned' if pinned else 'Unpinned'} {numbers}{more}")
 
 
+async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -> None:
+    """Take messages out of the model's sight; where all of them are out, bring them back.
+
+    Of a single prompt the user says whether its whole turn leaves.
+    """
+    messages = [entry.message for entry in entries if entry.kind in PINNABLE]
+    excluded = session.presenter.agent_view.excluded
+    leaving = tuple(seq for seq in messages if seq not in excluded)
+    if not messages:
+        session.say("Only prompts, answers and results of tools can be excluded.")
+    elif not leaving:
+        session.submit(Exclude(tuple(messages), excluded=False))
+    elif behind := _turn_behind(session, leaving[0]) if len(entries) == 1 else 0:
+        dialog = WaysDialog(
+            f"Exclude the whole turn of #{leaving[0]}?",
+            (
+                (
+                    "Turn",
+                    f"the prompt and the {count(behind, 'message')} that follow{'s' * (behind == 1)} it",
+                ),
+                ("Prompt", "this message alone; what follows stays"),
+                ("Cancel", "nothing changes"),
+            ),
+            "The model sees it no more. x on it, or /undo, brings it back.",
+        )
+        way = await app.push_screen_wait(dialog)
+        write_on(app, dialog.typed)
+        if way is not None:
+            session.submit(Exclude(leaving, turn=way == "Turn"))
+    else:
+        session.submit(Exclude(leaving))
+
+
+def _turn_behind(session: ChatSession, seq: int) -> int:
+    """How many messages that the model sees follow a prompt in its turn; 0 for the newest, and no prompt."""
+    behind, newest = 0, True
+    for seen in session.presenter.agent_view.newest_first():
+        if seen.agent and seen.kind == "user":
+            if seen.head.seq == seq:
+                return 0 if newest else behind
+            behind, newest = 0, False
+        elif seen.agent and seen.user:
+            behind += 1
+    return 0
+
+
+def exclude_by_number(session: ChatSession, argument: str, *, excluded: bool) -> None:
+    """Do what ``/exclude`` and ``/include`` ask for; without a number say what is excluded."""
+    words = argument.lower().split()
+    turn = excluded and words[-1:] == ["turn"]
+    numbers = [log_number(word) for word in (words[:-1] if turn else words)]
+    entries = [(number, entry_of(session, number)) for number in numbers if number is not None]
+    if not words:
+        held = " ".join(f"#{seq}" for seq in sorted(session.presenter.agent_view.excluded))
+        session.say(f"Excluded: {held}. /include #12 brings one back." if held else NOTHING_EXCLUDED)
+    elif not entries or len(entries) < len(numbers):
+        session.say(EXCLUDE_USAGE if excluded else INCLUDE_USAGE)
+    else:
+        seqs = tuple(entry.message if entry is not None else number for number, entry in entries)
+        session.submit(Exclude(seqs, excluded, turn))
+
+
 async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], form: Format) -> None:
-    """Put messages on the clipboard (OSC 52, where the terminal takes it)."""
+    """Put messages on the clipboard."""
     bodies = await session.bodies.read(entries)
     text = await asyncio.to_thread(copied, list(zip(entries, bodies, strict=True)), form)
     if not text:
         which = "this message" if len(entries) == 1 else f"these {len(entries)} messages"
         session.say(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
         return
-    app.copy_to_clipboard(text)
-    lines = text.count("\n") + 1
-    counted = count(lines, "line")
-    separator = session.glyphs.separator
-    session.say(
-        f"Copied {len(entries)} messages {separator} {counted}" if len(entries) > 1 else f"Copied {counted}."
-    )
+    what = count(text.count("\n") + 1, "line")
+    if len(entries) > 1:
+        what = f"{len(entries)} messages {session.glyphs.separator} {what}"
+    session.say(await clipboard.copy(app, text, what))
 
 
 async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:

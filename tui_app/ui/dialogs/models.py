@@ -21,7 +21,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, LookupCancelled, confirmed, look_up, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint
-from tui_app.ui.text import clean, cost, one_line, tokens, window_text
+from tui_app.ui.text import clean, cost, one_line, padded, tokens, window_text
 from tui_app.ui.type_ahead import StrayKeys
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ SOURCES: dict[str, str] = {
 """Where a window size comes from, in words."""
 
 
-_WITH_RATES = 100
-"""Columns of the screen from which on prices stand in the rows as well."""
+_PRICE_CELLS, _BAR_CELLS, _NOTE_CELLS = 16, 17, 30
+"""Cells of prices, of the share of the window with its bar, and of the note."""
+_MOST_NAME = 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,50 +68,61 @@ class ModelRow:
     """For a user, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
     too_small: bool = False
     """Whether it would not fit even after a compaction."""
-    rates: str = ""
-    """Price in and out in few cells, ``0.25/2.00``; empty when unknown."""
+    rates: tuple[float, float] | None = None
+    """Price of a million tokens in and out, in US dollars; ``None`` when unknown."""
     can: tuple[str, ...] = ()
     """What it is known to do: ``tools``, ``thinking``, ``images``."""
     current: bool = False
 
 
-def model_state(row: ModelRow, conversation_tokens: int) -> str:
-    """``current``, what is missing, ``fits``, or why it does not."""
+def model_state(row: ModelRow) -> str:
+    """What a switch to it would do to this conversation, or what is missing; empty where it just fits."""
     if not row.available:
-        return one_line(row.why_not, 40) or "not available"
+        return f"needs {row.needs_key}" if row.needs_key else one_line(row.why_not, 60) or "not available"
     if not row.fits:
-        even = "too large even compacted" if row.too_small else "will not fit: compact first"
-        return f"{tokens(conversation_tokens)} {even}"
-    return "current" if row.current else "fits"
+        return "too small, even compacted" if row.too_small else "compacts first"
+    return "current" if row.current else ""
+
+
+def share_text(row: ModelRow, conversation_tokens: int) -> Content:
+    """How much of its window this conversation would fill, as a bar and in words."""
+    if not row.available or not row.window:
+        return Content(" " * _BAR_CELLS)
+    share = conversation_tokens / row.window
+    colour = "$accent" if row.fits else "$text-error" if row.too_small else "$text-warning"
+    cells = _BAR_CELLS - 5
+    filled = cells if not row.fits else min(cells, max(1, round(share * cells)))
+    said = "over" if not row.fits else f"{max(1, round(share * 100))}%"
+    return Content.assemble(
+        ("━" * filled, colour),
+        ("─" * (cells - filled), "$text-muted"),
+        (f"{said:>5}", colour if not row.fits else ""),
+    )
 
 
 def model_line(
-    row: ModelRow,
-    conversation_tokens: int,
-    name_width: int,
-    *,
-    with_state: bool = True,
-    with_rates: bool = False,
+    row: ModelRow, conversation_tokens: int, width: int, name_width: int, *, priced: bool = True
 ) -> Content:
-    """One row: name, window, and its state unless it is said elsewhere; columns line up."""
+    """One row: name, window, prices, share of the window, note; the last ones go first where it is narrow."""
     window = window_text(row.window) if row.window else "?"
-    name = one_line(row.name, name_width)
-    colour = "$text-muted" if not row.available else "$text-warning" if not row.fits else ""
-    padding = " " * (name_width - Content(name).cell_length)
-    text = Content.assemble(
-        (name, "bold" if row.current else ""),
-        padding,
-        f"{window:>7}  ",
-        f"{row.rates:>11}  " if with_rates else "",
-        (model_state(row, conversation_tokens) if with_state else "", colour),
-    )
+    name = padded(one_line(row.name, name_width), name_width)
+    text = Content.assemble((name, "bold" if row.current else ""), f"{window:>8}")
+    room = width - name_width - 8
+    if priced:
+        rates = "".join(f"{rate:>8.2f}" for rate in row.rates) if row.rates else ""
+        text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
+        room -= _PRICE_CELLS
+    if room >= _BAR_CELLS + 2 and (row.available or row.needs_key):
+        text = Content.assemble(text, "  ", share_text(row, conversation_tokens))
+        room -= _BAR_CELLS + 2
+    if room >= 10:
+        text = Content.assemble(text, (f"  {one_line(model_state(row), room - 2)}", "$text-muted"))
     return text if row.available else text.stylize("$text-muted")
 
 
 class ModelPicker(FilterDialog[ModelRow | str, str]):
     """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/model_picker.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "use", 0),
         Hint("up/down", "choose", 1),
@@ -139,6 +151,23 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
 
     @property
+    def _name_width(self) -> int:
+        longest = max((len(self.text_of(row)) for row in self._rows), default=0)
+        return min(longest, _MOST_NAME, self.row_width - 9) + 1
+
+    @property
+    def _priced(self) -> bool:
+        """Whether prices leave room for the note, which says what a switch does."""
+        beside = self._name_width + 8 + _PRICE_CELLS + _BAR_CELLS + 2
+        return self.row_width - beside >= _NOTE_CELLS
+
+    def header(self, width: int) -> Content:
+        prices = f"{'$ in':>8}{'out':>8}" if self._priced else ""
+        left = width - self._name_width - 8 - len(prices)
+        share = "  this conversation" if left >= _BAR_CELLS + 2 else ""
+        return Content(f"{'model':<{self._name_width}}{'window':>8}{prices}{share}")
+
+    @property
     def found(self) -> int:
         """Models that the filter leaves, without a name that is not in the list."""
         return sum(isinstance(row, ModelRow) for row in self.shown)
@@ -158,8 +187,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
     def line(self, row: ModelRow | str, width: int) -> Content:
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
-        cells, wide = min(48, max(24, self.size.width // 2 - 10)), self.size.width >= _WITH_RATES
-        return model_line(row, self._tokens, cells, with_state=not self._is_narrow, with_rates=wide)
+        return model_line(row, self._tokens, width, self._name_width, priced=self._priced)
 
     def first(self) -> int:
         """The exact name, else the present model, else the first."""
@@ -174,19 +202,12 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
     def nothing(self) -> str:
         return "No model has that in its name. Type provider:model to use one that is not listed."
 
-    @property
-    def _is_narrow(self) -> bool:
-        """Whether the state of a model has no room in its row: the note below the list says it then."""
-        return self.size.width < 60
-
     def explain(self, row: ModelRow | str) -> None:
         if isinstance(row, str):
             self.note("Its window is asked for when it is used.")
             return
         window = f"window {window_text(row.window)} ({SOURCES.get(row.window_source, row.window_source)})"
-        state = "current" if row.current else ""
-        if self._is_narrow:
-            state = model_state(row, self._tokens)
+        state = model_state(row)
         price = f"{row.price} per million" if row.price.startswith("$") else row.price or "price not known"
         can = ", ".join(row.can)
         parts = [window if row.window else "window not known", price, can, state]
@@ -396,8 +417,10 @@ def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSe
         from tui_app.agent.catalog import list_models
 
         env = await asyncio.to_thread(keys.readable)
-        listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover)
-        return listed, opened.conversation.models.fit_of(choice.window for choice in listed if choice.window)
+        models = opened.conversation.models
+        ready = models.shelf.ready
+        listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
+        return listed, models.fit_of(choice.window for choice in listed if choice.window)
 
     return look
 
@@ -457,7 +480,7 @@ def _stay(session: ChatSession) -> None:
 
 def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow:
     can = (("tools", choice.tools), ("thinking", choice.thinking), ("images", choice.images))
-    known = choice.price_in is not None and choice.price_out is not None
+    priced_in, priced_out = choice.price_in, choice.price_out
     return ModelRow(
         name=choice.name,
         window=choice.window or 0,
@@ -467,7 +490,7 @@ def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow
         needs_key=choice.needs_key,
         fits=fit.get(choice.window or 0, "fits") == "fits",
         too_small=fit.get(choice.window or 0) == "too small",
-        rates=f"{choice.price_in:.2f}/{choice.price_out:.2f}" if known else "",
+        rates=None if priced_in is None or priced_out is None else (priced_in, priced_out),
         can=tuple(word for word, able in can if able),
         price=choice.price,
         current=choice.name == current,

@@ -1,29 +1,53 @@
-"""What the command palette offers: slash commands and keys of the chat, or those of a dialog."""
+"""The command palette: slash commands and keys of the chat, or those of a dialog."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.actions import parse as parse_action
-from textual.app import SystemCommand
 from textual.binding import Binding
-from textual.command import Hit
+from textual.content import Content
 from textual.dom import DOMNode
-from textual.system_commands import SystemCommandsProvider
+from textual.fuzzy import Matcher
+from textual.screen import Screen
 
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.help import command_of
 from tui_app.ui.host import Chat
-from tui_app.ui.keys import KeyBinding, Scope, in_force, key_labels, waits_for_key
+from tui_app.ui.keys import Hint, KeyBinding, Scope, in_force, key_labels, waits_for_key
 from tui_app.ui.slash import COMMANDS
+from tui_app.ui.text import one_line, padded
 from tui_app.ui.transcript.transcript import NO_ROW
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 _WALKING = ("move", "page", "first", "last", "extend")
 """Actions of a list that mean something only while it is looked at."""
 
 
-def palette_rows(screen: Chat) -> Iterator[SystemCommand]:
+class PaletteRow(NamedTuple):
+    """Something that can be done now."""
+
+    title: str
+    purpose: str
+    keys: str
+    """As a user reads them; empty where there is none."""
+    run: Callable[[], object]
+    argument: str = ""
+    """What a command takes behind its name."""
+
+
+def palette_rows(screen: Screen[Any]) -> Iterator[PaletteRow]:
+    """What can be done in a screen: in the chat or in a dialog."""
+    if isinstance(screen, Chat):
+        yield from _chat_rows(screen)
+    elif isinstance(screen, Dialog):
+        yield from _dialog_rows(screen)
+
+
+def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
     """Every command and action that is possible now, each once, with its keys."""
     keys = in_force(screen.app.launch.settings.keymap)
     yield from _commands(screen, keys)
@@ -50,7 +74,7 @@ def palette_rows(screen: Chat) -> Iterator[SystemCommand]:
                 yield _row(screen, owner, binding.description, binding.key, binding.tooltip, binding.action)
 
 
-def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
+def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
     """What the keys of a dialog and of what has the focus in it do now, each once.
 
     Commands of the chat are not among them: a dialog waits for its own answer first.
@@ -65,21 +89,18 @@ def dialog_rows(dialog: Dialog[Any]) -> Iterator[SystemCommand]:
             known = binding.description in told or name in (*_WALKING, "command_palette")
             if not known and _is_possible(owner, binding.action):
                 told.add(binding.description)
-                text = f"{key_labels(binding.key)} · {binding.tooltip}"
-                yield SystemCommand(
-                    binding.description, text, partial(dialog.app.run_action, binding.action, owner)
-                )
+                run = partial(dialog.app.run_action, binding.action, owner)
+                yield PaletteRow(binding.description, binding.tooltip, key_labels(binding.key), run)
 
 
-def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[SystemCommand]:
+def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
     keys_of: dict[str, list[str]] = {}
     for key in keys:
         if (command := command_of(key)) is not None:
             keys_of.setdefault(command.name, []).append(key_labels(key.key))
     for each in COMMANDS:
         said = " ".join(keys_of.get(each.name, ()))
-        text = _behind(screen, said, each.summary) if said else each.summary
-        yield SystemCommand(f"/{each.name}", text, partial(screen.run, each))
+        yield PaletteRow(f"/{each.name}", each.summary, said, partial(screen.run, each), each.argument)
 
 
 def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:
@@ -104,33 +125,85 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
-def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action: str) -> SystemCommand:
-    text = _behind(screen, key_labels(keys), more)
+def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action: str) -> PaletteRow:
     if not _is_possible(owner, action):
-        return SystemCommand(title, text, partial(screen.session.say, NO_ROW))
-    return SystemCommand(title, text, partial(screen.app.run_action, action, owner))
+        return PaletteRow(title, more, key_labels(keys), partial(screen.session.say, NO_ROW))
+    return PaletteRow(title, more, key_labels(keys), partial(screen.app.run_action, action, owner))
 
 
-def _behind(screen: Chat, keys: str, text: str) -> str:
-    return f"{keys} {screen.pane.glyphs.separator} {text}"
+_TITLE_CELLS, _KEYS_CELLS = 30, 18
 
 
-# Finding a command in the palette: by its name, as Textual does, and by the words for its purpose.
+class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
+    """Dismisses with what to do, or ``None``. What is named so comes first, then what is for it."""
 
-_BEHIND = 0.01
-"""Share of a name's score that a purpose has: what is named so comes first."""
+    HINTS = (
+        Hint("enter", "run", 0),
+        Hint("up/down", "mark", 1),
+        Hint("esc", "close", 0, "screen.close"),
+    )
+    NAME = "palette"
+    MOST_LINES = 16
+    PLACEHOLDER = "what to do"
+
+    def __init__(self, rows: Iterable[PaletteRow]) -> None:
+        super().__init__()
+        self.offer(rows)
+
+    @property
+    def title_text(self) -> str:
+        return f"Commands · {self.how_many}"
+
+    def text_of(self, row: PaletteRow) -> str:
+        return f"{row.title} {row.purpose}"
+
+    def fill(self, wanted: str) -> None:
+        """List what is named so, the best match first, then what holds all of the words."""
+        if not wanted.strip():
+            self.list_rows(self._rows)
+            return
+        matcher, words = Matcher(wanted.strip()), wanted.lower().split()
+        scored = [(matcher.match(row.title), row) for row in self._rows]
+        named = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])
+        told = [
+            row
+            for (score, row), text in zip(scored, self._texts, strict=True)
+            if score <= 0 and all(word in text for word in words)
+        ]
+        self.list_rows([*(row for _, row in named), *told])
+
+    def line(self, row: PaletteRow, width: int) -> Content:
+        cells = min(_TITLE_CELLS, width // 2)
+        keys = one_line(row.keys, _KEYS_CELLS - 2) if width >= 70 else ""
+        room = max(4, width - cells - len(keys) - (2 if keys else 0))
+        title = one_line(row.title, cells - 2)
+        argument = padded(one_line(f" {row.argument}", cells - len(title) - 1), cells - len(title))
+        purpose = padded(one_line(row.purpose, room), room)
+        behind = f"  {keys}" if keys else ""
+        text = Content.assemble(title, (argument, "$text-muted"), purpose, (behind, "$text-muted"))
+        for word in self.written.lower().split():
+            at = text.plain.lower().find(word)
+            text = text.stylize("bold $text-accent", at, at + len(word)) if at >= 0 else text
+        return text
+
+    @property
+    def nothing(self) -> str:
+        return "Nothing is called that, or is for it."
+
+    def explain(self, row: PaletteRow) -> None:
+        self.note("" if self.size.width >= 100 else row.purpose)
+
+    def use(self, row: PaletteRow) -> None:
+        self.dismiss(row)
 
 
-class PurposeProvider(SystemCommandsProvider):
-    """Offers what the application offers."""
+def open_palette(app: "Host") -> None:
+    """Offer what can be done in the screen on top, and do what is chosen there."""
+    if isinstance(app.screen, PaletteScreen):
+        return
 
-    async def search(self, query: str) -> AsyncIterator[Hit]:
-        """Yield the commands that a query names, and those whose purpose holds all its words."""
-        matcher, words = self.matcher(query), query.lower().split()
-        for name, purpose, callback, *_ in self.app.get_system_commands(self.screen):
-            score = matcher.match(name)
-            told = f"{name} {purpose}".lower()
-            if score > 0:
-                yield Hit(score, matcher.highlight(name), callback, help=purpose)
-            elif words and all(word in told for word in words):
-                yield Hit(_BEHIND, name, callback, help=purpose)
+    def chosen(row: PaletteRow | None) -> None:
+        if row is not None:
+            app.call_next(row.run)
+
+    app.push_screen(PaletteScreen(palette_rows(app.screen)), chosen)

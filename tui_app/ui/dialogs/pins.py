@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.content import Content
-from textual.types import CSSPathType
 
 from tui_app.conversation.work import Pin
 from tui_app.references import log_number
@@ -47,12 +46,10 @@ class PinChoice:
 class PinsScreen(FilterDialog[PinRow, PinChoice]):
     """Dismisses with what is to be done with one message, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/pins.tcss"]
     BINDINGS = place_bindings("pins")
     HINTS = place_hints("pins")
     NAME = "pins"
     PLACEHOLDER = "filter by words of the message"
-    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, rows: Sequence[PinRow]) -> None:
         super().__init__()

@@ -4,10 +4,9 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.content import Content
-from textual.types import CSSPathType
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
@@ -35,12 +34,10 @@ def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Con
 class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
     """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/prompts.tcss"]
     BINDINGS = place_bindings("prompts")
     HINTS = place_hints("prompts")
     NAME = "prompts"
     PLACEHOLDER = "search what you have said in this folder"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 40
 
     def __init__(self, prompts: Sequence[PastPrompt], *, tz: tzinfo | None = None) -> None:

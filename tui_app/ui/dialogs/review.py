@@ -172,14 +172,38 @@ def problem_line(proposed: CompactionProposed) -> str:
 
 Way = Literal["apply", "edit", "focus", "discard"]
 WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
-_EFFECTS = (
-    "the summary takes the place of what leaves",
-    "change its text",
-    "have it written anew, with something to keep above all",
-    "nothing changes",
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a review says of what it shows."""
+
+    writing: str
+    ready: str
+    ways: tuple[tuple[str, str], ...]
+    """What each of ``WAYS`` is called, and what it does."""
+    focus: tuple[str, str, str]
+    """Title, question and verb of the dialog that asks what it should be written anew for."""
+    discard: str
+    """Asked before an edited text is dropped."""
+
+
+SUMMARY = Words(
+    "The summary is being written …",
+    "Review the summary before it is applied",
+    (
+        ("Apply", "the summary takes the place of what leaves"),
+        ("Edit", "change its text"),
+        ("Focus", "have it written anew, with something to keep above all"),
+        ("Discard", "nothing changes"),
+    ),
+    (
+        "Focus on",
+        "What should the summary keep above all? It is written anew; nothing has changed yet.",
+        "write anew",
+    ),
+    "Discard the summary you have edited?",
 )
-_WRITING = "The summary is being written …"
-_READY = "Review the summary before it is applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +223,7 @@ class Reviewed:
 class ReviewScreen(Dialog[Reviewed]):
     """Dismisses with what the user wants."""
 
+    WORDS: ClassVar[Words] = SUMMARY
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS = place_bindings("review")
     HINTS = place_hints("review", "enter", "e", "f", "tab", "esc")
@@ -241,14 +266,14 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -full"):
-            yield self.heading(_WRITING)
+            yield self.heading(self.WORDS.writing)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
             yield Static(id="review-problem", markup=False)
             yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield OptionList(id="review-facts", compact=True, markup=False)
-            ways = zip(WAYS, _EFFECTS, strict=True)
-            options = [Option(Content.assemble((f"{way.title():<9}", "bold"), what)) for way, what in ways]
+            ways = self.WORDS.ways
+            options = [Option(Content.assemble((f"{way:<9}", "bold"), what)) for way, what in ways]
             yield OptionList(*options, id="review-ways", compact=True, markup=False)
             yield self.hints()
 
@@ -280,15 +305,17 @@ class ReviewScreen(Dialog[Reviewed]):
             self.app.screen.dismiss(None)
         self._end(Reviewed(None, later=True))
 
+    def numbers(self, proposed: CompactionProposed) -> str:
+        """The row of figures."""
+        return numbers_line(proposed, self._glyphs)
+
     def _show(self) -> None:
         """Show what is known by now."""
         if not self._built:
             return  # it is shown with the rest
         if self._proposed is not None:
-            self.query_one(".dialog-title", Static).update(Content(_READY))
-            self.query_one("#review-numbers", Static).update(
-                Content(numbers_line(self._proposed, self._glyphs))
-            )
+            self.query_one(".dialog-title", Static).update(Content(self.WORDS.ready))
+            self.query_one("#review-numbers", Static).update(Content(self.numbers(self._proposed)))
             self._say("#review-problem", problem_line(self._proposed))
             self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
             self._area.complete(self._proposed.summary)
@@ -364,9 +391,9 @@ class ReviewScreen(Dialog[Reviewed]):
         self.set_focus(self._area)
 
     def action_focus_on(self) -> None:
-        """Ask what another summary should keep above all."""
-        about = "What should the summary keep above all? It is written anew; nothing has changed yet."
-        self.app.push_screen(EditDialog("Focus on", about, "", verb="write anew"), self._focused)
+        """Ask what it should be written anew for."""
+        title, about, verb = self.WORDS.focus
+        self.app.push_screen(EditDialog(title, about, "", verb=verb), self._focused)
 
     def _focused(self, focus: str | None) -> None:
         if focus:
@@ -394,7 +421,7 @@ class ReviewScreen(Dialog[Reviewed]):
         if not self._area.edited:
             self._end(Reviewed(None))
             return
-        question = ConfirmDialog("Discard the summary you have edited?", verb="Discard", keep="Keep")
+        question = ConfirmDialog(self.WORDS.discard, verb="Discard", keep="Keep")
         self.app.push_screen(question, lambda yes: self._end(Reviewed(None)) if yes else None)
 
     def _end(self, wanted: Reviewed) -> None:

@@ -56,7 +56,6 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
     NAME = "rewind"
     PLACEHOLDER = "filter by words of the prompt"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 30
 
     def __init__(

@@ -72,7 +72,9 @@ def _can_undo(session: ChatSession, entry: Entry) -> bool:
         case "compaction":
             return entry.seq in view.compactions[-1:]
         case _:
-            return entry.seq in (*view.rewrites, *view.reversible) or bool(view.edited_by(entry.seq))
+            return entry.seq in (*view.rewrites, *view.exclusions, *view.reversible) or bool(
+                view.edited_by(entry.seq)
+            )
 
 
 async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:

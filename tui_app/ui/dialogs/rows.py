@@ -28,11 +28,12 @@ from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.text import count
+from tui_app.ui.audit_text import read_audit
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, undo
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
-from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on
+from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on, exclude
 from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Transcript
@@ -146,6 +147,8 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     match await app.push_screen_wait(screen):
         case "pin":
             session.submit(Pin(entry.message, not entry.pinned))
+        case "exclude":
+            await exclude(app, session, [entry])
         case "restore":
             session.submit(Restore(facts.stage))
         case "rewind":
@@ -191,6 +194,9 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         original=written.summary if done is not written else "",
         passages=passages(events[0][1]) if events else (),
         diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
+        audit=partial(read_audit, session.launch.database, session.id, entry.seq)
+        if done.performed_by == "provider" and done.outcome == "success"
+        else None,
         checkpoint_text=lambda: read_checkpoint(done),
         scale=session.state.scale,
     )

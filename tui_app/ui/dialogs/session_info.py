@@ -13,11 +13,14 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
+from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.events import CheckpointCreated
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
+from tui_app.ui.audit_text import audit_lines, read_audit
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.filter import FilterDialog
@@ -58,6 +61,23 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
     ]
     text = "\n".join(lines) if entries else "Nothing has been said yet."
     await app.push_screen_wait(DetailsScreen("History", text))
+
+
+async def show_audit(app: App[Any], session: ChatSession) -> None:
+    """What the compactions of the session lost; the log is read, and replayed, in a thread."""
+    launch = session.launch
+
+    def read() -> str:
+        if not session.id:
+            return "Nothing has been said yet."
+        policies = [choose_policy(launch.settings, name) for name in policy_names(launch.settings)]
+        try:
+            found = read_audit(launch.database, session.id, policies=policies)
+        except (sqlite3.Error, OSError) as error:
+            return f"The log cannot be read: {error}. Try /audit again."
+        return "\n".join(audit_lines(found.to_json()))
+
+    await app.push_screen_wait(DetailsScreen("Audit", read))
 
 
 # In figures.
@@ -103,9 +123,8 @@ class StatsScreen(Dialog[None]):
                 self._stats = stats
                 self.query_one("#stats-figures", Static).update(self._content())
 
-    def action_copy_all(self) -> None:
-        self.app.copy_to_clipboard(self._content().plain)
-        self.key_row.said = "copied all"
+    async def action_copy_all(self) -> None:
+        self.key_row.said = await copy(self.app, self._content().plain)
 
     def _content(self) -> Content:
         blocks = [
@@ -155,7 +174,6 @@ class CheckpointRow:
 class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
     """Dismisses with the path of a checkpoint, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         Hint("enter", "open", 0),
         Hint("up/down", "choose", 1),
@@ -163,7 +181,6 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
     )
     NAME = "checkpoints"
     PLACEHOLDER = "filter by title"
-    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
         """Offer checkpoints.

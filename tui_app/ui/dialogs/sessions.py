@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual.app import App
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Static
 from textual.worker import Worker
 
@@ -43,36 +42,33 @@ class SessionChoice:
     id: str = ""
 
 
+_FOLDER_CELLS, _FIGURES_CELLS, _USED_CELLS = 20, 20, 18
+
+
 def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Content:
-    """One row: when, title, messages, tokens, and the model and folder where there is room."""
+    """One row: title, messages, tokens, when it was last used, and the folder where there is room."""
     moment = datetime.fromtimestamp(row.updated, tz)
     if width < 50:
-        title = one_line(row.title, width - 16) or "untitled"
-        padding = " " * (width - 16 - Content(title).cell_length)
+        title = padded(one_line(row.title, width - 16) or "untitled", width - 16)
         return Content.assemble(
-            (f"{moment:%m-%d}  ", "$text-muted"), (title, "bold"), padding, f" {row.messages:>4} msg"
+            (title, "bold"), f" {row.messages:>4} msg", (f"  {moment:%m-%d}", "$text-muted")
         )
-    when = moment.strftime("%Y-%m-%d %H:%M")
-    roomy = width >= 100
-    title_width = max(12, width - (75 if roomy else 38))
-    title = one_line(row.title, title_width) or "untitled"
-    padding = " " * (title_width - Content(title).cell_length)
-    size = f"{row.messages:>6} msg {tokens(row.tokens) if row.tokens else '?':>7}"
-    tail = f"  {padded(one_line(row.model, 20), 20)}  {one_line(PurePath(row.cwd).name, 13)}" if roomy else ""
+    folder = f"  {padded(one_line(PurePath(row.cwd).name, 18), 18)}" if width >= 90 else ""
+    cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
+    title = padded(one_line(row.title, cells) or "untitled", cells)
+    size = f"{row.messages:>10}{tokens(row.tokens) if row.tokens else '?':>10}"
     return Content.assemble(
-        (f"{when}  ", "$text-muted"), (title, "bold"), padding, size, (tail, "$text-muted")
+        (title, "bold"), (folder, "$text-muted"), size, (f"{moment:  %Y-%m-%d %H:%M}", "$text-muted")
     )
 
 
 class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     """Dismisses with a choice, or ``None``. Deleting asks first."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/sessions.tcss"]
     BINDINGS = place_bindings("sessions")
     HINTS = place_hints("sessions", "enter", "up/down", "f7", "f6", "f8", "esc")
     NAME = "sessions"
     PLACEHOLDER = "filter by title, folder or model"
-    CLASSES_OF_BOX = "dialog -full"
     LEAST = 30
 
     def __init__(
@@ -99,6 +95,14 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
     def text_of(self, row: SessionInfo) -> str:
         return f"{row.title} {row.cwd} {row.model} {row.id}"
+
+    def header(self, width: int) -> Content:
+        if width < 50:
+            return Content()
+        folder = "  folder".ljust(_FOLDER_CELLS) if width >= 90 else ""
+        cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
+        figures = f"{'messages':>10}{'context':>10}"
+        return Content(f"{'session':<{cells}}{folder}{figures}  last used")
 
     def line(self, row: SessionInfo, width: int) -> Content:
         return session_line(row, width, self._tz)
@@ -201,12 +205,10 @@ def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]
 class SearchScreen(FilterDialog[Found, Found]):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/search.tcss"]
     BINDINGS = place_bindings("search")
     HINTS = place_hints("search")
     NAME = "search"
     PLACEHOLDER = "search what was said in all sessions"
-    CLASSES_OF_BOX = "dialog -full"
     NARROWS = False
 
     def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:

@@ -28,7 +28,9 @@ from tui_app.ui.themes import own_themes
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-_KEY_CELLS, _SOURCE_CELLS = 23, 20
+_SECTION_CELLS, _KEY_CELLS, _SOURCE_CELLS = 10, 24, 20
+_UNITS = {"_s": " s", "_mb": " MB"}
+"""What is written behind a number, by the end of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +41,34 @@ class Wish:
     reset: bool = False
 
 
-def entry_line(entry: Entry, width: int) -> Content:
-    """One row: name, value, source; columns line up, and the source gives way where it is narrow."""
+def value_text(entry: Entry) -> str:
+    """What is in force, with its unit."""
+    if entry.is_flag:
+        return "on" if entry.value == "true" else "off"
+    for end, unit in _UNITS.items():
+        if entry.key.endswith(end):
+            return f"{float(entry.value):,g}{unit}"
+    if entry.key.endswith("_threshold") and not entry.is_unset:
+        return f"{round(float(entry.value) * 100)}%"
+    return entry.value
+
+
+def entry_line(entry: Entry, width: int, section: str = "") -> Content:
+    """One row: its section at the first of it, name, value, and where a value that is yours comes from."""
+    left = padded(section, _SECTION_CELLS) if width >= 60 and entry.section else ""
     key_cells = min(_KEY_CELLS, width // 2)
-    source = f"  {one_line(entry.source, _SOURCE_CELLS)}" if width >= 60 else ""
-    room = max(4, width - key_cells - (_SOURCE_CELLS + 2 if source else 0))
-    name, value = one_line(entry.key.removeprefix("keymap."), key_cells - 1), one_line(entry.value, room)
-    gap = " " * (room - Content(value).cell_length) if source else ""
     changed = entry.origin.kind != "default"
+    source = f"  {one_line(entry.source, _SOURCE_CELLS)}" if width >= 60 and changed else ""
+    room = max(4, width - len(left) - key_cells - (_SOURCE_CELLS + 2 if source else 0))
+    name, value = (
+        one_line(entry.key.removeprefix("keymap."), key_cells - 1),
+        one_line(value_text(entry), room),
+    )
+    gap = " " * (room - Content(value).cell_length) if source else ""
     return Content.assemble(
-        padded(name, key_cells),
-        (value, "bold $text-accent" if changed else "$text-muted"),
+        (left, "bold"),
+        (padded(name, key_cells), "$text-muted"),
+        (value, "bold $text-accent" if changed else ""),
         gap,
         (source, "$text-muted"),
     )
@@ -88,6 +107,8 @@ class SettingsScreen(FilterDialog[Entry, None]):
         self.offer(entries)
         self._marked = ""
         """Key of the marked setting."""
+        self._heads: set[str] = set()
+        """Keys of the settings that begin a section."""
         self._said = ""
         """What came of the last wish; shown until another setting is marked."""
         self._wishes = Wishes[Wish]()
@@ -113,8 +134,17 @@ class SettingsScreen(FilterDialog[Entry, None]):
     def text_of(self, row: Entry) -> str:
         return f"{row.key} {row.value} {row.source} {row.help}"
 
+    def section_of(self, row: Entry) -> str:
+        return row.section
+
+    def list_rows(self, rows: Sequence[Entry]) -> None:
+        """List settings, each section named at its first row."""
+        before = ["", *(row.section for row in rows)]
+        self._heads = {row.key for row, section in zip(rows, before, strict=False) if row.section != section}
+        super().list_rows(rows)
+
     def line(self, row: Entry, width: int) -> Content:
-        return entry_line(row, width)
+        return entry_line(row, width, row.section if row.key in self._heads else "")
 
     def first(self) -> int:
         keys = [entry.key for entry in self.shown]
@@ -315,7 +345,7 @@ def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
 
 async def _ask(app: "Host", desk: SettingsDesk, entry: Entry) -> str:
     """Ask for a value until it is allowed or the user gives up; an empty one is the built-in value."""
-    text, refused = "" if entry.value == "not set" else entry.value, ""
+    text, refused = "" if entry.is_unset else entry.value, ""
     while True:
         typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
         if typed is None:

@@ -173,7 +173,7 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
     from tui_app.agent.tools.commands import Cancelled, Stop
     from tui_app.agent.tools.files import Walk
 
-    files: list[str] = []
+    root, files = root.resolve(), list[str]()
     try:
         stop = Stop(cancelled, monotonic() + SCAN_S)
         files.extend(path.relative_to(root).as_posix() for path in Walk(root, stop).files())

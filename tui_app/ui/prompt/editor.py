@@ -90,6 +90,7 @@ class Chips:
         return min(places, default=None)
 
 
+PLACEHOLDER = "Ask something, @file or / for commands"
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
@@ -143,7 +144,7 @@ class PromptEditor(WrittenArea):
     DEFAULT_CSS = """
     PromptEditor, PromptEditor:focus {
         height: auto; max-height: 8; min-height: 1; width: 1fr; padding: 0; border: none;
-        background: $background;
+        & > .text-area--placeholder { color: $text-muted; }
     }
     """
 
@@ -173,6 +174,9 @@ class PromptEditor(WrittenArea):
     class Cleared(Message):
         """The draft was cleared by a key."""
 
+    class UndoWanted(Message):
+        """``ctrl+z`` was pressed on an empty prompt."""
+
     class QuitWanted(Message):
         """``ctrl+d`` was pressed on an empty prompt."""
 
@@ -192,7 +196,9 @@ class PromptEditor(WrittenArea):
             prompts: Earlier prompts, oldest first.
             id: Textual id.
         """
-        super().__init__(id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus")
+        super().__init__(
+            id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus", placeholder=PLACEHOLDER
+        )
         self._chips = Chips()
         self._completer = Completer(offers, finder)
         self._walk = PromptHistory(prompts)
@@ -296,7 +302,8 @@ class PromptEditor(WrittenArea):
             return self._completer.is_open
         if action == "expand":
             return self.chip_at_cursor() is not None
-        if action == "help":
+        if action in ("help", "undo"):
+            # In a text, ctrl+z is the shell's.
             return self.is_empty
         if action == "copy":
             return not self.selection.is_empty
@@ -401,6 +408,13 @@ class PromptEditor(WrittenArea):
         if self.type_ahead is not None:
             self.type_ahead.begin()
         self.post_message(self.HelpWanted())
+
+    def action_undo(self) -> None:
+        """Take the newest compaction back: on an empty prompt there is nothing else to undo."""
+        self.post_message(self.UndoWanted())
+
+    def action_undo_typing(self) -> None:
+        super().action_undo()
 
     def action_quit_empty(self) -> None:
         """Ask to quit on an empty prompt; in a text the key deletes, as in every editor."""

@@ -1,10 +1,10 @@
 """The prompt row: sign, editor and size of the draft; above it the offers and what is attached."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,6 +20,9 @@ from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
 from tui_app.ui.widgets import TellsFailures
+
+if TYPE_CHECKING:
+    from tui_app.files import MayRead
 
 _LABEL_CELLS = 40
 CHIP_KEYS = "ctrl+o expands, backspace removes"
@@ -38,17 +41,20 @@ class Bundle(NamedTuple):
     """Why a file is not attached; empty when it is."""
 
 
-def weigh(folder: Path, paths: Sequence[str]) -> tuple[Bundle, ...]:
-    """Weigh the files that a draft names; blocks on the disk."""
+def weigh(
+    folder: Path, paths: Sequence[str], gate: "Callable[[], MayRead] | None" = None
+) -> tuple[Bundle, ...]:
+    """Weigh the files that a draft names and the rules let go along; blocks on the disk."""
     # Not needed for the first frame.
     from tui_app.agent.tools.workspace import Workspace
     from tui_app.conversation.attachments import AttachedFile, read_attachments
+    from tui_app.files import anything
 
     return tuple(
         Bundle(found.path, found.tokens)
         if isinstance(found, AttachedFile)
         else Bundle(found.path, why_not=found.why)
-        for found in read_attachments(Workspace(folder), paths)
+        for found in read_attachments(Workspace(folder), paths, gate() if gate is not None else anything)
     )
 
 
@@ -82,7 +88,7 @@ class AttachedRow(Widget):
     """The row of what is attached; takes no room while nothing is."""
 
     DEFAULT_CSS = """
-    AttachedRow { height: 1; width: 1fr; padding: 0 2; color: $text-muted; display: none; }
+    AttachedRow { height: 1; width: 1fr; padding: 0 2 0 4; color: $text-muted; display: none; }
     AttachedRow.-bringing { display: block; }
     """
 
@@ -104,11 +110,24 @@ class PromptRow(TellsFailures, Vertical):
     DEFAULT_CSS = """
     PromptRow { height: auto; width: 1fr; }
     PromptRow > #prompt-line {
-        height: auto; border-top: solid $border-blurred; border-bottom: solid $border-blurred;
+        height: auto; margin: 0 2; padding: 0 2 0 1; background: $panel;
+        border-left: inner $line-strong; border-top: inner $panel; border-bottom: inner $panel;
     }
-    PromptRow:focus-within > #prompt-line { border-top: solid $border; border-bottom: solid $border; }
-    PromptRow.-plain > #prompt-line { border: none; }
-    PromptRow #prompt-sign { width: 2; color: $text-accent; text-style: bold; }
+    PromptRow:focus-within > #prompt-line {
+        background: $surface;
+        border-left: inner $accent; border-top: inner $surface; border-bottom: inner $surface;
+    }
+    PromptRow PromptEditor { background: $panel; }
+    PromptRow PromptEditor:focus { background: $surface; }
+    PromptRow > #prompt-line:nocolor, PromptRow:focus-within > #prompt-line:nocolor,
+    PromptRow > #prompt-line:ansi, PromptRow:focus-within > #prompt-line:ansi {
+        border-top: blank; border-bottom: blank;
+    }
+    PromptRow.-plain > #prompt-line, PromptRow.-plain:focus-within > #prompt-line {
+        border: blank; border-left: none; padding: 0 2 0 0;
+    }
+    PromptRow #prompt-sign { display: none; width: 2; color: $text-accent; text-style: bold; }
+    PromptRow.-plain #prompt-sign { display: block; }
     PromptRow #prompt-count { width: auto; padding-left: 1; color: $text-muted; }
     """
 
@@ -126,6 +145,8 @@ class PromptRow(TellsFailures, Vertical):
         """
         super().__init__(id=id)
         self._folder, self._finder = folder, FileFinder(folder)
+        self.gate: Callable[[], MayRead] | None = None
+        """Gives what the rules say of files; None says nothing."""
         self._offers, self._attached = OfferList(), AttachedRow()
         self._named: tuple[str, ...] = ()
         self._files: tuple[Bundle, ...] = ()
@@ -141,7 +162,7 @@ class PromptRow(TellsFailures, Vertical):
 
     def watch_count(self, count: int) -> None:
         for label in self.query("#prompt-count").results(Static):
-            label.update(f"~{tokens(count)} tok" if count else "")
+            label.update(f"~{tokens(count)} {'token' if count == 1 else 'tokens'}" if count else "")
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
         self.call_after_refresh(self.editor.refresh)
 
@@ -176,7 +197,7 @@ class PromptRow(TellsFailures, Vertical):
 
     async def _weigh(self, named: tuple[str, ...]) -> None:
         if named:
-            self._files = await asyncio.to_thread(weigh, self._folder, named)
+            self._files = await asyncio.to_thread(weigh, self._folder, named, self.gate)
             self._show()
 
     def _name_keys(self) -> None:

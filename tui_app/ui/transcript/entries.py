@@ -5,8 +5,10 @@ from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.tool_specs import EXPLORE, tool_spec
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, tokens
 from tui_app.ui.themes import Tone
+from tui_app.ui.transcript.lines import PROSE_CELLS
 from tui_app.ui.transcript.pieces import (
     Excerpt,
     FadedPiece,
@@ -14,9 +16,11 @@ from tui_app.ui.transcript.pieces import (
     MarkdownPiece,
     Piece,
     RowPiece,
+    RulePiece,
     Splitter,
     TextPiece,
     clip,
+    prompt_pieces,
     readable_args,
     split_markdown,
     text_pieces,
@@ -26,7 +30,7 @@ TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
 TOOL_CHARS = 60_000
 """Characters of either, head and tail together."""
-INDENT = 4
+INDENT = 2
 """Cells in front of what an opened entry shows."""
 LEFT = "left behind"
 """The word for a row that a rewind took out of the model's view."""
@@ -48,8 +52,66 @@ class Wording(NamedTuple):
     """Tokens as the model counts them for each counted one."""
 
 
-def pinned(entry: Entry, wording: Wording) -> str:
-    """The sign and word of a pinned entry; empty for others."""
+class Rail(NamedTuple):
+    """What of the conversation the model sees, by the log numbers of messages."""
+
+    seen: frozenset[int] = frozenset()
+    shortened: frozenset[int] = frozenset()
+    """Those of them of which it sees a shorter form: trimmed, archived, in a file, a pointer."""
+    since: int = 0
+    """Log number of the oldest of them behind the system prompt."""
+    known: int = 0
+    """Log number up to which that is known: what is newer has just been said, and is seen."""
+    leaving: tuple[tuple[int, int], ...] = ()
+    """Inclusive ranges of those that a compaction under way would replace."""
+
+    def sees(self, entry: Entry) -> bool:
+        """Whether the model sees what a row stands for; rows that are no messages go with their time."""
+        if entry.left:
+            return False
+        if entry.seq < 0 or entry.message > self.known:
+            return True
+        if entry.kind in _MESSAGE_KINDS:
+            return entry.message in self.seen or entry.seq in self.seen
+        return entry.seq >= self.since
+
+    def sign(self, entry: Entry, glyphs: Glyphs) -> str:
+        """The sign on the first line of a row; on the others it is the rail's own, or none."""
+        if entry.excluded and not entry.left:
+            return glyphs.excluded
+        if not self.sees(entry):
+            return ""
+        if any(first <= entry.message <= last for first, last in self.leaving):
+            return glyphs.leaves
+        if entry.pinned:
+            return glyphs.kept
+        return glyphs.part if entry.message in self.shortened else glyphs.mark
+
+
+_MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool"})
+
+
+def tool_sign(title: str, glyphs: Glyphs) -> str:
+    """The sign of what a call does, by the tool that its row begins with."""
+    name = title.partition(" ")[0]
+    match tool_spec(name).editor:
+        case "read" | "fetch":
+            return glyphs.arrow[0] if glyphs.arrow.isascii() else glyphs.arrow
+        case "search":
+            return glyphs.subagent if name == EXPLORE.name else glyphs.search
+        case "edit":
+            return glyphs.edit
+        case "execute":
+            return "$"
+        case "think":
+            return glyphs.todo
+    return glyphs.server
+
+
+def held(entry: Entry, wording: Wording) -> str:
+    """How the user has the model see an entry: sign and word of a pin or an exclusion; empty for others."""
+    if entry.excluded and not entry.left:
+        return f"{wording.glyphs.excluded} excluded"
     return f"{wording.glyphs.pin} pinned" if entry.pinned else ""
 
 
@@ -78,15 +140,17 @@ BODY_CHARS = 300_000
 """Of a longer prompt or answer head and tail are shown, and the rest is counted."""
 
 
-def prompt(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    states = (LEFT if entry.left else "", pinned(entry, wording), clock(entry.time, wording.tz))
+def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
+    states = (LEFT if entry.left else "", held(entry, wording), clock(entry.time, wording.tz))
     right = f" {wording.glyphs.separator} ".join(filter(None, states))
-    yield RowPiece("", "You:" if wording.plain else "You", Tone.ROLE, right=right, ornament=True)
+    if wording.plain:
+        yield RowPiece("", "You:", Tone.STRONG, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
-    yield from text_pieces(head, Tone.TEXT)
+    yield from prompt_pieces(head, right, sunk=sunk)
     if note:
         yield RowPiece(wording.glyphs.dots, note, Tone.DIM)
-        yield from text_pieces(tail, Tone.TEXT, part="tail")
+        yield from prompt_pieces(tail, "", sunk=sunk, part="tail")
+    yield GapPiece(half="" if sunk else "under")
 
 
 def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
@@ -104,7 +168,7 @@ def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Ite
 def role(wording: Wording) -> Iterator[Piece]:
     """Yield the word before an answer; only in plain mode, elsewhere the layout says it."""
     if wording.plain:
-        yield RowPiece("", "Model:", Tone.ROLE, ornament=True)
+        yield RowPiece("", "Model:", Tone.STRONG, ornament=True)
 
 
 def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
@@ -171,21 +235,29 @@ def needs_body(entry: Entry, *, expanded: bool) -> bool:
 
 def distance(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry: rows of equal weight are kept together."""
-    if before is None or not has_lines(entry):
+    if not has_lines(entry):
         return 0
-    close = entry.kind in _ROW_KINDS or entry.kind == "assistant"
-    return 0 if close and before.kind in _ROW_KINDS else 1
+    if entry.kind == "user":
+        return 1  # half of it is the prompt's own, even at the top
+    if before is None or before.kind == "user":
+        return 0
+    return 0 if entry.kind in _ROW_KINDS and (before.kind in _ROW_KINDS or before.kind == "assistant") else 1
+
+
+def apart(entry: Entry, before: Entry | None) -> int:
+    """Return the blank lines above an entry in what is copied; a prompt's own half lines count as one."""
+    return 1 if before is not None and before.kind == "user" else distance(entry, before)
 
 
 def distance_of_answer(before: Entry | None) -> int:
     """Return the blank lines above an answer that has text."""
-    return 0 if before is None or before.kind in _ROW_KINDS else 1
+    return 0 if before is None or before.kind == "user" else 1
 
 
 def estimate(entry: Entry, before: Entry | None, width: int) -> int:
     """Guess the height of a folded entry that was never painted, in lines."""
     if entry.kind == "user":
-        return distance(entry, before) + 2 + entry.chars // width
+        return distance(entry, before) + 2 + entry.chars // min(width, PROSE_CELLS)
     if entry.kind == "assistant":
         return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
     return distance(entry, before) + (2 if entry.kind in ("compaction", "error") else 1)
@@ -199,6 +271,7 @@ def pieces(
     *,
     expanded: bool,
     excerpt: Excerpt | None = None,
+    sunk: bool = False,
 ) -> list[Piece]:
     """List the pieces of an entry.
 
@@ -209,29 +282,32 @@ def pieces(
         wording: Signs and words.
         expanded: Whether the user opened it.
         excerpt: A found part of a text that is too long to be shown whole.
+        sunk: Whether the model does not see it any more.
 
     Returns:
         Pieces from top to bottom; none when there is nothing to show.
     """
-    content = list(_content(entry, body, wording, expanded=expanded))
+    content = list(_content(entry, body, wording, expanded=expanded, sunk=sunk))
     if excerpt is not None:
         where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
         content.append(TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT))
         content += text_pieces(excerpt.text, Tone.TEXT, INDENT, part="excerpt")
         content.append(TextPiece(wording.glyphs.dots, Tone.WARNING, indent=INDENT))
-    if entry.left:
+    if sunk:
         content = [FadedPiece(piece) for piece in content]
     gap = distance(entry, before)
-    return [GapPiece(gap), *content] if gap and content else content
+    if not (gap and content):
+        return content
+    return [GapPiece(gap, "over" if entry.kind == "user" and not sunk else ""), *content]
 
 
-def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
+def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
     match entry.kind:
         case "user":
-            yield from prompt(entry, body, wording)
+            yield from prompt(entry, body, wording, sunk=sunk)
         case "assistant":
-            if entry.pinned:
-                yield RowPiece("", pinned(entry, wording), Tone.ACCENT, ornament=True)
+            if state := held(entry, wording):
+                yield RowPiece("", state, Tone.ACCENT, ornament=True)
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from stopped(entry, wording)
         case "tool" | "system" | "hook" | "memory":
@@ -249,14 +325,20 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> I
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
-    size = f"{tokens(round(entry.tokens * wording.scale))} tok" if entry.tokens else ""
+    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
     inside = count(entry.calls, "call") if entry.calls else ""
-    mark = f"{glyphs.cross} {STATE_WORDS[entry.state]}" if bad else STATE_WORDS[entry.state]
-    marks = (mark if bad or not entry.left else "", LEFT if entry.left else "")
-    right = f" {glyphs.separator} ".join(filter(None, (*marks, pinned(entry, wording), inside, size)))
+    told = "" if bad or entry.left else STATE_WORDS[entry.state]
+    left = LEFT if entry.left else ""
+    right = f" {glyphs.separator} ".join(filter(None, (told, left, held(entry, wording), inside, size)))
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
+    title, _, note = title.partition(" · ") if entry.kind == "tool" else (title, "", "")
     sign = glyphs.expanded if expanded else glyphs.collapsed
-    yield RowPiece(sign, title, Tone.TOOL, right, Tone.ERROR if bad else Tone.DIM, fold=True)
+    if entry.kind == "tool":
+        sign = tool_sign(title, glyphs)
+        # What a shell's sign says needs no name.
+        title = title.partition(" ")[2] or title if sign == "$" else title
+    mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
+    yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, note="" if bad else note)
     if not expanded:
         return
     if body.args.strip():
@@ -269,21 +351,28 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
 
 
 def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
+    """The line that what stood above it has sunk behind, what became of the facts, and the two ways on."""
     glyphs = wording.glyphs
     title = one_line(entry.title, _TITLE_CELLS)
-    done = entry.state in ("ok", "undone")
-    if done and not title.lower().startswith("conversation compacted"):
-        title = f"Conversation compacted {glyphs.separator} {title}" if title else "Conversation compacted"
-    if not done and not title.lower().startswith("compaction "):
-        word = STATE_WORDS[entry.state]  # also the title of one that ended without a reason
-        told = f" {glyphs.separator} {title}" if title not in ("", word) else ". Nothing changed."
-        title = f"Compaction {word}{told}"
-    yield TextPiece(title, Tone.ACCENT if done else Tone.WARNING, sign=glyphs.load_line)
+    between = f" {glyphs.separator} "
+    if entry.state not in ("ok", "undone"):
+        if not title.lower().startswith("compaction "):
+            word = STATE_WORDS[entry.state]  # also the title of one that ended without a reason
+            told = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
+            title = f"Compaction {word}{told}"
+        yield TextPiece(title, Tone.WARNING, sign=glyphs.load_line)
+        yield TextPiece("enter shows details", Tone.DIM)
+        return
+    what, *figures = title.split(" · ") if title else ("Conversation compacted",)
+    detail = "".join(f"{between}{each}" for each in figures[:2])
+    yield RulePiece(what, detail, Tone.ACCENT if entry.state == "ok" else Tone.DIM)
+    if rest := figures[2:]:
+        yield TextPiece(between.join(rest), Tone.DIM)
     hints = {
-        "ok": f"enter shows what stayed and what left {glyphs.separator} u undoes",
-        "undone": f"undone: what it replaced is back {glyphs.separator} enter shows what it was",
+        "ok": f"ctrl+o look inside{between}/undo",
+        "undone": f"undone: what it replaced is back{between}enter shows what it was",
     }
-    yield TextPiece(hints.get(entry.state, "enter shows details"), Tone.DIM, indent=2)
+    yield TextPiece(hints[entry.state], Tone.DIM)
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
@@ -296,7 +385,7 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     if entry.left:
         title += f" {wording.glyphs.separator} {LEFT}"
     yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    yield from (TextPiece(line, Tone.TEXT, indent=2) for line in lines[:1])
+    yield from (TextPiece(line, Tone.TEXT) for line in lines[:1])
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:

@@ -10,16 +10,17 @@ from tui_app.session.entries import Bodies, Body, Entry
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.entries import (
     LiveMessage,
+    Rail,
     Wording,
-    distance,
+    apart,
     distance_of_answer,
     estimate,
     has_lines,
     needs_body,
     pieces,
 )
-from tui_app.ui.transcript.lines import Line, Painter
-from tui_app.ui.transcript.pieces import Excerpt, Piece
+from tui_app.ui.transcript.lines import Line, Painter, with_tabs
+from tui_app.ui.transcript.pieces import Excerpt, GapPiece, Piece
 
 
 class HeightIndex:
@@ -222,6 +223,8 @@ class Layout:
         """Log numbers of the opened entries; 0 for the live answer."""
         self.excerpts: dict[int, Excerpt] = {}
         """Found parts of entries too long to be shown whole, by log number."""
+        self.rail = Rail()
+        """What the model sees of the conversation."""
         self.live: LiveMessage | None = None
         self.wording = wording
         self.painter = painter
@@ -316,6 +319,28 @@ class Layout:
         self.wording = wording
         self._blocks.clear()
 
+    def show_rail(self, rail: Rail) -> None:
+        """Show what the model sees now; no height changes."""
+        self.rail = rail
+        self._blocks.clear()
+
+    def rail_sign(self, spot: Spot) -> tuple[str, bool]:
+        """The sign left of a line, and whether it is the common one of what the model sees."""
+        glyphs = self.wording.glyphs
+        if spot.slot >= len(self.entries):
+            return (glyphs.mark, True) if spot.slot < len(self) else ("", True)
+        sign = self.rail.sign(self.entries[spot.slot], glyphs)
+        # It stands on the first line with words: over it is what keeps rows apart.
+        first = spot.line == 0 and spot.piece == self.lead_piece(spot.slot)
+        common = sign in ("", glyphs.mark, glyphs.leaves)
+        rest = "" if sign == glyphs.excluded else glyphs.mark
+        return (sign, sign != glyphs.leaves) if common or first else (rest, True)
+
+    def lead_piece(self, slot: int) -> int:
+        """Number of the first piece of an entry that has words."""
+        pieces = self.block(slot).pieces
+        return next((number for number, each in enumerate(pieces) if not isinstance(each, GapPiece)), 0)
+
     def selected_text(self, selection: Selection) -> str:
         """Return the original text of a selection.
 
@@ -334,20 +359,31 @@ class Layout:
                 text = self._original(self.entries[slot])
             else:
                 text = self._copied(slot, (begin._replace(slot=slot), column), end)
+                text = with_tabs(text, self._source(slot)) if "  " in text else text
             if text and parts:
                 live = slot == len(self.entries)
-                parts.append("\n" * (2 if live else 1 + distance(self.entries[slot], self.before(slot))))
+                parts.append("\n" * (2 if live else 1 + apart(self.entries[slot], self.before(slot))))
             parts.append(text)
         return "".join(parts)
 
     def _original(self, entry: Entry) -> str:
         """Return the text of a whole entry as it was written, not as it is painted."""
         if entry.kind in ("user", "assistant"):
-            return clean(self._bodies.body(entry).text).strip("\n")
+            return clean(self._bodies.body(entry).text, keep_tabs=True).strip("\n")
         if entry.seq in self.expanded:
             body = self._bodies.body(entry)
-            return "\n".join(clean(part) for part in (entry.title, body.args, body.text) if part)
-        return clean(entry.title)
+            return "\n".join(
+                clean(part, keep_tabs=True) for part in (entry.title, body.args, body.text) if part
+            )
+        return clean(entry.title, keep_tabs=True)
+
+    def _source(self, slot: int) -> str:
+        """Return all that an entry was made from; of a live answer nothing is kept as it came."""
+        if slot == len(self.entries):
+            return ""
+        entry = self.entries[slot]
+        body = self._bodies.body(entry)
+        return "\n".join((entry.title, body.args, body.text))
 
     def _copied(self, slot: int, start: tuple[Spot, int], stop: tuple[Spot, int | None] | None) -> str:
         """Return the visible text of an entry between two spots and columns, both included."""
@@ -416,7 +452,15 @@ class Layout:
             entry = self.entries[slot]
             expanded, excerpt = entry.seq in self.expanded, self.excerpts.get(entry.seq)
             body = self._bodies.preview(entry) if needs_body(entry, expanded=expanded) else _EMPTY
-            parts = pieces(entry, before, body, self.wording, expanded=expanded, excerpt=excerpt)
+            parts = pieces(
+                entry,
+                before,
+                body,
+                self.wording,
+                expanded=expanded,
+                excerpt=excerpt,
+                sunk=not self.rail.sees(entry),
+            )
         block = self._blocks[slot] = _Block(parts, self.painter.width)
         for number, piece in enumerate(parts):
             if (height := self._lines.height(piece)) is not None:

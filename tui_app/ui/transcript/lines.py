@@ -9,11 +9,17 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_app.ui.text import Glyphs, cut_cells, without_drawing
-from tui_app.ui.themes import Palette, Tone
+from tui_app.ui.text import TAB, Glyphs, cut_cells, without_drawing
+from tui_app.ui.themes import STROKE_CONTRAST, Palette, Tone, legible
 
-GUTTER = 2
-"""Cells left of the content, for the signs of focus and marks."""
+GUTTER = 4
+"""Cells left of the content: the rail, the focus, the row's sign, and air."""
+SIGN = 2
+"""Column of the signs that hang left of the text."""
+EDGE = 2
+"""Cells that stay free at the right."""
+PROSE_CELLS = 96
+"""Cells of the longest line of prose: longer ones are hard to follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,8 @@ class Line:
     """The text between this line and the one before it in the original."""
     blank: bool = False
     """A line that only keeps distance."""
+    crosses: bool = False
+    """A line that runs over the rail."""
 
     def copied(self, start: int, stop: int | None) -> str:
         """Return the original characters between two columns (in characters right of the gutter)."""
@@ -56,6 +64,36 @@ class Line:
         return Strip.join([before, marked, *after])
 
 
+def with_tabs(shown: str, source: str) -> str:
+    """Put back the tabs that are shown as spaces.
+
+    Args:
+        shown: Lines of a text as they are laid out, or parts of them.
+        source: The text itself.
+    """
+    if "\t" not in source or "  " not in shown:
+        return shown
+    written: dict[str, list[str]] = {}
+    for line in source.splitlines():
+        if "\t" not in line:
+            continue
+        for stops in (False, True):
+            signs, column = list[str](), 0
+            for sign in line:
+                cells = len(TAB) - (column % len(TAB) if stops else 0) if sign == "\t" else 1
+                # Of a tab, the first of its cells is the tab.
+                signs += [sign, *[""] * (cells - 1)]
+                column += cells
+            written.setdefault("".join(" " if sign in ("\t", "") else sign for sign in signs), signs)
+    lines = shown.split("\n")
+    for number, line in enumerate(lines):
+        whole = line if line in written else next((each for each in written if line in each), "")
+        if "  " in line and whole:
+            at = whole.index(line)
+            lines[number] = "".join(written[whole][at : at + len(line)])
+    return "\n".join(lines)
+
+
 @dataclass(frozen=True)
 class Painter:
     """Everything that painting depends on beside the text; a new one makes all cached lines stale."""
@@ -63,25 +101,46 @@ class Painter:
     palette: Palette
     glyphs: Glyphs
     width: int
-    """Cells of the content, gutter excluded."""
+    """Cells of the content, gutter and edge excluded."""
     plain: bool = False
+    grounds: bool = True
+    """Whether parts of the screen have colours of their own behind them; without, half rows say nothing."""
     console: Console = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "console", self.palette.console())
 
     def line(
-        self, segments: Sequence[Segment], *, lead: int = 0, end: int | None = None, join: str = "\n"
+        self,
+        segments: Sequence[Segment],
+        *,
+        lead: int = 0,
+        end: int | None = None,
+        join: str = "\n",
+        sign: Segment | None = None,
+        ground: Tone = Tone.TEXT,
     ) -> Line:
-        """Make a line from segments, padded to the full width over the base style."""
-        base = self.palette.style(Tone.TEXT)
+        """Make a line from segments, padded to the full width over the base style.
+
+        Args:
+            segments: The content.
+            lead: Characters at its start that are decoration.
+            end: Where what is copied of it ends.
+            join: What stood between this line and the one before it.
+            sign: Hangs left of the content.
+            ground: Its background, from the sign on to the right edge.
+        """
+        around, base = self.palette.style(Tone.TEXT), self.palette.style(ground)
         # What is copied is what was written.
         text = "".join(segment.text for segment in segments).rstrip()
         if self.plain:
             segments = [Segment(without_drawing(part), style) for part, style, _ in segments]
-        parts = [Segment(" " * GUTTER, base)]
+        hung = Segment(" ", base) if sign is None else sign
+        air = GUTTER - SIGN - cell_len(hung.text)
+        parts = [Segment(" " * SIGN, around), hung, Segment(" " * air, base)]
         parts.extend(Segment(part, base + style if style else base) for part, style, _ in segments)
         strip = Strip(parts).adjust_cell_length(GUTTER + self.width, base)
+        strip = strip.adjust_cell_length(GUTTER + self.width + EDGE, around)
         stop = len(text) if end is None else min(end, len(text))
         return Line(strip, text, min(lead, stop), stop, join)
 
@@ -98,23 +157,72 @@ class Painter:
             return cut_cells(text, width)
         return self.spelled(cut_cells(text, width - 2))
 
+    @property
+    def prose(self) -> int:
+        """Cells of a line of prose."""
+        return min(self.width, PROSE_CELLS)
+
+    def edge(self, *, top: bool) -> Line:
+        """The blank line over or under a prompt; half of it has the prompt's ground."""
+        if not self.grounds:
+            return self.gap()
+        halves = "▗▄" if top else "▝▀"
+        ground, around = self.palette.style(Tone.GROUND), self.palette.style(Tone.TEXT)
+        half = around + Style(color=ground.bgcolor)
+        corner = Segment(halves[0], around + self.palette.accent_of(Tone.USER))
+        line = self.line([Segment(halves[1] * self.width, half)], end=0, sign=corner)
+        strip = Strip.join(
+            [line.strip.crop(0, SIGN + 1), Strip([Segment(halves[1], half)], 1), line.strip.crop(GUTTER)]
+        )
+        return replace(line, strip=strip, text="", blank=True)
+
+    def crossed(self, segments: Sequence[Segment], tone: Tone, *, end: int) -> Line:
+        """A line that begins at the rail, with the sign of the product, and runs through the gutter."""
+        line = self.line(segments, end=end)
+        through = self.glyphs.load_line + self.glyphs.gauge_full * (GUTTER - SIGN)
+        start = Strip([self.styled(f"{through:<{GUTTER}}", tone)], GUTTER)
+        return replace(line, strip=Strip.join([start, line.strip.crop(GUTTER)]), crosses=True)
+
+    def small(self, ground: Tone) -> Style:
+        """The style of small figures on a ground."""
+        style = self.palette.style(ground) + Style(color=self.palette.style(Tone.FAINT).color)
+        return legible(style, STROKE_CONTRAST)
+
     def gap(self) -> Line:
         """Make a line that only keeps distance."""
         return replace(self.line(()), blank=True)
 
     def faded(self, line: Line) -> Line:
-        """A line with all of its text in the quiet colour."""
-        over = self.palette.accent_of(Tone.DIM)
-        return replace(line, strip=Strip(Segment.apply_style(line.strip, post_style=over)))
+        """A line one level quieter, without hue: text as what tools did, that as what is small."""
+        quiet = {self.palette.style(tone).color for tone in (Tone.DIM, Tone.TOOL, Tone.FAINT)}
+        dim, faint = (self.palette.style(tone).color for tone in (Tone.DIM, Tone.FAINT))
+        ground = self.palette.style(Tone.TEXT).bgcolor
+        parts = [
+            Segment(
+                text,
+                (style or Style.null())
+                + Style(color=faint if style and style.color in quiet else dim, bgcolor=ground),
+            )
+            for text, style, _ in line.strip
+        ]
+        return replace(line, strip=Strip(parts, line.strip.cell_length))
 
     def styled(self, text: str, tone: Tone) -> Segment:
         return Segment(text, self.palette.style(tone))
 
-    def signed(self, strip: Strip, *, focused: bool, marked: bool) -> Strip:
-        """Put the signs of the focus and of a marked entry in the gutter of a line."""
-        if marked:
-            sign = Strip([self.styled(self.glyphs.check, Tone.MARK)], 1)
-            strip = Strip.join([strip.crop(0, 1), sign, strip.crop(GUTTER)])
-        if focused:
-            strip = Strip.join([Strip([self.styled(self.glyphs.mark, Tone.MARK)], 1), strip.crop(1)])
-        return strip
+    def signed(
+        self, strip: Strip, *, rail: Segment | None, focused: bool, marked: bool, leads: bool
+    ) -> Strip:
+        """Put the rail, and the signs of the focus and of a marked entry, in the gutter of a line.
+
+        Args:
+            strip: The line.
+            rail: What the model sees of it.
+            focused: Whether keys act on its entry.
+            marked: Whether its entry is marked.
+            leads: Whether it is the first with words of its entry.
+        """
+        first = rail or Segment(" ", self.palette.style(Tone.TEXT))
+        here = self.glyphs.collapsed if leads else self.glyphs.pipe
+        sign = self.glyphs.check if marked else here if focused else " "
+        return Strip.join([Strip([first, self.styled(sign, Tone.MARK)], 2), strip.crop(SIGN)])

@@ -19,13 +19,13 @@ from rich.text import Text
 
 from tui_app.ui.text import clean, wrap_spans
 from tui_app.ui.themes import Palette, Tone
-from tui_app.ui.transcript.lines import Line, Painter
+from tui_app.ui.transcript.lines import PROSE_CELLS, Line, Painter
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
 _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
 """Put on the first content segment of a line: how it continues the line before, and where content begins."""
-CODE_INDENT = 4
+CODE_INDENT = 2
 COLUMN_CELLS = 8
 """Room that each column of a table needs, distance included, to be read as one."""
 
@@ -38,7 +38,8 @@ class _Wrapped:
         self.indent = indent
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        spans = list(wrap_spans(self.text.plain, max(1, options.max_width - self.indent)))
+        room = options.max_width - self.indent if self.indent else min(options.max_width, PROSE_CELLS)
+        spans = list(wrap_spans(self.text.plain, max(1, room)))
         cuts = sorted({cut for start, stop, _ in spans for cut in (start, stop)} - {0})
         parts = self.text.divide(cuts)
         begins = dict(zip([0, *cuts], parts, strict=False))
@@ -190,7 +191,7 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
 def _as_is(source: str, painter: Painter) -> list[Line]:
     """Show the source where layout gave nothing, for example what is nested too deeply."""
     text = source.strip("\n")
-    spans = wrap_spans(text, painter.width) if text.strip() else ()
+    spans = wrap_spans(text, painter.prose) if text.strip() else ()
     return [painter.line([Segment(text[start:stop])], join=join) for start, stop, join in spans]
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -11,8 +11,10 @@ from rich.segment import Segment
 from tui_app.text import count
 from tui_app.ui.text import wrap_spans
 from tui_app.ui.themes import Tone
-from tui_app.ui.transcript.lines import Line, Painter
+from tui_app.ui.transcript.lines import EDGE, PROSE_CELLS, Line, Painter
 
+LEAST_PROSE = 20
+"""Cells that a prompt keeps while its time is shown beside it."""
 PIECE_CHARS = 3_000
 PIECE_LINES = 120
 
@@ -31,26 +33,56 @@ class Piece(Protocol):
 
 @dataclass(frozen=True)
 class GapPiece:
-    """Blank lines that keep entries apart."""
+    """Blank lines that keep entries apart; half of one over or under a prompt has the prompt's ground."""
 
     height: int = 1
+    half: Literal["", "over", "under"] = ""
 
     def estimate(self, width: int) -> int:
         return self.height
 
     def lines(self, painter: Painter) -> list[Line]:
-        return [painter.gap()] * self.height
+        return [painter.edge(top=self.half == "over") if self.half else painter.gap()] * self.height
+
+
+@dataclass(frozen=True)
+class RulePiece:
+    """A line across the conversation with words in it: what stands above has become what it says."""
+
+    title: str
+    detail: str
+    tone: Tone = Tone.ACCENT
+
+    def estimate(self, width: int) -> int:
+        return 1
+
+    def lines(self, painter: Painter) -> list[Line]:
+        """Paint the rule; what is in it ends in dots where it has no room."""
+        title = painter.fitted(self.title, painter.width)
+        detail = painter.fitted(self.detail, painter.width - cell_len(title)) if self.detail else ""
+        text = title + detail
+        rest = painter.glyphs.gauge_full * max(0, painter.width - cell_len(text) - 1)
+        segments = [
+            painter.styled(title, Tone.STRONG),
+            painter.styled(detail, Tone.TEXT),
+            painter.styled(f" {rest}" if rest else "", self.tone),
+        ]
+        return [painter.crossed(segments, self.tone, end=len(text))]
 
 
 @dataclass(frozen=True)
 class RowPiece:
-    """One line: a sign, a title that is cut to fit, and something right-aligned."""
+    """One line: a sign that hangs left of a title that is cut to fit, and something right-aligned."""
 
     sign: str
     title: str
     tone: Tone
     right: str = ""
-    right_tone: Tone = Tone.DIM
+    right_tone: Tone = Tone.FAINT
+    mark: str = ""
+    """How it ended where it did not end well, in front of what is at the right."""
+    note: str = ""
+    """What came of it, behind the title."""
     fold: bool = False
     """A click on it opens and closes the entry."""
     ornament: bool = False
@@ -61,23 +93,31 @@ class RowPiece:
 
     def lines(self, painter: Painter) -> list[Line]:
         """Paint the row; the right part gives way when the line is too narrow for both."""
-        lead = f"{self.sign} " if self.sign else ""
-        right = painter.spelled(self.right)
-        room = painter.width - cell_len(lead) - (cell_len(right) + 2 if right else 0)
-        if right and room < 12:
-            right, room = "", painter.width - cell_len(lead)
+        mark, right = painter.spelled(self.mark), painter.spelled(self.right)
+        between = "  " if mark and right else ""
+        beside = cell_len(mark + between + right)
+        room = painter.width - (beside + 2 if beside else 0)
+        if beside and room < 12:
+            mark, between, right, beside, room = "", "", "", 0, painter.width
         title = painter.fitted(self.title, room)
-        segments = [painter.styled(lead + title, self.tone)]
-        if right:
-            space = painter.width - cell_len(lead + title) - cell_len(right)
-            segments += [Segment(" " * space), painter.styled(right, self.right_tone)]
-        end = len(lead + title)
-        return [painter.line(segments, lead=end if self.ornament else len(lead), end=end)]
+        note = painter.spelled(self.note)
+        note = f"  {note}" if note and cell_len(title) + 2 + cell_len(note) <= room else ""
+        segments = [painter.styled(title, self.tone), painter.styled(note, Tone.FAINT)]
+        if beside:
+            space = painter.width - cell_len(title + note) - beside
+            segments += [
+                Segment(" " * space),
+                painter.styled(mark + between, Tone.ERROR),
+                painter.styled(right, self.right_tone),
+            ]
+        end = len(title + note)
+        sign = painter.styled(painter.spelled(self.sign), self.tone)
+        return [painter.line(segments, lead=end if self.ornament else 0, end=end, sign=sign)]
 
 
 @dataclass(frozen=True)
 class TextPiece:
-    """Plain text, wrapped; ``sign`` comes before its first line and the others are indented as far."""
+    """Plain text, wrapped; ``sign`` hangs left of its first line."""
 
     text: str
     tone: Tone
@@ -93,15 +133,60 @@ class TextPiece:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
 
     def lines(self, painter: Painter) -> list[Line]:
-        first = f"{self.sign} " if self.sign else " " * self.indent
-        rest = " " * cell_len(first)
-        width = max(1, painter.width - cell_len(first))
+        lead = " " * self.indent
         painted: list[Line] = []
         text = self.text if self.part else painter.spelled(self.text)
-        for start, stop, join in wrap_spans(text, width):
-            lead = rest if painted else first
+        for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent)):
             segment = painter.styled(lead + text[start:stop], self.tone)
-            painted.append(painter.line([segment], lead=len(lead), join=join if painted else self.join))
+            sign = painter.styled(self.sign, self.tone) if self.sign and not painted else None
+            painted.append(
+                painter.line([segment], lead=len(lead), join=join if painted else self.join, sign=sign)
+            )
+        return painted
+
+
+@dataclass(frozen=True)
+class PromptPiece:
+    """A part of a prompt, on a ground with a bar at its left; its time stands behind the first line."""
+
+    text: str
+    right: str = ""
+    """Behind the first line; all lines leave room for it."""
+    first: bool = True
+    """Whether ``right`` is shown."""
+    sunk: bool = False
+    """Whether the model does not see it any more: it has no ground then."""
+    join: str = "\n"
+    part: str = field(default="", compare=False)
+    start: int = field(default=0, compare=False)
+
+    def estimate(self, width: int) -> int:
+        return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * width)
+
+    def lines(self, painter: Painter) -> list[Line]:
+        right = painter.spelled(self.right)
+        inner = painter.width - EDGE
+        room = inner - cell_len(right) - EDGE if right else inner
+        if room < LEAST_PROSE:
+            right, room = "", inner
+        ground = Tone.TEXT if self.sunk else Tone.GROUND
+        tone, bar = (Tone.DIM, Tone.FAINT) if self.sunk else (Tone.PROMPT, Tone.USER)
+        painted: list[Line] = []
+        for start, stop, join in wrap_spans(self.text, max(1, min(room, PROSE_CELLS))):
+            shown = self.text[start:stop]
+            segments = [painter.styled(shown, tone)]
+            if right and self.first and not painted:
+                space = " " * (inner - cell_len(shown) - cell_len(right))
+                segments.append(Segment(space + right, painter.small(ground)))
+            painted.append(
+                painter.line(
+                    segments,
+                    end=len(shown),
+                    join=join if painted else self.join,
+                    sign=painter.styled(painter.glyphs.bar, bar),
+                    ground=ground,
+                )
+            )
         return painted
 
 
@@ -129,7 +214,7 @@ class MarkdownPiece:
 
 @dataclass(frozen=True)
 class FadedPiece:
-    """A piece of an entry that was rewound, painted in one quiet colour."""
+    """A piece of an entry that the model does not see any more, one level quieter and without hue."""
 
     piece: Piece
 
@@ -142,7 +227,7 @@ class FadedPiece:
         return self.piece.estimate(width)
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the piece and lay the quiet colour over it."""
+        """Paint the piece and take its colours back."""
         return [painter.faded(line) for line in self.piece.lines(painter)]
 
 
@@ -153,11 +238,24 @@ def folds(piece: Piece | None) -> bool:
 
 def text_pieces(text: str, tone: Tone, indent: int = 0, *, part: str = "text") -> Iterator[TextPiece]:
     """Cut plain text of any length into pieces, at line ends where there are some."""
+    for start, stop, join in _cuts(text):
+        yield TextPiece(text[start:stop], tone, indent=indent, join=join, part=part, start=start)
+
+
+def prompt_pieces(text: str, right: str, *, sunk: bool, part: str = "text") -> Iterator[PromptPiece]:
+    """Cut a prompt of any length into pieces."""
+    for start, stop, join in _cuts(text):
+        yield PromptPiece(
+            text[start:stop], right, first=not start, sunk=sunk, join=join, part=part, start=start
+        )
+
+
+def _cuts(text: str) -> Iterator[tuple[int, int, str]]:
     start, join = 0, "\n"
     while True:
         stop = _piece_end(text, start)
         at_newline = stop < len(text) and text[stop] == "\n"
-        yield TextPiece(text[start:stop], tone, indent=indent, join=join, part=part, start=start)
+        yield start, stop, join
         start, join = (stop + 1, "\n") if at_newline else (stop, "")
         if stop >= len(text):
             return

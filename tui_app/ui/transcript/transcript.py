@@ -8,12 +8,15 @@ from time import monotonic
 from typing import Literal
 
 from rich.cells import cell_len
-from rich.segment import Segment
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment, Segments
+from rich.style import Style
 from textual import events
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBarRender
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
@@ -22,10 +25,10 @@ from tui_app.session.entries import Bodies, Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, legible
-from tui_app.ui.transcript.entries import LiveMessage, Wording, foldable, has_details, has_lines
+from tui_app.ui.themes import PLAIN_PALETTE, STROKE_CONTRAST, STROKES, Palette, Tone, legible
+from tui_app.ui.transcript.entries import LiveMessage, Rail, Wording, foldable, has_details, has_lines
 from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
-from tui_app.ui.transcript.lines import GUTTER, Painter
+from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
 from tui_app.ui.transcript.pieces import Excerpt, folds
 from tui_app.ui.transcript.search import Highlights, Hit
 
@@ -39,10 +42,28 @@ _STEP = 3
 """Lines that one press of an arrow key moves within an entry larger than the window."""
 _LEAST_ABOVE = 3
 """Lines that are shown above a found place, where there are some."""
+_WORD = re.compile(r"[\w@#%&+=?~/.:-]*[\w@#%&+=~/]")
+"""What a double click takes: signs of paths and addresses are parts of a word, stops behind one are not."""
 _UNDOABLE = ("compaction", "rewrite", "files", "clear")
 
-Wish = Literal["pin", "text", "code", "markdown", "archive", "offload"]
+Wish = Literal["pin", "exclude", "text", "code", "markdown", "archive", "offload"]
 """What can be done with entries: pin, three ways to copy, two ways to take results out of the view."""
+
+
+class ThinBar(ScrollBarRender):
+    """A scroll bar that is a line: thin where there is more, heavy where the window is."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for bar in super().__rich_console__(console, options):
+            yield Segments(map(_as_line, bar.segments), new_lines=True) if isinstance(bar, Segments) else bar
+
+
+def _as_line(cell: Segment) -> Segment:
+    """A cell of Textual's bar as one of ours, still to be clicked and dragged."""
+    style = cell.style or Style.null()
+    if style.color is None:
+        return Segment("│", style + Style(color="bright_black", dim=True))
+    return Segment("┃", style + Style(reverse=False))
 
 
 def why_not_undone(entry: Entry | None) -> str:
@@ -85,22 +106,30 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         overflow-y: auto;
         scrollbar-gutter: stable;
         scrollbar-size-vertical: 1;
-        & > .transcript--role { text-style: bold; }
-        & > .transcript--dim { color: $foreground 70%; }
-        & > .transcript--tool { color: $foreground 85%; }
+        scrollbar-color: $line-strong; scrollbar-background: $background;
+        scrollbar-color-hover: $text-faint; scrollbar-background-hover: $background;
+        scrollbar-color-active: $accent; scrollbar-background-active: $background;
+        & > .transcript--strong { text-style: bold; }
+        & > .transcript--prompt { background: $panel; }
+        & > .transcript--ground { background: $panel; }
+        & > .transcript--user { color: $accent; }
+        & > .transcript--rail { color: $rail-seen; }
+        & > .transcript--dim { color: $text-muted; }
+        & > .transcript--faint { color: $text-faint; }
+        & > .transcript--tool { color: $text-muted; }
         & > .transcript--accent { color: $text-accent; text-style: bold; }
         & > .transcript--error { color: $text-error; }
         & > .transcript--warning { color: $text-warning; }
-        & > .transcript--heading { color: $text-primary; text-style: bold; }
-        & > .transcript--code { color: $foreground; text-style: bold; }
+        & > .transcript--heading { color: $foreground; text-style: bold; }
+        & > .transcript--code { color: $code-inline; }
         & > .transcript--link { color: $text-accent; text-style: underline; }
-        & > .transcript--keyword { color: $text-accent; }
-        & > .transcript--string { color: $text-success; }
-        & > .transcript--comment { color: $foreground 70%; text-style: italic; }
-        & > .transcript--number { color: $text-warning; }
-        & > .transcript--name { color: $text-primary; }
-        & > .transcript--added { color: $text-success; }
-        & > .transcript--removed { color: $text-error; }
+        & > .transcript--keyword { color: $syn-keyword; }
+        & > .transcript--string { color: $syn-string; }
+        & > .transcript--comment { color: $text-muted; text-style: italic; }
+        & > .transcript--number { color: $syn-number; }
+        & > .transcript--name { color: $foreground; }
+        & > .transcript--added { color: $added; }
+        & > .transcript--removed { color: $removed; }
         & > .transcript--mark { color: $text-accent; text-style: bold; }
         & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
         & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
@@ -186,6 +215,10 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         """Log numbers of the marked entries."""
         self._anchor: int | None = None
         """Slot of the entry at which marking began."""
+
+    def on_mount(self) -> None:
+        """Let the scroll bar be the line beside the conversation."""
+        self.vertical_scrollbar.renderer = ThinBar  # type: ignore[misc]  # as Textual documents it
 
     # Content
 
@@ -298,7 +331,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         """Wrap again for another width; the entry at the top of the window stays there."""
         region = self.scrollable_content_region
         self._viewport.rows = region.height
-        if region.width - GUTTER != self._pages.painter.width or self._pages.painter.palette is PLAIN_PALETTE:
+        painter = self._pages.painter
+        if region.width - GUTTER - EDGE != painter.width or painter.palette is PLAIN_PALETTE:
             self._repaint()
         self._place()
 
@@ -327,9 +361,13 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
 
     def _painter(self) -> Painter:
         self._palette_stale = False
-        width = max(8, self.scrollable_content_region.width - GUTTER)
-        palette = Palette({tone: legible(self.get_component_rich_style(tone.value)) for tone in Tone})
-        return Painter(palette, self._wording.glyphs, width, plain=self.plain)
+        width = max(8, self.scrollable_content_region.width - GUTTER - EDGE)
+        styles = {tone: self.get_component_rich_style(tone.value) for tone in Tone}
+        for tone, style in styles.items():
+            styles[tone] = legible(style, STROKE_CONTRAST) if tone in STROKES else legible(style)
+        # A terminal's own colours, or none, have no ground that differs: half rows of it would be bars.
+        grounds = not (self.plain or self.app.no_color or self.app.native_ansi_color)
+        return Painter(Palette(styles), self._wording.glyphs, width, plain=self.plain, grounds=grounds)
 
     # Scrolling
 
@@ -345,8 +383,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._placing = True
         # Setting ``virtual_size`` lays the whole screen out again, many times a second while an answer grows:
         # that is needed only when the scroll bar comes or goes.
-        size = Size(self._pages.painter.width + GUTTER, self._pages.total)
-        has_bar = size.height > self._viewport.rows
+        size = Size(self._pages.painter.width + GUTTER + EDGE, self._pages.total)
+        has_bar = size.height > self._viewport.rows or self.styles.overflow_y == "scroll"
         if has_bar == self.show_vertical_scrollbar and size.width == self.virtual_size.width:
             self.set_reactive(Transcript.virtual_size, size)
             self.vertical_scrollbar.window_virtual_size = size.height
@@ -434,12 +472,25 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         span = selection.get_span(spot.row) if selection is not None else None
         if span is not None:
             strip = line.highlighted(*span, self.screen.get_component_rich_style("screen--selection"))
-        if not line.blank:
+        if not line.crosses:
             entries = self._pages.entries
-            marked = spot.slot < len(entries) and entries[spot.slot].seq in self._marks
-            focused = spot.slot == self.cursor and self.has_focus
-            strip = painter.signed(strip, focused=focused, marked=marked)
+            marked = not line.blank and spot.slot < len(entries) and entries[spot.slot].seq in self._marks
+            focused = not line.blank and spot.slot == self.cursor and self.has_focus
+            leads = spot.line == 0 and spot.piece == self._pages.lead_piece(spot.slot)
+            strip = painter.signed(
+                strip, rail=self._rail_sign(spot), focused=focused, marked=marked, leads=leads
+            )
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
+
+    def _rail_sign(self, spot: Spot) -> Segment | None:
+        sign, common = self._pages.rail_sign(spot)
+        return self._pages.painter.styled(sign, Tone.RAIL if common else Tone.MARK) if sign else None
+
+    def show_rail(self, rail: Rail) -> None:
+        """Show what the model sees of the conversation now."""
+        if rail != self._pages.rail:
+            self._pages.show_rail(rail)
+            self._place()
 
     # Selection
 
@@ -451,8 +502,18 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
 
+    def _select_word(self, event: events.Click) -> None:
+        """Select the word under the mouse, a path or an address as a whole."""
+        _, place = self.screen.get_widget_and_offset_at(event.screen_x, event.screen_y)
+        line = self._pages.line(Spot.at_row(place.y)) if place is not None else None
+        if place is None or line is None or not line.lead <= place.x < line.end:
+            return
+        words = (found.span() for found in _WORD.finditer(line.text[: line.end]))
+        start, stop = next((span for span in words if span[0] <= place.x < span[1]), (place.x, place.x + 1))
+        self.screen.selections = {self: Selection(place._replace(x=start), place._replace(x=stop))}
+
     def text_select_all(self) -> None:
-        """Select the entry under the mouse (a double click), not the whole conversation."""
+        """Select the entry under the mouse, not the whole conversation."""
         if self.cursor is not None:
             first, behind = Spot(self.cursor, 0, 0).row, Spot(self.cursor + 1, 0, 0).row
             self.screen.selections = {self: Selection(Offset(0, first), Offset(0, behind - 1))}
@@ -569,7 +630,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let letters act on a row, most of them on marked ones only; else they are typed."""
-        if action == "mark" or (action == "ask" and parameters == ("pin",)):
+        if action == "mark" or (action == "ask" and parameters in (("pin",), ("exclude",))):
             return bool(self._marks) or self.cursor_entry is not None
         return bool(self._marks) if action == "ask" else super().check_action(action, parameters)
 
@@ -667,8 +728,18 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.UndoRequested(entry))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the entry; a folded row opens and closes, a compaction shows its details."""
-        if self.text_selection is not None or event.chain > 1:
+        """Put the cursor on the entry; a folded row opens and closes, a compaction shows its details.
+
+        A double click takes the word, a triple click the entry.
+        """
+        if event.chain > 1:
+            event.prevent_default()
+            if event.chain == 2:
+                self._select_word(event)
+            else:
+                self.text_select_all()
+            return
+        if self.text_selection is not None:
             return
         offset = event.get_content_offset(self)
         if offset is None:

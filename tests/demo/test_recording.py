@@ -1,0 +1,94 @@
+"""The demo's recording runs through the real engine: it fills the window to the load line, and is true."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, load_script
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.work import Compact, Restate, Switch
+from tui_app.demo.stage import LINE, SMALL_MODEL, Pace, Stage, data_file, set_up
+from tui_app.events import ApprovalRequested, CompactionComplete, CompactionStart, Payload
+
+MAKE = load_script(DOCS / "make_demo.py")
+INVENTED = ("asked to delete", "ferry/migrate.py`, which", "412 callers", "raised to 1000", "All 42 tests")
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    stage = set_up(Pace(answers_s=0.0))
+    yield stage
+    stage.remove()
+    assert not stage.root.exists()
+
+
+def happened(session: OpenSession, kind: type[Payload]) -> list[Payload]:
+    store, id = session.store, session.conversation.session
+    found = (store.record(id, head.seq) for head in store.newest(id, (kind.TYPE,)))
+    return [record.data for record in found if record is not None]
+
+
+async def done(session: OpenSession, work: Compact | Restate | Switch) -> CompactionComplete:
+    session.conversation.submit(work)
+    await session.conversation.settle()
+    newest = happened(session, CompactionComplete)[0]
+    assert isinstance(newest, CompactionComplete)
+    return newest
+
+
+def test_its_tools_answer_as_recorded() -> None:
+    assert MAKE.recording() == data_file("session.jsonl").read_text(encoding="utf-8")
+
+
+async def test_what_the_tour_shows_can_be_done_behind_the_recording(stage: Stage) -> None:
+    session = MAKE.opened(stage)
+    await MAKE.results(session)
+    history, models = session.conversation.history, session.conversation.models
+    # It ends at the first load line, with no question and no compaction on the way.
+    full = history.usage()
+    assert LINE <= full.utilization < LINE + 0.05
+    assert not happened(session, CompactionStart)
+    assert not happened(session, ApprovalRequested)
+    # A compaction keeps the facts and can be undone.
+    compacted = await done(session, Compact())
+    assert (compacted.outcome, compacted.performed_by) == ("success", "model")
+    assert [line for line in compacted.summary.splitlines() if "(not in the log)" in line] == []
+    assert compacted.retention == pytest.approx(1.0)
+    assert history.usage().total < full.total / 2
+    await done(session, Restate(undo=True))
+    assert history.usage().total == full.total
+    # What a lying writer invents is marked, and nothing else.
+    stage.pace.writer = "inventive"
+    summary = (await done(session, Compact())).summary
+    marked = [line for line in summary.splitlines() if "(not in the log)" in line]
+    assert len(marked) == len(INVENTED)
+    assert all(any(lie in line for line in marked) for lie in INVENTED)
+    await done(session, Restate(undo=True))
+    # It needs a compaction to fit the small model.
+    stage.pace.writer = "honest"
+    assert not (await models.forecast(SMALL_MODEL)).fits
+    assert (await done(session, Switch(SMALL_MODEL, "compact"))).trigger == "model_switch"
+    assert session.conversation.model == SMALL_MODEL
+    assert history.usage().total < history.usage().window.effective
+    await session.close()
+
+
+async def test_anything_else_is_looked_up_in_the_project(stage: Stage) -> None:
+    session = MAKE.opened(stage)
+    await session.prepare()
+    async for record in session.conversation.send("Where is Harbour Day?"):
+        last = record.data
+    await session.close()
+    texts = json.dumps([str(item.message) for item in session.conversation.history.items()])
+    assert last is not None
+    assert "data/holidays.csv" in texts
+
+
+def test_the_data_is_small(stage: Stage) -> None:
+    size = sum(path.stat().st_size for path in data_file("").iterdir())
+    assert size < 300_000
+    assert (stage.project / "ferry" / "importer.py").is_file()
+    assert Path(stage.env({"PATH": "/bin", "OPENAI_API_KEY": "x"})["PATH"].split(":")[0]).is_dir()
+    assert "OPENAI_API_KEY" not in stage.env({"OPENAI_API_KEY": "x"})

@@ -1,0 +1,107 @@
+"""The demo's model: it plays a recorded session through the real engine, and searches for anything else."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponsePart, TextPart, ToolCallPart
+from pydantic_ai.models import ModelRequestParameters
+
+from tui_app.agent.offline.model import OfflineModel
+from tui_app.agent.offline.turn import read_turn
+from tui_app.demo.stage import LARGE, PROVIDER, SMALL, Pace, data_file
+
+WINDOWS = {LARGE: 16_384, SMALL: 12_288}
+"""Tokens of a request, by the name of the model."""
+SLOW_PIECE_S = 0.6
+"""Seconds between two pieces of the slow writer's summary: time enough to read what to press."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response of the recording: text, calls, or both."""
+
+    text: str
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Name and arguments of each tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A prompt of the recording and the responses that follow it."""
+
+    prompt: str
+    answers: tuple[Answer, ...]
+
+
+def read_session(path: Path) -> tuple[Exchange, ...]:
+    """Read the recording, chat messages one a line; its results are left out, for the tools really run."""
+    found: list[tuple[str, list[Answer]]] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        message = json.loads(line)
+        if message["role"] == "user":
+            found.append((message["content"], []))
+        elif message["role"] == "assistant":
+            functions = [call["function"] for call in message.get("tool_calls", ())]
+            calls = tuple((each["name"], json.loads(each["arguments"])) for each in functions)
+            found[-1][1].append(Answer(message.get("content") or "", calls))
+    return tuple(Exchange(prompt, tuple(answers)) for prompt, answers in found)
+
+
+class ScriptedModel(OfflineModel):
+    """Answers the prompts of the recording as recorded, and every other one by searching the folder.
+
+    Args:
+        name: Behind the provider's name.
+        pace: How fast it writes, and what its next summary is like.
+        session: The recording.
+    """
+
+    def __init__(self, name: str, pace: Pace, session: Sequence[Exchange]) -> None:
+        super().__init__(context_window=WINDOWS[name])
+        self._name, self._pace = name, pace
+        self._answers = {_plain(each.prompt): each.answers for each in session}
+
+    @property
+    def model_name(self) -> str:
+        return self._name
+
+    @property
+    def system(self) -> str:
+        return PROVIDER
+
+    def pause_s(self, parameters: ModelRequestParameters) -> float:
+        is_slow = self._pace.writer == "slow" and not parameters.function_tools
+        return SLOW_PIECE_S if is_slow else self._pace.answers_s
+
+    def respond(
+        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> list[ModelResponsePart]:
+        """Give the next recorded response to the latest prompt; a request without tools is for a summary."""
+        if not parameters.function_tools:
+            invents = self._pace.writer == "inventive"
+            return [TextPart(data_file("invented.md" if invents else "summary.md").read_text("utf-8"))]
+        turn = read_turn(messages)
+        answers = self._answers.get(_plain(turn.question), ())
+        if turn.rounds >= len(answers):
+            return super().respond(messages, parameters)
+        answer = answers[turn.rounds]
+        parts: list[ModelResponsePart] = [TextPart(answer.text)] if answer.text else []
+        for at, (tool, args) in enumerate(answer.calls):
+            seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at])
+            id = f"{PROVIDER}_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
+            parts.append(ToolCallPart(tool, dict(args), id))
+        return parts
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def models(pace: Pace) -> dict[str, ScriptedModel]:
+    """Make the demo's models, by full name."""
+    session = read_session(data_file("session.jsonl"))
+    return {f"{PROVIDER}:{name}": ScriptedModel(name, pace, session) for name in WINDOWS}

@@ -1,0 +1,123 @@
+"""Where the demo plays: a throw-away folder with a project, a home of its own, and settings of its own."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from tui_app.paths import Paths
+from tui_app.providers import DEMO
+from tui_app.settings import Settings
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WRITE_FILE
+
+PROVIDER, LARGE, SMALL = DEMO, "scripted", "small"
+MODEL, SMALL_MODEL = f"{PROVIDER}:{LARGE}", f"{PROVIDER}:{SMALL}"
+LINE = 0.8
+"""Share of the window at which the recording ends: the first load line."""
+SummaryWriter = Literal["honest", "slow", "inventive"]
+_KEPT = (
+    "PATH",
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMPDIR",
+    "NO_COLOR",
+    "TMUX",
+    "SYSTEMROOT",
+)
+"""Of the environment nothing else goes along: no key, no address of a server."""
+_RULES = (
+    EDIT_FILE.name,
+    WRITE_FILE.name,
+    *(f"{RUN_COMMAND.name} python3 -m {module}" for module in ("unittest", "ferry.check", "ferry.show")),
+)
+"""What the recorded session does goes ahead; anything else still asks."""
+
+
+def data_file(name: str) -> Path:
+    return Path(__file__).with_name("data") / name
+
+
+def recorded_prompts() -> tuple[str, ...]:
+    """The prompts of the recording, in order."""
+    lines = data_file("session.jsonl").read_text(encoding="utf-8").splitlines()
+    return tuple(said["content"] for said in map(json.loads, lines) if said["role"] == "user")
+
+
+@dataclass(slots=True)
+class Pace:
+    """How the scripted model writes; the tour changes it between two steps, and the model reads it."""
+
+    answers_s: float = 0.01
+    """Seconds between two pieces of an answer; 0 writes everything at once."""
+    writer: SummaryWriter = "honest"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The folder of one demo, and what a session in it begins with."""
+
+    root: Path
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def project(self) -> Path:
+        return self.root / "ferry-timetable"
+
+    @property
+    def paths(self) -> Paths:
+        return Paths.from_env({"PLIMSOLL_HOME": str(self.root / "home")})
+
+    def env(self, outside: Mapping[str, str]) -> dict[str, str]:
+        """The environment of the demo: ``python3`` is the interpreter that runs this program."""
+        kept = {name: outside[name] for name in _KEPT if outside.get(name)}
+        folder = str(self.root / "bin")
+        return {**kept, "PATH": os.pathsep.join(filter(None, (folder, kept.get("PATH", "")))),
+                "HOME": str(self.root / "home"), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+
+    def settings(self, own: Settings) -> Settings:
+        """How it looks is the user's own; nothing else is, so that the tour is the same everywhere."""
+        return replace(
+            Settings(),
+            **{name: getattr(own, name) for name in _LOOK},
+            approvals={"allow": _RULES},
+            memory={"enabled": False},
+            explore={"enabled": False},
+            # Its commands are written by us, and the interpreter that runs this may stand anywhere.
+            sandbox="off",
+            timeline=True,
+        )
+
+    def remove(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+_LOOK = ("theme", "themes", "plain", "animations", "color", "mouse", "terminal_title", "keymap")
+
+
+def set_up(pace: Pace | None = None) -> Stage:
+    """Lay the project out in a new folder.
+
+    Raises:
+        OSError: if that cannot be written.
+    """
+    stage = Stage(Path(tempfile.mkdtemp(prefix="plimsoll-demo-")).resolve(), pace or Pace())
+    files: dict[str, str] = json.loads(data_file("project.json").read_text(encoding="utf-8"))
+    for name, text in files.items():
+        path = stage.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    # The same interpreter everywhere, also where ``python3`` is another one or none.
+    program = stage.root / "bin" / "python3"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return stage

@@ -1,0 +1,268 @@
+"""The demo's guide: from what has happened to the next thing to try. Decisions only; it draws nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from tui_app.demo.stage import SMALL_MODEL, SummaryWriter
+from tui_app.events import (
+    CompactionComplete,
+    CompactionRedone,
+    CompactionStart,
+    CompactionUndone,
+    ModelChange,
+    Payload,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    TurnEnd,
+)
+
+Step = Literal[
+    "fill", "compact", "look", "undo", "context", "cancel", "stop", "invent", "caught", "take back", "rewind",
+    "switch", "end",
+]  # fmt: skip
+Signal = Literal[
+    "played", "held", "filled", "compacting", "compacted", "cancelled", "refused", "undone", "looked",
+    "measured", "rewound", "switched",
+]  # fmt: skip
+"""What the tour goes by: ``held`` is a turn that was stopped, ``looked`` and ``measured`` are screens that
+were opened: the details of a compaction, and the context."""
+
+_NEXT: Mapping[tuple[Step, Signal], Step] = MappingProxyType(
+    {
+        ("fill", "filled"): "compact",
+        # The user may have typed meanwhile, and so begun one in the background.
+        ("fill", "compacted"): "look",
+        ("compact", "compacted"): "look",
+        ("look", "looked"): "undo",
+        ("look", "undone"): "context",
+        ("undo", "undone"): "context",
+        ("context", "measured"): "cancel",
+        ("cancel", "compacting"): "stop",
+        ("stop", "cancelled"): "invent",
+        ("stop", "refused"): "cancel",
+        ("stop", "undone"): "cancel",
+        ("invent", "compacted"): "caught",
+        ("invent", "refused"): "rewind",
+        ("caught", "looked"): "take back",
+        ("caught", "undone"): "rewind",
+        ("take back", "undone"): "rewind",
+        ("rewind", "rewound"): "switch",
+        ("switch", "switched"): "end",
+    }
+)
+
+
+class _Words(NamedTuple):
+    """What to press, and why: the name of an action or a command, then the reason in two lengths."""
+
+    key: str
+    text: str
+    short: str
+
+
+_HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
+    {
+        "fill": (
+            0,
+            _Words(
+                "",
+                "A recorded session is played: {played} of {total} prompts, {percent} full.",
+                "Playing: {played} of {total} prompts, {percent} full.",
+            ),
+        ),
+        "compact": (
+            1,
+            _Words(
+                "compact",
+                "compacts: the window is {percent} full, and what is old can become a summary.",
+                "compacts: the window is {percent} full.",
+            ),
+        ),
+        "look": (
+            2,
+            _Words(
+                "details",
+                "looks inside: the summary, the facts that were kept, and what left.",
+                "looks inside the summary.",
+            ),
+        ),
+        "undo": (
+            3,
+            _Words(
+                "/undo",
+                "takes it back: nothing was lost, the full history returns.",
+                "takes it back: nothing was lost.",
+            ),
+        ),
+        "context": (
+            4,
+            _Words(
+                "context",
+                "shows what fills the window, message by message.",
+                "shows what fills the window.",
+            ),
+        ),
+        "cancel": (
+            5,
+            _Words(
+                "compact",
+                "compacts again. The writer is slow this time, so that you can stop it.",
+                "compacts slowly: you can stop it.",
+            ),
+        ),
+        "stop": (
+            5,
+            _Words(
+                "cancel",
+                "stops it while it is being written: nothing changes.",
+                "stops it: nothing changes.",
+            ),
+        ),
+        "invent": (
+            6,
+            _Words(
+                "compact",
+                "compacts once more. This writer invents things: see what becomes of them.",
+                "compacts: this writer invents things.",
+            ),
+        ),
+        "caught": (
+            6,
+            _Words(
+                "details",
+                "shows {marked} invented claims, each marked (not in the log).",
+                "shows {marked} invented claims, marked.",
+            ),
+        ),
+        "take back": (
+            6,
+            _Words("/undo", "takes that summary back as well.", "takes that back as well."),
+        ),
+        "rewind": (
+            7,
+            _Words(
+                "/rewind",
+                "goes back to before an earlier prompt; /undo would return from there.",
+                "goes back to an earlier prompt.",
+            ),
+        ),
+        "switch": (
+            8,
+            _Words(
+                "models",
+                f"picks a model. Take {SMALL_MODEL}: where it is too small, you are asked first.",
+                f"picks a model: take {SMALL_MODEL}.",
+            ),
+        ),
+        "end": (
+            0,
+            _Words(
+                "",
+                "That was the tour. Ask anything about this project, or leave.",
+                "That was the tour. Ask anything, or leave.",
+            ),
+        ),
+    }
+)
+_HELD = _Words("", "Stopped. Send any prompt, and it plays on.", "Stopped. Send a prompt to go on.")
+_SHORTENED = _Words(
+    "/undo", "brings the whole history back; then the tour goes on.", "brings the history back first."
+)
+_TOO_LATE = _Words(
+    "/undo", "Too late, it was done. This takes it back; then try again.", "Too late: undo it, try again."
+)
+STEPS = 8
+_NEEDS_ALL: frozenset[Step] = frozenset({"compact", "cancel", "stop", "invent", "rewind"})
+"""Steps for which the whole history must be in the context."""
+WRITERS: Mapping[Step, SummaryWriter] = MappingProxyType(
+    {"cancel": "slow", "stop": "slow", "invent": "inventive"}
+)
+"""Who writes the summary, where that is not the honest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the tour is."""
+
+    step: Step = "fill"
+    played: int = 0
+    """Recorded prompts that were answered."""
+    held: bool = False
+    """Whether the user has stopped the playing."""
+    shortened: bool = False
+    """Whether a compaction or a clearing stands in place of the history."""
+    marked: int = 0
+    """Claims marked in the newest summary."""
+
+
+class TourHint(NamedTuple):
+    """One line above the prompt: what to press, and why."""
+
+    number: int
+    """Of the step; 0 before the first and behind the last."""
+    key: str
+    text: str
+    short: str
+    """The same where there is little room."""
+
+
+def signal_of(event: Payload) -> Signal | None:
+    """What an event means to the tour; None for most."""
+    match event:
+        case TurnEnd(outcome=outcome):
+            return "played" if outcome == "done" else "held"
+        case CompactionStart(trigger="manual"):
+            return "compacting"
+        case CompactionComplete(outcome="success") | CompactionRedone() | SessionClear():
+            return "compacted"
+        case CompactionComplete(outcome="cancelled"):
+            return "cancelled"
+        case CompactionComplete():
+            return "refused"
+        case CompactionUndone() | SessionRestored():
+            return "undone"
+        case SessionRewind(failed=False, again=False):
+            return "rewound"
+        case ModelChange():
+            return "switched"
+        case _:
+            return None
+
+
+def advance(progress: Progress, signal: Signal, *, marked: int = 0) -> Progress:
+    """Take the next step where the signal is what the present one waits for.
+
+    Args:
+        progress: How far it is.
+        signal: What has happened.
+        marked: Claims marked in a summary that was applied.
+    """
+    if progress.step == "fill" and signal in ("played", "held"):
+        held = signal == "held"
+        return replace(progress, held=held, played=progress.played + (not held))
+    if signal == "compacted":
+        progress = replace(progress, shortened=True, marked=marked)
+    elif signal == "undone":
+        progress = replace(progress, shortened=False)
+    return replace(progress, step=_NEXT.get((progress.step, signal), progress.step))
+
+
+def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str, str]) -> TourHint:
+    """Say what to do next.
+
+    Args:
+        progress: How far the tour is.
+        percent: How full the window is, such as ``81%``.
+        total: Recorded prompts.
+        keys: The keys of actions, by name: the user may have others than the built-in ones.
+    """
+    number, (key, text, short) = _HINTS[progress.step]
+    if progress.held:
+        key, text, short = _HELD
+    elif progress.shortened and progress.step in _NEEDS_ALL:
+        key, text, short = _TOO_LATE if progress.step == "stop" else _SHORTENED
+    figures = {"played": progress.played, "total": total, "percent": percent, "marked": progress.marked}
+    return TourHint(number, keys.get(key, key), text.format(**figures), short.format(**figures))

@@ -1,0 +1,111 @@
+"""The user's clipboard: ways to it, and whether a text got there."""
+
+import shutil
+import subprocess
+import sys
+from asyncio import Future
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from textual.app import App
+
+Outcome = Literal["copied", "sent", "refused"]
+"""A program took it; the terminal was asked to take it and does not answer; the terminal is known not to."""
+_LIMIT_S = 3.0
+
+
+@runtime_checkable
+class Copying(Protocol):
+    """An application that learns what becomes of a text."""
+
+    copying: Future[Outcome]
+    """Of the text that was copied last."""
+
+
+async def copy(app: App[Any], text: str, what: str = "") -> str:
+    """Put a text on the clipboard; returns a sentence that says what became of it.
+
+    Args:
+        app: Asks the terminal to take it.
+        text: The text.
+        what: What it is, such as ``2 lines``; empty for the short words of a row of keys.
+    """
+    app.copy_to_clipboard(text)
+    return told(await app.copying if isinstance(app, Copying) else "sent", what)
+
+
+def keep(text: str, env: Mapping[str, str]) -> Outcome:
+    """Give a text to the program that keeps the clipboard here; blocks until it has it.
+
+    A terminal that is asked itself (OSC 52) gives no answer.
+
+    Args:
+        text: The text.
+        env: Says where the screen is shown.
+    """
+    if any(_takes(command, text, env) for command in _programs(env)):
+        return "copied"
+    return "refused" if _has_no_clipboard(env) else "sent"
+
+
+def told(outcome: Outcome, what: str) -> str:
+    """Say what became of a text.
+
+    Args:
+        outcome: Of :func:`keep`.
+        what: What was to be copied; empty for the short words of a row of keys.
+    """
+    if not what:
+        return {"copied": "copied all", "sent": "sent to the clipboard", "refused": "not copied"}[outcome]
+    match outcome:
+        case "copied":
+            return f"Copied {what}."
+        case "sent":
+            return f"Sent {what} to the terminal's clipboard."
+        case "refused":
+            return "Not copied: this terminal takes no text. Drag with shift held, or use /export."
+
+
+def _programs(env: Mapping[str, str]) -> list[Sequence[str]]:
+    """Commands that take a text on stdin, those of the nearest clipboard first."""
+    found: list[Sequence[str]] = []
+    if env.get("TMUX"):
+        # Its buffer, and with -w the clipboard of the terminal around it; versions before 3.2 know no -w.
+        found += [("tmux", "load-buffer", "-w", "-"), ("tmux", "load-buffer", "-")]
+    if env.get("WAYLAND_DISPLAY"):
+        found.append(("wl-copy",))
+    if env.get("DISPLAY"):
+        found += [("xclip", "-selection", "clipboard"), ("xsel", "--clipboard", "--input")]
+    if sys.platform == "darwin" and not env.get("SSH_CONNECTION"):
+        found.append(("pbcopy",))
+    if env.get("WSL_DISTRO_NAME"):
+        found.append(("clip.exe",))
+    return found
+
+
+def _takes(command: Sequence[str], text: str, env: Mapping[str, str]) -> bool:
+    program = shutil.which(command[0], path=env.get("PATH"))
+    if program is None:
+        return False
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            input=text.encode("utf-16-le" if command[0] == "clip.exe" else "utf-8", "replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_LIMIT_S,
+            check=False,
+            # Some stay to serve the text, also when this program has gone.
+            start_new_session=True,
+            env=dict(env),
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def _has_no_clipboard(env: Mapping[str, str]) -> bool:
+    """Whether the terminal is known to ignore OSC 52."""
+    if env.get("TMUX") or env.get("STY") or env.get("VTE_VERSION"):
+        return True
+    return env.get("TERM_PROGRAM") == "Apple_Terminal" or env.get("TERM") == "linux"

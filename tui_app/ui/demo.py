@@ -1,0 +1,205 @@
+"""The demo on the screen: its session, the one line that guides through it, and the ways in and out."""
+
+import asyncio
+import atexit
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tui_app.conversation.work import Prompt
+from tui_app.demo.stage import MODEL, Stage, recorded_prompts, set_up
+from tui_app.demo.tour import (
+    STEPS,
+    WRITERS,
+    Progress,
+    Signal,
+    TourHint,
+    advance,
+    next_hint,
+    signal_of,
+)
+from tui_app.events import CompactionComplete, Record
+from tui_app.ui.dialogs.actions import what_leaving_costs
+from tui_app.ui.dialogs.base import confirmed
+from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.keys import in_force
+from tui_app.ui.launch import Launch, Outside
+from tui_app.ui.text import UNICODE, Glyphs, one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.chat.session import ChatSession
+    from tui_app.ui.host import Chat, Host
+
+_MARK, _GAP = 2, 2
+"""Cells of the sign in front, and between two pieces."""
+
+
+def hint_pieces(hint: TourHint, width: int, way_out: str) -> tuple[str, str, str, str]:
+    """The words of the line in so many cells: where the tour is, the key, why, and how to leave.
+
+    Where there is little room the reason gets shorter first, then how to leave goes; the key stays.
+    """
+    place = f"Demo {hint.number} of {STEPS}" if hint.number else "Demo"
+    least = f"{hint.number}/{STEPS}" if hint.number else "Demo"
+    for where, why, out in (
+        (place, hint.text, way_out),
+        (place, hint.short, way_out),
+        (place, hint.short, ""),
+    ):
+        words = [where, f"{hint.key} {why}".strip(), *filter(None, [out])]
+        if _MARK + sum(map(cell_len, words)) + _GAP * (len(words) - 1) <= width:
+            return where, hint.key, why, out
+    room = width - _MARK - cell_len(least) - _GAP - (cell_len(hint.key) + 1 if hint.key else 0)
+    return least, hint.key, one_line(hint.short, max(1, room)), ""
+
+
+class TourRow(Widget):
+    """One row of words directly above the prompt."""
+
+    DEFAULT_CSS = """
+    TourRow { height: 1; width: 1fr; }
+    """
+
+    hint: reactive[TourHint | None] = reactive(None)
+
+    def __init__(self, glyphs: Glyphs = UNICODE, *, way_out: str) -> None:
+        super().__init__(id="tour")
+        self._glyphs, self._way_out = glyphs, way_out
+
+    def render(self) -> Content:
+        if self.hint is None:
+            return Content("")
+        place, key, text, way_out = hint_pieces(self.hint, self.size.width, self._way_out)
+        said = f"{place}  {key} {text}" if key else f"{place}  {text}"
+        spaces = " " * max(1, self.size.width - cell_len(said) - cell_len(way_out) - _MARK)
+        return Content.assemble(
+            (self._glyphs.load_line, "bold $text-accent"),
+            (f" {place}  ", "bold"),
+            (f"{key} " if key else "", "bold $text-accent"),
+            text,
+            spaces,
+            (way_out, "$text-muted"),
+        )
+
+
+class Guide:
+    """Plays the recording, and says what to try next.
+
+    Args:
+        chat: The screen of the demo's session.
+        stage: Where it plays.
+    """
+
+    def __init__(self, chat: "Chat", stage: Stage) -> None:
+        self.progress = Progress()
+        self._session, self._stage = chat.session, stage
+        self._prompts = recorded_prompts()
+        self._row = TourRow(chat.pane.glyphs, way_out="esc esc leaves")
+        keymap = chat.session.launch.settings.keymap
+        self._keys = {key.id.removeprefix("chat."): key.label for key in in_force(keymap)}
+        chat.pane.mount(self._row, before=chat.pane.prompt)
+        chat.session.followers.append(self.follow)
+        chat.app.screen_change_signal.subscribe(chat, self._see, immediate=True)
+        self._say()
+        self._play()
+
+    def follow(self, record: Record) -> None:
+        """Go on where an event is what the present step waits for."""
+        signal = signal_of(record.data)
+        marked = (record.data.claims_marked or 0) if isinstance(record.data, CompactionComplete) else 0
+        if signal is not None:
+            self._advance(signal, marked)
+        if signal == "played" and self.progress.step == "fill" and not self._session.state.queue:
+            if self.progress.played >= len(self._prompts):
+                self._advance("filled")
+            else:
+                self._play()
+        self._say()
+
+    def _see(self, screen: "Screen[object]") -> None:
+        """Take note of a screen that was opened."""
+        if isinstance(screen, CompactionDetail):
+            self._advance("looked")
+        elif isinstance(screen, ContextScreen):
+            self._advance("measured")
+        self._say()
+
+    def _advance(self, signal: Signal, marked: int = 0) -> None:
+        self.progress = advance(self.progress, signal, marked=marked)
+        self._stage.pace.writer = WRITERS.get(self.progress.step, "honest")
+
+    def _play(self) -> None:
+        self._session.submit(Prompt(self._prompts[self.progress.played]))
+
+    def _say(self) -> None:
+        usage = self._session.state.usage
+        percent = f"{usage.utilization:.0%}" if usage is not None else "0%"
+        total = len(self._prompts)
+        self._row.hint = next_hint(self.progress, percent=percent, total=total, keys=self._keys)
+
+
+# The ways in and out.
+
+
+def on_stage(launch: Launch, stage: Stage, outside: Outside | None = None) -> Launch:
+    """What a session of the demo begins with.
+
+    Args:
+        launch: What the program was started with.
+        stage: Where it plays.
+        outside: Where leaving it leads; None ends the program.
+    """
+    return Launch(
+        settings=stage.settings(launch.settings),
+        paths=stage.paths,
+        env=stage.env(launch.env),
+        cwd=stage.project,
+        trust=True,
+        model=MODEL,
+        stage=stage,
+        outside=outside,
+    )
+
+
+async def toggle_demo(app: "Host", session: "ChatSession") -> None:
+    """Go to the demo, or back to where it was begun from."""
+    if session.launch.stage is not None:
+        _leave(app, session, session.launch.stage)
+        return
+    cost = what_leaving_costs(session)
+    if cost and not await confirmed(app, cost, verb="Leave", keep="Stay"):
+        return
+    try:
+        stage = await asyncio.to_thread(set_up)
+    except OSError as error:
+        session.say(f"The demo needs a folder of its own: {error.strerror or error}. Free some space first.")
+        return
+    # However the program ends.
+    atexit.register(stage.remove)
+    # A session in which nothing was said is gone once it is left.
+    back = session.id if session.presenter.view.entries else ""
+    app.launch = on_stage(session.launch, stage, Outside(session.launch, back))
+    app.open_session("")
+
+
+def _leave(app: "Host", session: "ChatSession", stage: Stage) -> None:
+    if (outside := session.launch.outside) is None:
+        app.exit()
+        return
+    # What a rewind put back into the prompt is about the demo.
+    app.chat.pane.prompt.editor.clear_draft()
+    app.launch = replace(outside.launch, keys=outside.launch.api_keys)
+    app.open_session(outside.session)
+    app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
+
+
+async def _clear_away(session: "ChatSession", stage: Stage) -> None:
+    """Remove the folder once the session has ended."""
+    await session.engine.stop()
+    await asyncio.to_thread(stage.remove)

@@ -1,0 +1,149 @@
+"""Handing this session over: its brief is written, reviewed, and a new session begins with it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from tui_app.events import CompactionProgress, CompactionProposed
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import what_leaving_costs
+from tui_app.ui.dialogs.base import EditDialog, confirmed, write_on
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.keys import Hint, place_hints
+from tui_app.ui.text import cost, count, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.handoff import Draft
+    from tui_app.ui.host import Host
+
+JOB = "handoff"
+NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
+BUSY = "An answer is being written. Wait for its end, or stop it with esc, then hand over."
+UNCHANGED = "Not handed over. Nothing changed."
+
+
+class BriefScreen(ReviewScreen):
+    """Shows a brief while it is written, then to edit."""
+
+    WORDS: ClassVar[Words] = Words(
+        "The brief is being written …",
+        "Review the brief of the new session",
+        (
+            ("Begin", "a new session begins with this brief; this one stays as it is"),
+            ("Edit", "change its text"),
+            ("Goal", "have it written anew, for another goal"),
+            ("Discard", "nothing changes"),
+        ),
+        (
+            "Goal",
+            "What is the new session for? The brief is written anew; nothing has changed yet.",
+            "write anew",
+        ),
+        "Discard the brief you have edited?",
+    )
+    HINTS: ClassVar[tuple[Hint, ...]] = tuple(
+        hint._replace(text="goal") if hint.label == "f" else hint
+        for hint in place_hints("review", "enter", "e", "f", "tab", "esc")
+    )
+    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
+
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(None, job=JOB, glyphs=session.glyphs)
+        self._figures: Sequence[str] = ()
+
+    def show(self, draft: "Draft") -> None:
+        """Show the brief, and start where enter decides nothing."""
+        brief = draft.brief
+        by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
+        parts = [f"about {tokens(brief.tokens)} tokens", by]
+        parts += [count(brief.marked, "claim") + " not in the log"] if brief.marked else []
+        parts += [f"{brief.left_out} had no room"] if brief.left_out else []
+        parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
+        self._figures = parts
+        self.propose(CompactionProposed(job=JOB, summary=brief.text))
+        if brief.reason:
+            self._say("#review-problem", f"No model wrote notes: {one_line(brief.reason, 200)}.")
+
+    def numbers(self, proposed: CompactionProposed) -> str:
+        return f" {self._glyphs.separator} ".join(self._figures)
+
+
+async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
+    """Have a brief written and reviewed, and go to the session that begins with it.
+
+    Args:
+        app: Shows the screens.
+        session: The session that is handed over; it stays as it is.
+        argument: What the new session is for; empty asks.
+    """
+    if session.state.busy:
+        session.say(BUSY)
+        return
+    about = "What is the new session for? This one stays as it is."
+    goal: str | None = argument.strip()
+    if not goal:
+        goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
+    while goal:
+        draft, wanted = await _reviewed(app, session, goal)
+        if wanted is None:
+            return  # why was said
+        write_on(app, wanted.typed)
+        goal = wanted.focus
+        if goal is None and draft is not None and wanted.summary is not None:
+            await _begin(app, session, draft, wanted.summary)
+            return
+    session.say(NO_GOAL if goal == "" else UNCHANGED)
+
+
+async def _reviewed(app: "Host", session: ChatSession, goal: str) -> "tuple[Draft | None, Reviewed | None]":
+    """The brief and what the user wants of it; nothing where it cannot be written, which is said."""
+    screen, loop = BriefScreen(session), asyncio.get_running_loop()
+
+    def heard(progress: CompactionProgress) -> None:
+        loop.call_soon_threadsafe(screen.hear, progress)
+
+    async def write(opened: "OpenSession") -> "Draft | str":
+        from tui_app.conversation.handoff import told_draft
+
+        now = opened.conversation
+        opening = replace(session.launch.opening(now.session), model=now.model, policy=now.policy)
+        return await told_draft(opening, goal, heard)
+
+    answer = app.push_screen(screen, wait_for_dismiss=True)
+    writing = asyncio.create_task(session.ask(write))
+    try:
+        await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return None, answer.result() or Reviewed(None)
+        draft = writing.result()
+        if isinstance(draft, str):
+            screen.give_up()
+            await answer
+            session.say(draft)
+            return None, None
+        screen.show(draft)
+        return draft, await answer or Reviewed(None)
+    finally:
+        writing.cancel()
+
+
+async def _begin(app: "Host", session: ChatSession, draft: "Draft", text: str) -> None:
+    question = what_leaving_costs(session)
+    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
+        return
+
+    async def begin(_opened: "OpenSession") -> "tuple[str, str]":
+        from tui_app.conversation.handoff import told_session
+
+        return await told_session(session.launch.opening(), draft, text)
+
+    new, why = await session.ask(begin)
+    if why:
+        session.report(why)
+        return
+    editor = session.pane.prompt.editor
+    if editor.draft.strip() != draft.brief.goal:
+        editor.give_back(draft.brief.goal)
+    app.open_session(new)

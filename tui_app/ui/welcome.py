@@ -1,0 +1,194 @@
+"""What an empty conversation shows: where it begins, with whom, and three things to try."""
+
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.settings import OFFLINE_MODEL
+from tui_app.ui.text import Glyphs, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.ui.launch import Launch
+
+WIDE, HIGH = 100, 26
+"""Columns and rows of the screen's middle from which the mark is drawn."""
+_MARK = ("    ▄█▀▀▀█▄", "  ▄█       █▄", "  █         █", "  ▀█       █▀", "    ▀█▄▄▄█▀")
+_ACROSS = 2
+"""The row of the mark that the load line crosses."""
+_LEFT, _LABEL, _VALUE = 10, 19, 34
+"""Columns of the mark, of the labels and of what they are about, where there is room for all."""
+_NARROW_VALUE = 14
+"""Cells from a label to its value where there is not."""
+_SENTENCE = "Long conversations that stay inside their model's window."
+_VERBS = "You see it, check it and undo it."
+_TRY = (
+    ("what does this project do?", "", ""),
+    (
+        "/demo",
+        "two minutes: fill a window, compact it, look inside, undo it",
+        "fill a window, compact it, look inside, undo it",
+    ),
+    (
+        "/import",
+        "continue a session from Claude Code, Codex, Copilot …",
+        "continue a session from Claude Code, Codex …",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """How a conversation begins."""
+
+    folder: str
+    """With ``~`` for the user's own, and the branch behind it."""
+    model: str
+    instructions: tuple[tuple[str, int], ...] | None = None
+    """Files of instructions with their tokens; None while they are not read."""
+    memory: int | None = None
+    """Entries on the board of the repository; None where they cannot be counted."""
+
+
+def short_folder(folder: Path, home: Path | None) -> str:
+    """A folder with ``~`` for the user's own."""
+    if home is not None and folder.is_relative_to(home):
+        rest = folder.relative_to(home).as_posix()
+        return "~" if rest == "." else f"~/{rest}"
+    return str(folder)
+
+
+def first_look(launch: "Launch") -> Beginning:
+    """What is known before anything is read."""
+    home = launch.env.get("HOME")
+    folder = short_folder(launch.cwd, Path(home) if home else None)
+    return Beginning(folder=folder, model=launch.first_model)
+
+
+def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
+    """Read what the first look left open; blocks on the disk.
+
+    Args:
+        launch: What the program was started with.
+        trusted: Whether what the folder brings counts.
+    """
+    from tui_app.agent.instructions import read_instructions
+    from tui_app.context.counting.encodings import estimate
+    from tui_app.conversation.boards import boards_in
+    from tui_app.memory.scope import DETACHED, scope_of
+
+    first, branch = first_look(launch), scope_of(launch.cwd).branch
+    where = {"": "", DETACHED: " (no branch)"}.get(branch, f" ({one_line(branch, 40)})")
+    files = read_instructions(launch.cwd) if trusted and launch.settings.project_instructions else ()
+    memory = None
+    # A log that cannot be read is told by what opens it.
+    with suppress(sqlite3.Error, OSError):
+        exists = not isinstance(launch.database, Path) or launch.database.exists()
+        boards = boards_in(launch.database)
+        memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
+    return replace(
+        first,
+        folder=first.folder + where,
+        instructions=tuple((each.path, estimate(each.text)) for each in files if each.text),
+        memory=memory,
+    )
+
+
+class Welcome(Widget):
+    """Stands in the place of an empty conversation."""
+
+    DEFAULT_CSS = """
+    Welcome { display: none; width: 1fr; height: 1fr; }
+    """
+
+    beginning: reactive[Beginning | None] = reactive(None)
+
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.glyphs = glyphs
+
+    def render(self) -> Content:
+        """The mark, whose line runs into one sentence, and under it what there is and what to try."""
+        width, height = self.size
+        if self.beginning is None or not width:
+            return Content("")
+        plain = self.glyphs.gauge_full.isascii()
+        drawn = width >= WIDE and height >= HIGH and not plain
+        label, value = (_LABEL, _VALUE) if drawn else (4, 4 + _NARROW_VALUE)
+        rows = [*(_drawn_mark() if drawn else _words()), Content(""), *self._facts(label, value, width)]
+        above = max(0, (height - len(rows)) // 2 - 1) if drawn else min(1, max(0, height - len(rows)))
+        return Content("\n").join([*[Content("")] * above, *rows])
+
+    def _facts(self, label: int, value: int, width: int) -> list[Content]:
+        about = self.beginning
+        assert about is not None
+        room = width - value - 2
+        offline = about.model == OFFLINE_MODEL
+        model = "built-in search, no key needed" if offline else about.model
+        change = "picks a model or adds a key" if offline else "picks another"
+        files = about.instructions
+        known = "…" if files is None else "none" if not files else ""
+        shown: list[tuple[str, str]] = [(known, "$foreground")] if known else []
+        for number, (name, size) in enumerate(files or ()):
+            shown += [(", " if number else "", "$text-muted"), (one_line(name, 40), "$foreground")]
+            shown.append((f" {tokens(size)} tokens", "$text-muted"))
+        memory = "…" if files is None else "?" if about.memory is None else str(about.memory or "none")
+        noted = " note" if about.memory == 1 else " notes" if about.memory else ""
+        rows = [
+            _row(label, value, "folder", Content.styled(one_line(about.folder, room), "$foreground")),
+            _row(label, value, "instructions", Content.assemble(*shown)[:room]),
+            _row(label, value, "memory", Content.assemble((memory, "$foreground"), (noted, "$text-muted"))),
+            _row(label, value, "model", Content.styled(one_line(model, room), "$foreground")),
+            _row(
+                label, value, "", Content.assemble(("ctrl+l", "$foreground"), (f" {change}", "$text-muted"))
+            ),
+            Content(""),
+        ]
+        for number, (typed, long, short) in enumerate(_TRY):
+            what = long if cell_len(long) + 10 <= room else short
+            dots = self.glyphs.dots
+            said = Content.assemble(
+                (f"{typed:<10}" if what else typed, "$accent"), (what.replace("…", dots), "$text-muted")
+            )
+            rows.append(_row(label, value, "try" if not number else "", said))
+        return rows
+
+
+def _row(label: int, value: int, name: str, said: Content) -> Content:
+    return Content.assemble(" " * label, (f"{name:<{value - label}}", "$text-muted"), said)
+
+
+def _words() -> list[Content]:
+    return [
+        Content.assemble(" " * 4, (_SENTENCE, "bold $foreground")),
+        Content.assemble(" " * 4, (_VERBS, "$text-muted")),
+    ]
+
+
+def _drawn_mark() -> list[Content]:
+    rows: list[Content] = []
+    for number, row in enumerate(_MARK):
+        if number == _ACROSS:
+            rows.append(
+                Content.assemble(
+                    " " * _LEFT,
+                    ("━━━━", "$foreground"),
+                    ("█", "$accent"),
+                    (" ━━━━━━━ ", "$foreground"),
+                    ("█", "$accent"),
+                    ("━" * 8, "$foreground"),
+                    " ",
+                    (_SENTENCE, "bold $foreground"),
+                )
+            )
+            continue
+        drawn = Content.styled(row, "$accent")
+        said = f"{' ' * (_VALUE - _LEFT - 2 - len(row))}{_VERBS}" if number == _ACROSS + 1 else ""
+        rows.append(Content.assemble(" " * (_LEFT + 2), drawn, (said, "$text-muted")))
+    return [*rows, Content("")]
