@@ -7,12 +7,15 @@ import zipfile
 DATA = "tui_app/context/data/"
 NEEDED = ("o200k_base.tiktoken", "cl100k_base.tiktoken", "LICENSE-tiktoken-ranks", "SHA256SUMS")
 
+PACKAGE_FILES = ("demo/data/project.json", "demo/data/session.jsonl", "docs/index.md", "docs/keys.md")
+
 
 def problems(wheel: str) -> list[str]:
     """What is missing from the wheel, strays into it, or differs from its checksum."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         found = [f"{DATA}{name} is missing" for name in NEEDED if DATA + name not in names]
+        found += [f"tui_app/{name} is missing" for name in PACKAGE_FILES if f"tui_app/{name}" not in names]
         found += [f"{name} does not belong in it" for name in names if name.startswith(("tests/", "docs/"))]
         if not any(name.endswith(".tcss") for name in names):
             found.append("no style sheet is in it")

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What the tests need from Debian: tmux for terminal tests, node and npm for aimock, Chromium for
-# the served screen, a PostgreSQL server for shared sessions. Installs what is missing.
+# What the tests need from Debian: tmux for terminal tests, bubblewrap for the sandbox, node and npm for
+# aimock, Chromium for the served screen, a PostgreSQL server for shared sessions. Installs what is missing.
 set -euo pipefail
 
 missing=()
 command -v tmux >/dev/null || missing+=(tmux)
+command -v bwrap >/dev/null || missing+=(bubblewrap)
 command -v node >/dev/null || missing+=(nodejs)
 command -v npm >/dev/null || missing+=(npm)
 command -v unshare >/dev/null || missing+=(util-linux)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Walks through the program in a real tmux; needs Debian's tmux (.ci/packages.sh).
+# Walks through the program in a real tmux, and commands in bubblewrap; needs Debian's (.ci/packages.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-exec bash ./test -m tmux tests/walkthroughs
+bash ./test -m tmux tests/walkthroughs
+exec bash ./test -m bubblewrap tests/agent/tools

@@ -1,4 +1,5 @@
 # Sourced by the launchers: finds a Python, makes .venv, installs this checkout into it when needed.
+# With -I: the launchers run in folders that somebody else wrote, whose venv.py or pip.py is not meant.
 # Installs are editable, so a later pull or edit counts at once; only pyproject.toml asks for a new install.
 
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
@@ -7,7 +8,7 @@ find_python() {
   local candidate
   for candidate in python3.13 python3.12 python3.11 python3; do
     # Run it: a name on the PATH may be a shim for a version that is not there.
-    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    if "$candidate" -I -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"
       return
     fi
@@ -20,14 +21,14 @@ find_python() {
 ensure_venv() {
   local root="$1" extras="$2" venv="$1/.venv" python stamp
   stamp="$venv/.installed${extras//[^a-z]/-}"
-  if ! "$venv/bin/python" -c '' 2>/dev/null; then
+  if ! "$venv/bin/python" -I -c '' 2>/dev/null; then
     python="$(find_python)"
     echo "Making $venv ..." >&2
-    "$python" -m venv --clear "$venv"
+    "$python" -I -m venv --clear "$venv"
   fi
   if [ ! -e "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     echo "Installing Plimsoll$extras into $venv ..." >&2
-    "$venv/bin/python" -m pip install --quiet --editable "$root$extras" >&2
+    "$venv/bin/python" -I -m pip install --quiet --editable "$root$extras" >&2
     touch "$stamp"
   fi
 }

@@ -11,18 +11,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.conversation.simulating_kit import session  # noqa: E402
 from tui_app.__main__ import main  # noqa: E402
-from tui_app.conversation.session_history import storable_list  # noqa: E402
 
 PAGE, PICTURE = ROOT / "docs" / "simulate.md", ROOT / "assets" / "simulate.svg"
-TURNS = [(300, 200, 400), (250, 150), (), (500, 300), (60,), (350, 350, 350)] * 10
 _COMMAND = re.compile(r"```sh\n(plimsoll simulate .+)\n```")
 _OUTPUT = re.compile(r"(?<=```text\n).*?(?=```)", re.DOTALL)
 
 
 def example(page: str) -> tuple[str, str]:
-    """Run the command of the page on a made-up session, in an empty folder.
+    """Run the command of the page in an empty folder.
 
     Args:
         page: Text of the page.
@@ -36,9 +33,8 @@ def example(page: str) -> tuple[str, str]:
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
         os.chdir(folder)
         try:
-            Path("harbour.json").write_text(storable_list(list(session(TURNS)))[0], encoding="utf-8")
             code = main(command[1].split()[1:])
-            drawing = Path("harbour.svg").read_text(encoding="utf-8")
+            drawing = Path("demo.svg").read_text(encoding="utf-8")
         finally:
             os.chdir(before)
     assert code == 0, "the command failed"

@@ -18,6 +18,7 @@ from tests.network_guard import Attempts, guarded_connect, guarded_getaddrinfo
 from tests.servers.aimock import VARIABLE, AiMock, running_aimock
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers, llama_servers
+from tui_app import sandbox
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
@@ -29,6 +30,16 @@ FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
 # A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
 gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_stays_is_not_searched() -> Iterator[None]:
+    """Modules and caches, a gigabyte at the end, are passed over when garbage is looked for."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 hypothesis.settings.load_profile(PROFILE)
 
 
@@ -44,11 +55,21 @@ def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("plimsoll-home")
     monkeypatch.setenv("PLIMSOLL_HOME", str(home))
+    # The folders of tests are their own; those about trust take it away.
+    monkeypatch.setenv("PLIMSOLL_TRUST", "/")
     # Nobody's own keyring is touched; tests that need one bring it.
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     return home
+
+
+@pytest.fixture(autouse=True)
+def _no_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same on every machine, unless a test is about it."""
+    if request.node.get_closest_marker("bubblewrap") is None:
+        none = sandbox.Sandbox("none", why="no sandbox in tests")
+        monkeypatch.setattr(sandbox, "_tried", lambda: none)
 
 
 @pytest.fixture(autouse=True)

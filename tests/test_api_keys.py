@@ -10,7 +10,7 @@ import pytest
 from tests.fake_keyring import FakeKeyring
 from tui_app.agent.models import ModelNotReady, build_model
 from tui_app.api_keys import ApiKeys, KeyringTrouble, held_names
-from tui_app.conversation.hooks import Secrets, keys_in, without_keys
+from tui_app.environment import Secrets, keys_in, without_keys
 from tui_app.paths import Paths
 from tui_app.settings import Settings, resolve_model
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,6 +78,9 @@ def sync_folder(folder: int) -> None:
 # Files that a project keeps for agents: where they stand, and reading them without leaving the project.
 
 
+_AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
 class Refused(Exception):
     """A file is there and is not read. The message says why, as part of a sentence."""
 
@@ -104,13 +107,24 @@ def folders_of(folder: Path) -> list[Path]:
     return [root.joinpath(*between[:count]) for count in range(len(between) + 1)]
 
 
-def read_inside(file: Path, root: Path | None, limit: int) -> Text | None:
+MayRead = Callable[[Path, Path], str]
+"""Says why a file must not be read, given as it is called and by its real path; empty where it may."""
+
+
+def anything(_called: Path, _real: Path) -> str:
+    """No rule is about any file."""
+    return ""
+
+
+def read_inside(file: Path, root: Path | None, limit: int, may_read: MayRead) -> Text | None:
     """Read a text file.
 
     Args:
         file: Which one.
-        root: Folder that it must be in when all links are followed; None allows any place.
+        root: Folder that it must be in when all links are followed; None allows any place, for the user's own
+            files, which no rule is about.
         limit: Characters to read at most.
+        may_read: What the rules say of it.
 
     Returns:
         Its text; None where there is no such file.
@@ -122,10 +136,12 @@ def read_inside(file: Path, root: Path | None, limit: int) -> Text | None:
         real = file.resolve(strict=True)
         if root is not None and not real.is_relative_to(root.resolve()):
             raise Refused("a link leads out of the repository")
-        # A pipe or a device would hold up the reader.
-        if not S_ISREG(real.stat().st_mode):
-            raise Refused("it is no regular file")
-        with real.open("rb") as stream:
+        if root is not None and (why := may_read(file, real)):
+            raise Refused(why)
+        # A pipe or a device would hold up the reader, and a link put there since would lead elsewhere.
+        with os.fdopen(os.open(real, os.O_RDONLY | _AS_IT_IS), "rb") as stream:
+            if not S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise Refused("it is no regular file")
             data = stream.read(4 * limit + 1)
     except FileNotFoundError:
         if file.is_symlink():

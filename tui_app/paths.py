@@ -1,7 +1,9 @@
 """Where Plimsoll keeps its files: four folders, found once at start-up and passed on as one value."""
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -59,6 +61,11 @@ class Paths:
         return self.config / "keyring-names.json"
 
     @property
+    def trust_file(self) -> Path:
+        """Which folders the user trusts, and which not."""
+        return self.data / "trusted-folders.json"
+
+    @property
     def database(self) -> Path:
         """The SQLite file with the log of every session."""
         return self.data / "sessions.db"
@@ -89,20 +96,73 @@ class Paths:
         return self.state / "told-of-tmux-keys"
 
     @property
+    def told_of_idle_file(self) -> Path:
+        """Is there once the user was offered to have idle conversations compacted."""
+        return self.state / "told-of-idle-compaction"
+
+    @property
     def log_file(self) -> Path:
         """The program's own diagnostic log."""
         return self.state / "plimsoll.log"
+
+    @property
+    def own_folders(self) -> tuple[Path, ...]:
+        """All of them: a tool that wrote there could allow itself anything."""
+        return self.config, self.data, self.state, self.cache
 
     def ensure(self) -> None:
         """Create the folders that are missing; only their owner may enter any of them.
 
         Raises:
-            OSError: if a folder cannot be created, or belongs to another user.
+            OSError: if the folder of the sessions cannot be created. The others can be done without:
+                settings need only be read, and what is learnt can be learnt again.
         """
-        for folder in (self.config, self.data, self.state, self.cache, self.sessions_dir):
-            missing = [path for path in (folder, *folder.parents) if not path.exists()]
-            for path in reversed(missing):
-                # exist_ok: another process that starts at the same moment may be faster.
-                path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-            if folder.stat().st_mode & 0o077:
-                folder.chmod(PRIVATE_FOLDER)
+        for folder in (self.config, self.state, self.cache):
+            with suppress(OSError):
+                _make_private(folder)
+        for folder in (self.data, self.sessions_dir):
+            _make_private(folder)
+
+    def writable(self) -> tuple[Self, str]:
+        """The same, or a place for this run where the folder of the sessions cannot be written.
+
+        Returns:
+            The folders to use, and a sentence on what is not kept where it belongs; empty where all is.
+        """
+        keeps = _is_writable(self.data, self.database) and _is_writable(self.sessions_dir)
+        learns = _is_writable(self.state, self.log_file)
+        if keeps and learns:
+            return self, ""
+        blocked = self.state if keeps else self.data
+        if not (keeps or learns) and self.state.parent == self.data.parent:
+            blocked = self.data.parent
+        lost, paths = [] if learns else ["nothing is logged or learnt"], self
+        if not keeps:
+            # Imported when it is needed: hardly any start has use for it.
+            from tempfile import mkdtemp
+
+            place = Path(mkdtemp(prefix="plimsoll-"))
+            paths = replace(self, data=place)
+            lost.insert(0, f"this session is kept in {place}")
+        return paths, f"{blocked} cannot be written: {' and '.join(lost)}."
+
+
+def _make_private(folder: Path) -> None:
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        # exist_ok: another process that starts at the same moment may be faster.
+        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        # One that is another user's is as private as that user has made it.
+        with suppress(PermissionError):
+            folder.chmod(PRIVATE_FOLDER)
+
+
+def _is_writable(folder: Path, file: Path | None = None) -> bool:
+    """Whether a folder, made where it is missing, takes files, and one in it can be written."""
+    try:
+        _make_private(folder)
+    except OSError:
+        return False
+    may = folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+    return may and (file is None or not file.exists() or os.access(file, os.W_OK))

@@ -17,6 +17,10 @@ _GRACE_S = 0.5
 """Seconds to wait for the pipes of a group that was killed; a process that left the group may hold them."""
 
 
+_LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""Variables without which some Pythons find no library."""
+
+
 class NotStarted(Exception):
     """There is no such program or folder, or a word of the command can be no argument.
 
@@ -127,9 +131,11 @@ async def _guarded(
     """Start a program, and beside it what ends its group where we are killed."""
     started = await _started(listener, words, cwd, env, pipes)
     watch = (sys.executable, "-I", "-S", str(Path(process_guard.__file__)), str(started.transport.get_pid()))
+    # It needs nothing of our environment, and others could read there what is in it.
+    env = {name: os.environ[name] for name in _LOADER if name in os.environ}
     silent = Pipes(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        guard = await _started(Listener, watch, Path("/"), os.environ, silent)
+        guard = await _started(Listener, watch, Path("/"), env, silent)
     except OSError:  # too many processes: the command is not to fail for it
         return started
     return replace(started, guard=guard)

@@ -10,6 +10,9 @@ from types import MappingProxyType
 OFFLINE = "offline"
 OFFLINE_MODEL = f"{OFFLINE}:extractive"
 """The embedded model: needs no key and no network."""
+DEMO = "demo"
+SEARCHING = frozenset({OFFLINE, DEMO})
+"""Providers whose models search, or say what was recorded: of the window they are told nothing."""
 GGUF = "gguf"
 OPENAI = "openai"
 OPENAI_CHAT = "openai-chat"

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 UNSEEN = re.compile(
     r"[\xad\u034f\u200d\u115f\u1160\u180b-\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
@@ -15,16 +16,62 @@ def visible(text: str) -> str:
 
     Removing it, as elsewhere, would let a command look like another one.
     """
+    return written_out(text)[0]
+
+
+def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The same line, and where in it such signs are written out: a text may hold the same letters itself."""
     if text.isascii() and text.isprintable():
-        return text
+        return text, ()
     shown: list[str] = []
+    places: list[tuple[int, int]] = []
+    size = marks = 0
     for sign in text.replace("\t", "    "):
-        hidden = unicodedata.category(sign).startswith(("C", "Z")) or UNSEEN.match(sign)
+        category = unicodedata.category(sign)
+        marks = marks + 1 if category.startswith("M") else 0
+        hidden = category.startswith(("C", "Z")) or UNSEEN.match(sign) or marks > _MOST_MARKS
         if sign == " " or (sign.isprintable() and not hidden):
-            shown.append(sign)
+            piece = sign
         else:
-            shown.append(sign.encode("unicode_escape", "surrogatepass").decode("ascii"))
-    return "".join(shown)
+            piece = sign.encode("unicode_escape", "surrogatepass").decode("ascii")
+            places.append((size, size + len(piece)))
+        shown.append(piece)
+        size += len(piece)
+    return "".join(shown), tuple(places)
+
+
+_MOST_MARKS = 4
+"""Marks on one letter; no language needs more, and a flood of them covers other rows."""
+_WORDS = re.compile(r"[^\W\d_]+")
+_INNER_SIGN = re.compile(r"(?<=[0-9A-Za-z])[^\w\s\x00-\x7f](?=[0-9A-Za-z])")
+_WRITTEN_TOGETHER = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"})
+"""Scripts that one word may hold beside another, and that none of whose letters looks like one of ours."""
+
+
+def lookalikes(text: str) -> Iterator[str]:
+    """Remarks on words that may not be what they look like: letters of two scripts, signs for other signs.
+
+    A letter is judged by its script and the company it is in; no table of letters is needed.
+    """
+    for found in _WORDS.finditer("" if text.isascii() else text):
+        word = found.group()
+        if word.isascii():
+            continue
+        scripts: dict[str, str] = {}
+        for letter in word:
+            scripts.setdefault(unicodedata.name(letter, "UNKNOWN").partition(" ")[0], letter)
+        for name in _WRITTEN_TOGETHER:
+            scripts.pop(name, None)
+        odd = [each for each in scripts if each != "LATIN"]
+        styled = [each for each in odd if unicodedata.normalize("NFKC", scripts[each]).isascii()]
+        if len(scripts) > 1 or styled:
+            name = (styled or odd)[0]
+            yield f'"{visible(word[:60])}" has {name.capitalize()} letters, such as {scripts[name]}'
+    for found in _INNER_SIGN.finditer("" if text.isascii() else text):
+        sign = found.group()
+        name = unicodedata.name(sign, "")
+        if name and unicodedata.category(sign)[0] in "PS":
+            yield f'"{visible(text[max(0, found.start() - 20) : found.end() + 20])}" has a {name.lower()}'
 
 
 # Foreign text without what a terminal would act on, for files, prompts and the log.

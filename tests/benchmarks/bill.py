@@ -1,75 +1,265 @@
 """What a transcript would cost with a prompt cache: ``python -m tests.benchmarks.bill FILES``.
 
-Each is played request by request against a cache by Anthropic's rules, under the policy ``plimsoll`` and
-under one that never compacts. Summaries are extracted, so they cost nothing; answers are not counted.
+Each is played request by request, as Anthropic's protocol sends it, against a server that keeps a cache by
+Anthropic's rules: under ``plimsoll``, and without asking for the cache. What that costs is compared with a
+cache that forgets nothing under a policy that never compacts, and with what was predicted. The clock is the
+server's own. Summaries are extracted, so they cost nothing; answers are not counted.
 """
 
 import argparse
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
-from tests.servers.caching import MARK, Billed, Json, PromptCache
+from tests.servers.caching import LIFETIMES, Billed, CachingAnthropic, Json, PromptCache
+from tui_app.agent.models import build_model
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
+from tui_app.context.counting.prompt_cache import (
+    CachedAnswer,
+    cache_rates,
+    cache_rule,
+    cached_price,
+    predicted_read,
+)
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.summaries.prompt import message_text
+from tui_app.context.requests.builder import repair
+from tui_app.context.summaries.prompt import (
+    INSTRUCTIONS,
+    prefix_prompt,
+    quoted_message,
+    summary_prompt,
+    transcript_lines,
+)
+from tui_app.context.view import Item, is_prompt, to_messages
+from tui_app.context.wire_form import WireForm
 from tui_app.conversation.replay import Replay, Request
 from tui_app.conversation.simulate import Transcript, read_transcript
+from tui_app.events import CompactionComplete, UsageInfo, ViewRewrite
+from tui_app.settings import Endpoint
 
-MODEL = "anthropic:claude-sonnet-4-5"
-WINDOWS = ((PLIMSOLL, 64_000), (OFF, 1_000_000))
-
-
-def body_of(messages: Sequence[ModelMessage]) -> Json:
-    """A request with a mark at its newest message."""
-    said = [{"role": each.kind, "content": message_text(each)} for each in messages]
-    return {"messages": said, MARK: {"type": "ephemeral"}}
+MODEL = "anthropic:claude-sonnet-5"
+WORK_S = 30.0
+"""Seconds between two requests of a turn."""
+PAUSES_MIN = (0, 3, 10, 70)
+NEVER = 10_000_000
+"""A window in which everything fits."""
+HEAD = ModelRequestParameters(
+    function_tools=[
+        ToolDefinition(name=f"tool_{number}", description=f"Does what tool {number} does. " * 20)
+        for number in range(12)
+    ],
+    instruction_parts=[InstructionPart(content="Work in the folder, and say what was done. " * 200)],
+)
 
 
 @dataclass(slots=True)
 class BilledReplay(Replay):
-    """A replay whose requests go to a cache."""
+    """A replay whose requests go to a server."""
 
-    cache: PromptCache = field(default_factory=PromptCache)
-    bill: list[Billed] = field(default_factory=list)
-    pause_s: float = 30.0
+    server: CachingAnthropic = field(default_factory=CachingAnthropic)
+    retention: str = "auto"
+    pause_s: float = 0.0
+    answers: list[CachedAnswer] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    model: Model[Any] | None = None
+    _out: list[ModelMessage] = field(default_factory=list)
+    _prompts: int = 0
+
+    def clock(self, answer: ModelResponse) -> float:
+        return self.server.now
+
+    async def ask(self, answer: ModelResponse) -> None:
+        prompts = sum(is_prompt(item.message) for item in self.history.items())
+        self.server.now += WORK_S + (self.pause_s if prompts > self._prompts and self.answers else 0.0)
+        self._prompts, self._out = prompts, []
+        await Replay.ask(self, answer)
+        if self._out:
+            self.model = self.model or model_at(self.server.base_url)
+            await self._send(self.model)
+
+    @property
+    def settings(self) -> ModelSettings:
+        if self.retention == "off":
+            return ModelSettings()
+        return ModelSettings(cache="1h" if self.retention == "1h" else True)
+
+    async def summarised(self) -> tuple[Billed, Billed]:
+        """What a summary of all but the last fifth costs behind the last request, and from a transcript."""
+        assert self.model is not None
+        items = list(self.history.items())
+        leaving, left = list[Item](), 0.8 * self.history.usage().total
+        while items and left > 0:
+            leaving.append(items.pop(0))
+            left -= self.history.weigh(leaving[-1]).total
+        task = prefix_prompt("…", focus="", budget_tokens=3_000)
+        view = repair(to_messages(self.history.items()))
+        asked = [*view, ModelRequest(parts=[UserPromptPart(task)])]
+        await self.model.request(WireForm.of(self.model).of_messages(asked), self.settings, HEAD)
+        data = "\n\n".join(map(quoted_message, transcript_lines(leaving)))
+        prompt = summary_prompt("", data, focus="", budget_tokens=3_000)
+        alone = ModelRequestParameters(instruction_parts=[InstructionPart(content=INSTRUCTIONS)])
+        await self.model.request([ModelRequest(parts=[UserPromptPart(prompt)])], None, alone)
+        warm, cold = self.server.bill[-2:]
+        del self.server.bill[-2:], self.server.bodies[-2:]
+        return warm, cold
 
     def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
-        self.bill.append(self.cache.ask(body_of(messages), len(self.bill) * self.pause_s))
+        self._out = list(messages)
         return Replay._measured(self, messages, answer)
 
+    async def _send(self, model: Model[Any]) -> None:
+        request = self.pipeline.formed(
+            ModelRequestContext(
+                model=model, messages=self._out, model_settings=self.settings, model_request_parameters=HEAD
+            )
+        )
+        await model.request(request.messages, request.model_settings, request.model_request_parameters)
+        billed = self.server.bill[-1]
+        self.times.append(self.server.now)
+        kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept
+        self.answers.append(
+            CachedAnswer(
+                model=MODEL,
+                asked=self.server.now,
+                input_tokens=billed.total,
+                read_tokens=billed.read,
+                kept=kept,
+            )
+        )
 
-def billed(transcript: Transcript, policy: Policy, window: int, pause_s: float) -> list[Billed]:
+
+def model_at(url: str) -> Model[Any]:
+    endpoint = Endpoint(name="yard", protocol="anthropic", base_url=url, key_env="", window=200_000)
+    return build_model(f"yard:{MODEL.partition(':')[2]}", env={}, endpoints={"yard": endpoint})
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    bill: Sequence[Billed]
+    bodies: Sequence[Json]
+    times: Sequence[float]
+    """When each was sent, in seconds."""
+    predicted_usd: float
+    rewrites: int
+    """How often what had been sent was changed."""
+    summary: tuple[Billed, Billed]
+    """On the warm prefix, and from a transcript."""
+
+    @property
+    def usd(self) -> float:
+        return dollars(self.bill)
+
+    @property
+    def read(self) -> float:
+        return sum(each.read for each in self.bill) / max(1, sum(each.total for each in self.bill))
+
+
+def dollars(bill: Sequence[Billed]) -> float:
+    # Of a size below which no list asks more for a long request.
+    plain = request_price(MODEL, input_tokens=100_000, cached_tokens=0, output_tokens=0)
+    assert plain is not None
+    return sum(each.cost for each in bill) * plain / 100_000
+
+
+def played(transcript: Transcript, policy: Policy, window: int, retention: str, pause_s: float) -> Played:
     text = TextCounter(encoding_name(MODEL))
     text.load()
-    replay = BilledReplay(
-        policy, window, text, TokenCounter(text), lambda *_: None, lambda _: None, pause_s=pause_s
-    )
-    asyncio.run(replay.play(transcript.messages))
-    return replay.bill
+    with CachingAnthropic() as server:
+        replay = BilledReplay(policy, window, text, TokenCounter(text), lambda *_: None, server=server)
+        replay.retention, replay.pause_s = retention, pause_s
+        replay.rates = partial(cache_rates, MODEL, cache_rule(MODEL, retention))
+        replay.head(HEAD)
+
+        async def play() -> tuple[Billed, Billed]:
+            await replay.play(transcript.messages)
+            return await replay.summarised()
+
+        summary = asyncio.run(play())
+        rewrites = sum(isinstance(event, ViewRewrite | CompactionComplete) for event in replay.events)
+        predicted_usd = predicted(replay.answers, retention)
+        return Played(server.bill, server.bodies, replay.times, predicted_usd, rewrites, summary)
+
+
+def predicted(answers: Sequence[CachedAnswer], retention: str) -> float:
+    """The price of all requests by what was predicted of each, from the one before it."""
+    rule, total = cache_rule(MODEL, retention), 0.0
+    for number, last in enumerate(answers):
+        read = predicted_read(rule, answers[number - 1], last) if number else 0
+        total += cached_price(MODEL, rule, last.input_tokens, read or 0, 0) or 0.0
+    return total
+
+
+def perfect(bodies: Sequence[Json]) -> list[Billed]:
+    """What requests cost with a cache that forgets nothing."""
+    cache = PromptCache()
+    return [cache.perfect(body) for body in bodies]
+
+
+def foreseen(bill: Sequence[Billed], times: Sequence[float]) -> list[Billed]:
+    """The same with a cache that forgets by the rules, for somebody who knows when the next request comes.
+
+    In front of a pause that an hour outlives, what is new is written for an hour; behind a longer one, all is
+    written again.
+    """
+    known = list(bill)
+    for place, (before, now) in enumerate(pairwise(times), 1):
+        if now - before >= LIFETIMES["1h"]:
+            known[place] = Billed(written={"5m": known[place].total})
+        elif now - before >= LIFETIMES["5m"]:
+            known[place - 1] = replace(
+                known[place - 1], written={"1h": sum(known[place - 1].written.values())}
+            )
+    return known
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--pause", type=float, default=30.0, help="seconds between two requests")
+    parser.add_argument("--window", type=int, default=200_000)
+    parser.add_argument(
+        "--pause", type=float, nargs="*", default=PAUSES_MIN, help="minutes before each prompt"
+    )
+    parser.add_argument("--summaries", action="store_true", help="only what one at the end costs")
+    parser.add_argument("--retention", nargs="*", default=["auto", "1h"])
     args = parser.parse_args()
-    # Of a size below which no list asks more for a long request.
-    plain = request_price(MODEL, input_tokens=100_000, cached_tokens=0, output_tokens=0, writes=False)
-    assert plain is not None
     for file in args.files:
         transcript = read_transcript(file)
-        for policy, window in WINDOWS:
-            bill = billed(transcript, policy, window, args.pause)
-            total, read = sum(each.total for each in bill), sum(each.read for each in bill)
-            cost = sum(each.cost for each in bill) * plain / 100_000
-            share = f"{read / max(1, total):.0%}"
-            print(f"| {file.name} | {policy.name} | {len(bill)} | {total:,} | {share} | ${cost:.2f} |")
+        if args.summaries:
+            warm, cold = played(transcript, PLIMSOLL, args.window, "auto", 0.0).summary
+            print(
+                f"| {file.name} | {warm.total:,} | {warm.read:,} | ${dollars([warm]):.3f} "
+                f"| {cold.total:,} | ${dollars([cold]):.3f} |",
+                flush=True,
+            )
+            continue
+        best = perfect(played(transcript, OFF, NEVER, "auto", 0.0).bodies)
+        without = played(transcript, PLIMSOLL, args.window, "off", 0.0).usd
+        for retention in args.retention:
+            for pause in args.pause:
+                done = played(transcript, PLIMSOLL, args.window, retention, pause * 60.0)
+                print(
+                    f"| {file.name} | {retention} | {pause:g} | {len(done.bill)} | {done.read:.0%} "
+                    f"| ${done.usd:.2f} | ${done.predicted_usd:.2f} | {done.usd / dollars(best):.2f} "
+                    f"| {done.usd / dollars(foreseen(best, done.times)):.2f} | {done.usd / without:.2f} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

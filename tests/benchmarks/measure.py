@@ -71,7 +71,7 @@ ROOT = Path(__file__).parents[2]
 HELLO = (sys.executable, "-m", "tests.benchmarks.hello")
 PLIMSOLL = (sys.executable, "-m", "tui_app")
 HELLO_PAINTED = b"Hello, world"
-PROMPT_PAINTED = "›".encode()
+PROMPT_PAINTED = "▐".encode()
 CTRL_Q = "\x11"
 MEBIBYTE = 1 << 20
 

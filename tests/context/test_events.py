@@ -99,7 +99,7 @@ def test_a_gauge_without_a_refusal_names_one_limit_only() -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 55
+    assert len(BY_TYPE) == len(PAYLOADS) == 58
     assert all(payload.TYPE for payload in PAYLOADS)
     kinds = {one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Payload)}
     assert {kind for kind in kinds if kind.TYPE} == set(PAYLOADS)
@@ -198,10 +198,10 @@ def test_events_wait_for_no_agent_library() -> None:
                 from_message=3,
                 up_to_message=1_200,
                 retention=0.5,
-                messages_before=1,
-                messages_after=1_000,
+                messages_removed=1_000,
             ),
-            "0.0k → 0.0k · 1 message → 1,000 · from #3 up to #1200 · facts kept 50% · by extraction",
+            "1,000 messages became a summary · 0.0k → 0.0k · 50% of the facts · from #3 up to #1200"
+            " · by extraction",
         ),
         (CompactionComplete(job="1", outcome="vetoed", trigger="manual"), "vetoed"),
     ],

@@ -35,13 +35,16 @@ from tui_app.context.compaction.plan import (
 from tui_app.context.compaction.replacement import (
     WAY_BACK,
     PreviousSummary,
+    Prompt,
+    UserWords,
+    choose_prompts,
     earlier_summary,
     key_ranges,
     parts_of,
     reworded,
     summary_message,
+    typed_prompts,
 )
-from tui_app.context.compaction.user_words import Prompt, UserWords, choose_prompts, typed_prompts
 from tui_app.context.facts.candidates import take_apart
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import (

@@ -2,167 +2,69 @@
 
 import json
 import re
-import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import AsyncIterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, RunContext
+from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import Hooks
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
+    AgentStreamEvent,
     BinaryContent,
     CompactionPart,
+    DocumentUrl,
+    ImageUrl,
+    InstructionPart,
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserPromptPart,
+    VideoUrl,
 )
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.models import build_model
+from tests.servers.strict import (
+    WIRES,
+    Check,
+    Strict,
+    alternating,
+    anthropic,
+    chat,
+    google,
+    responses,
+    strict_server,
+)
 from tui_app.context import ContextGovernor
+from tui_app.context.counting.attachments import IMAGE_TOKENS
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.wire_form import NO_OUTPUT, WireForm
-from tui_app.settings import Endpoint
 
-Check = Callable[[Any], list[str]]
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
-class Strict:
-    """Answers what a check lets pass, and refuses the rest with its words."""
-
-    def __init__(self) -> None:
-        self.bodies: list[Any] = []
-        self.refused: list[str] = []
-        self.check: Check = lambda _body: []
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *args: object) -> None:
-                """Keep quiet."""
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                outer.bodies.append(body)
-                problems = outer.check(body)
-                outer.refused += problems
-                answer: Any = {"error": {"message": "; ".join(problems), "type": "invalid_request_error"}}
-                sent = json.dumps(answer if problems else answered(self.path)).encode()
-                self.send_response(400 if problems else 200)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(sent)))
-                self.end_headers()
-                self.wfile.write(sent)
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-    def model(self, protocol: str, name: str = "keen-1") -> Model[Any]:
-        base = self.url if protocol in ("anthropic", "google") else f"{self.url}/v1"
-        endpoint = Endpoint(name="yard", protocol=protocol, base_url=base, key_env="", window=50_000)
-        return build_model(f"yard:{name}", env={}, endpoints={"yard": endpoint})
-
-
-def answered(path: str) -> Any:
-    """The shortest answer of each protocol."""
-    if "chat/completions" in path:
-        choice = {"index": 0, "message": {"role": "assistant", "content": "Aye."}, "finish_reason": "stop"}
-        return {"id": "c", "object": "chat.completion", "created": 1, "model": "k", "choices": [choice]}
-    if "responses" in path:
-        text = {"type": "output_text", "text": "Aye.", "annotations": []}
-        item = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant"}
-        return {
-            **{"id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "k"},
-            **{"parallel_tool_calls": True, "tool_choice": "auto", "tools": []},
-            "output": [{**item, "content": [text]}],
-        }
-    if "messages" in path:
-        usage = {"input_tokens": 9, "output_tokens": 1}
-        said = {"role": "assistant", "content": [{"type": "text", "text": "Aye."}], "stop_reason": "end_turn"}
-        return {"id": "m", "type": "message", "model": "k", "usage": usage, **said}
-    return {
-        "candidates": [{"content": {"role": "model", "parts": [{"text": "Aye."}]}, "finishReason": "STOP"}]
-    }
+PROTOCOLS: dict[str, Check] = {
+    "openai-chat": chat,
+    "openai": responses,
+    "anthropic": anthropic,
+    "google": google,
+}
 
 
 @pytest.fixture
 def strict() -> Iterator[Strict]:
-    made = Strict()
-    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    made.server.shutdown()
-    made.server.server_close()
-    thread.join()
-
-
-def alternates(body: Any) -> list[str]:
-    """A chat template that takes one system message, and then user and assistant in turn."""
-    roles = [m["role"] for m in body["messages"] if m["role"] != "tool" and not m.get("tool_calls")]
-    turns = roles[1:] if roles[0] == "system" else roles
-    wanted = [("user", "assistant")[place % 2] for place in range(len(turns))]
-    return [] if turns == wanted else ["roles must alternate user/assistant"]
-
-
-def chat(body: Any) -> list[str]:
-    problems, ids = list[str](), list[str]()
-    for message in body["messages"]:
-        if message["role"] in ("user", "tool") and not str(message["content"]).strip():
-            problems.append("blank content")
-        for called in message.get("tool_calls") or []:
-            ids.append(called["id"])
-            problems += [] if NAME.fullmatch(called["function"]["name"]) else ["tool name"]
-            is_object = isinstance(json.loads(called["function"]["arguments"]), dict)
-            problems += [] if is_object else ["arguments"]
-    problems += [f"id {each}" for each in ids if not re.fullmatch(r"[a-zA-Z0-9_-]{1,40}", each)]
-    results = [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
-    return problems + ([] if results == ids and len(set(ids)) == len(ids) else ["ids do not pair"])
-
-
-def responses(body: Any) -> list[str]:
-    calls = [item for item in body["input"] if item.get("type") == "function_call"]
-    results = [item for item in body["input"] if item.get("type") == "function_call_output"]
-    ids = [item["call_id"] for item in calls]
-    problems = [f"name {item['name']}" for item in calls if not NAME.fullmatch(item["name"])]
-    problems += [f"call_id {each}" for each in ids if len(each) > 64]
-    problems += ["blank output" for item in results if not item["output"]]
-    paired = [item["call_id"] for item in results] == ids and len(set(ids)) == len(ids)
-    return problems + ([] if paired else ["call ids do not pair"])
-
-
-def anthropic(body: Any) -> list[str]:
-    problems, ids = list[str](), list[str]()
-    for message in body["messages"]:
-        blocks = message["content"] if isinstance(message["content"], list) else []
-        for block in blocks:
-            if block["type"] == "text" and not block["text"].strip():
-                problems.append("blank text block")
-            if block["type"] == "tool_use":
-                ids.append(block["id"])
-                problems += [] if re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]) else ["tool_use.id"]
-                problems += [] if isinstance(block["input"], dict) else ["input"]
-                problems += [] if NAME.fullmatch(block["name"]) else ["name"]
-            if block["type"] == "tool_result" and not block.get("content"):
-                problems.append("empty result")
-    return problems + ([] if len(set(ids)) == len(ids) else ["`tool_use` ids must be unique"])
-
-
-def google(body: Any) -> list[str]:
-    problems = list[str]()
-    for content in body["contents"]:
-        for part in content["parts"]:
-            name = part.get("functionCall", {}).get("name", "ok")
-            problems += [] if re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", name) else [f"name {name}"]
-            problems += ["empty part"] if part.get("text") == "" else []
-    return problems
+    with strict_server() as made:
+        yield made
 
 
 def called(*ids: str, name: str = "look", args: Any = '{"at": 1}', thought: str = "") -> ModelResponse:
@@ -193,14 +95,6 @@ def foreign() -> list[ModelMessage]:
     ]
 
 
-PROTOCOLS: dict[str, Check] = {
-    "openai-chat": chat,
-    "openai": responses,
-    "anthropic": anthropic,
-    "google": google,
-}
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_session_of_other_servers_is_taken_and_sent_the_same_again(
     strict: Strict, protocol: str
@@ -225,7 +119,7 @@ async def test_ids_are_nine_letters_and_digits_for_mistral(strict: Strict) -> No
 
 
 async def test_a_summary_and_a_prompt_are_one_message_of_the_user(strict: Strict) -> None:
-    strict.check = alternates
+    strict.check = alternating
     summary = ModelRequest(parts=[CompactionPart("They count boats.")])
     history: list[ModelMessage] = [summary, said("Count on.")]
     agent = Agent(strict.model("openai-chat"), capabilities=[ContextGovernor()])
@@ -236,7 +130,7 @@ async def test_a_summary_and_a_prompt_are_one_message_of_the_user(strict: Strict
 
 
 async def test_roles_alternate_also_behind_results_once_a_server_has_refused(strict: Strict) -> None:
-    strict.check = alternates
+    strict.check = alternating
     history: list[ModelMessage] = [said("Look."), called("a"), results("a"), said("Stop. Count boats.")]
     agent = Agent(strict.model("openai-chat"), capabilities=[ContextGovernor()])
     first = await agent.run(message_history=history, conversation_id="c")
@@ -256,6 +150,21 @@ async def test_a_refused_signature_leaves_thinking_out_from_then_on(strict: Stri
     await agent.run("On.", message_history=first.all_messages(), conversation_id="c")
     assert len(strict.refused) == 1
     assert "A secret plan" in str(first.all_messages())
+
+
+@pytest.mark.parametrize("wire", ["google", "responses", "anthropic"])
+async def test_with_a_signature_goes_what_belongs_to_it_at_calls_and_texts(strict: Strict, wire: str) -> None:
+    def look(at: int) -> str:
+        return "Two boats."
+
+    strict.calls = True
+    agent = Agent(strict.of_wire(wire), tools=[Tool(look)], capabilities=[ContextGovernor()])
+    first = await agent.run("Look.", conversation_id="c")
+    strict.expired = True
+    history = first.all_messages()
+    for _ in range(2):
+        history = (await agent.run("On.", message_history=history, conversation_id="c")).all_messages()
+    assert strict.refused == [f"signature of {wire}"], "the server is asked once"
 
 
 async def test_thinking_of_another_server_stays_here(strict: Strict) -> None:
@@ -326,3 +235,194 @@ async def test_the_hooks_of_an_agent_have_the_last_word_wherever_they_stand(stri
     result = await agent.run("A number: 4711.")
     assert [message["content"] for message in strict.bodies[0]["messages"]] == ["Only this."]
     assert "4711" in str(result.all_messages())
+
+
+@pytest.mark.parametrize(
+    ("words", "learnt"),
+    [
+        ("Conversation roles must alternate user/assistant/user/assistant/...", {"alternating": True}),
+        ("Unexpected role 'user' after role 'tool'", {"alternating": True}),
+        (
+            "Expected last role User or Tool (or Assistant with prefix True) for serving",
+            {"alternating": True},
+        ),
+        ("System message must be at the beginning.", {"joined_system": True}),
+        ("Value error, only one system message is allowed", {"joined_system": True}),
+        ("System role not supported", {"systems": False}),
+        (
+            "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+            {"systems": False},
+        ),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", {"systems": False}),
+        (
+            "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+            {"short_ids": True},
+        ),
+        ("Invalid `signature` in `thinking` block", {"thinking": False}),
+        ("Missing `reasoning_content` field in the assistant message", {"reasoning": True}),
+        ("audio input is not supported - hint: you may need to provide the mmproj", {"files": {"audio"}}),
+        ("Invalid content type. image_url is only supported by certain models.", {"files": {"image"}}),
+        ("Invalid value: 'file'. Supported values are: 'text' and 'image_url'.", {"files": {"document"}}),
+        ("messages[7]: unknown variant `image_url`, expected `text` at line 1", {"files": {"image"}}),
+        ("At most 0 image(s) may be provided in one request.", {"files": {"image"}}),
+        ("'messages.3.content' must be a string", {"files": {"image", "audio", "document"}}),
+        ("Only user and assistant roles are supported!", {"systems": False}),
+        ("Only user, assistant and tool roles are supported, got system.", {"joined_system": True}),
+        ("Only one system message can be specified.", {"joined_system": True}),
+        ("A conversation must alternate between user and assistant roles.", {"alternating": True}),
+        ("Please consult our documentation: this parameter is not supported", {}),
+        ("An unknown error occurred in the system. Developers were told.", {}),
+        ("The model revision is not supported.", {}),
+    ],
+)
+def test_a_refusal_teaches_the_form_that_goes_through(words: str, learnt: dict[str, Any]) -> None:
+    form = WireForm("openai")
+    other = form.after(ModelHTTPError(400, "m", {"error": {"message": words}})) or form
+    for name, value in learnt.items():
+        given = getattr(other, name)
+        assert not (value & given if name == "files" else given is not value), name
+    assert learnt or other is form
+
+
+def test_a_template_without_a_system_role_says_only_that_roles_alternate() -> None:
+    error = ModelHTTPError(400, "m", {"message": "Conversation roles must alternate user/assistant/..."})
+    tried = [WireForm("yard")]
+    while (form := tried[-1].after(error)) is not None:
+        tried.append(form)
+    assert [(form.alternating, form.systems) for form in tried] == [
+        (False, True),
+        (True, True),
+        (True, False),
+    ]
+
+
+def tools(*names: str) -> ModelRequestParameters:
+    return ModelRequestParameters(function_tools=[ToolDefinition(name=name) for name in names])
+
+
+def test_there_is_one_system_message_where_a_server_takes_no_more() -> None:
+    parts = [InstructionPart("Be brief."), InstructionPart("Be kind.", dynamic=True)]
+    history = [ModelRequest(parts=[SystemPromptPart("You sail.")]), said("Look.")]
+    parameters = replace(tools(), instruction_parts=parts)
+    messages, sent = WireForm("yard", joined_system=True).of_request(history, parameters)
+    assert [part.content for part in sent.instruction_parts or ()] == ["You sail.\n\nBe brief.\n\nBe kind."]
+    assert [part.content for message in messages for part in message.parts] == ["Look."]
+    messages, sent = WireForm("yard", joined_system=True, systems=False).of_request(history, parameters)
+    assert sent.instruction_parts == []
+    assert [part.content for part in messages[0].parts] == ["You sail.\n\nBe brief.\n\nBe kind.\n\nLook."]
+    messages, sent = WireForm("openai").of_request(history, parameters)
+    assert sent is parameters
+
+
+async def drain(_ctx: RunContext[None], events: AsyncIterable[AgentStreamEvent]) -> None:
+    """With it an agent streams its requests."""
+    async for _ in events:
+        pass
+
+
+@pytest.mark.parametrize(("wire", "streamed"), [*((wire, False) for wire in WIRES), ("openai-chat", True)])
+async def test_a_tool_of_any_name_is_defined_and_called(strict: Strict, wire: str, streamed: bool) -> None:
+    called_with: list[int] = []
+    odd = "7 seas.look at/" + "far " * 20
+
+    def look(at: int) -> str:
+        called_with.append(at)
+        return "Two boats."
+
+    strict.calls = True
+    agent = Agent(strict.of_wire(wire), tools=[Tool(look, name=odd)], capabilities=[ContextGovernor()])
+    result = await agent.run("Look.", event_stream_handler=drain if streamed else None)
+    messages = result.all_messages()
+    assert strict.refused == []
+    assert called_with == [1]
+    assert [part.tool_name for part in messages[1].parts if isinstance(part, ToolCallPart)] == [odd]
+
+
+@pytest.mark.parametrize("place", ["prompt", "result"])
+def test_the_program_fetches_no_address_that_a_message_names(place: str) -> None:
+    """A provider may fetch it; this machine would do so for whoever named it, also from its own network."""
+    forced = ImageUrl("http://127.0.0.1/a.png", force_download="allow-local")
+    picture, page = ImageUrl("https://example.org/a.png"), DocumentUrl("https://example.org/a.pdf")
+    files = [picture, forced, page]
+
+    def sent(form: WireForm) -> list[str]:
+        last = said(["See:", *files]) if place == "prompt" else results("a", content=["See:", *files])
+        part = form.of_messages([said("Look."), called("a"), last])[-1].parts[-1]
+        assert isinstance(part, UserPromptPart | ToolReturnPart)
+        return [str(each) if isinstance(each, str) else each.url for each in list(part.content)[1:]]
+
+    note = "[A file of kind {} at {}: not shown to this model]"
+    notes = [
+        note.format(kind, file.url) for kind, file in zip(("image", "image", "document"), files, strict=True)
+    ]
+    assert sent(WireForm("google")) == notes
+    assert sent(WireForm("openai")) == [picture.url, *notes[1:]]
+    assert sent(WireForm("openai", files=frozenset())) == notes
+    assert sent(WireForm("google", downloads=True)) == [each.url for each in files], "the program's own wish"
+
+
+@pytest.mark.parametrize(
+    "file", [BinaryContent(b"OggS", media_type="audio/wav"), VideoUrl("https://x.org/a.mp4")]
+)
+async def test_a_file_that_an_adapter_lacks_is_a_note(strict: Strict, file: Any) -> None:
+    agent = Agent(strict.of_wire("responses"), capabilities=[ContextGovernor()])
+    await agent.run(["Hear this.", file])
+    assert "not shown to this model" in json.dumps(strict.bodies)
+
+
+async def test_a_file_that_was_uploaded_elsewhere_is_a_note(strict: Strict) -> None:
+    agent = Agent(strict.of_wire("anthropic"), capabilities=[ContextGovernor()])
+    await agent.run(["Read.", UploadedFile("file_1", provider_name="openai", media_type="image/png")])
+    assert "A file uploaded to openai" in json.dumps(strict.bodies)
+
+
+async def test_a_note_is_counted_as_a_note(strict: Strict) -> None:
+    picture = BinaryContent(b"\x89PNG" * 99, media_type="image/png")
+    counted: list[int] = []
+    for kind in (frozenset({"image"}), frozenset[str]()):
+        counter = TokenCounter(TextCounter(None))
+        message = said(["See:", picture])
+        assert counter.message(message).attachments == IMAGE_TOKENS
+        assert counter.count_as(WireForm("openai", files=kind).shown)
+        counted.append(counter.message(message).total)
+    assert counted[0] > IMAGE_TOKENS
+    assert counted[1] < 60
+
+
+async def test_pictures_of_results_follow_an_answer_where_roles_alternate(strict: Strict) -> None:
+    picture = BinaryContent(b"\x89PNG", media_type="image/png")
+    agent = Agent(strict.of_wire("alternating"), capabilities=[ContextGovernor()])
+    history: list[ModelMessage] = [said("Look."), called("a"), results("a", content=["Seen:", picture])]
+    await agent.run(message_history=history, conversation_id="c")
+    assert len(strict.refused) == 1, "and learnt from"
+    assert "image_url" in json.dumps(strict.bodies[-1]["messages"][-1])
+
+
+def test_blank_lines_of_a_result_are_no_blocks_of_their_own() -> None:
+    """Each text of a list is sent as a block by some protocols, and none takes a blank one."""
+    history = [said("Look."), called("a"), results("a", content=["one", "", "two"])]
+    part = WireForm("anthropic").of_messages(history)[-1].parts[0]
+    assert isinstance(part, ToolReturnPart)
+    assert part.content == '["one","","two"]'
+
+
+async def test_an_answer_behind_a_system_prompt_is_not_the_first_message(strict: Strict) -> None:
+    history = [ModelRequest(parts=[SystemPromptPart("You sail.")]), ModelResponse(parts=[TextPart("Aye.")])]
+    for wire in ("anthropic", "google", "alternating"):
+        await Agent(strict.of_wire(wire), capabilities=[ContextGovernor()]).run(
+            "On.", message_history=history
+        )
+    assert strict.refused == []
+
+
+async def test_a_retry_of_an_older_history_answers_its_call(strict: Strict) -> None:
+    history = [said("Look."), called("functions.look:0"), ModelRequest(parts=[retry("functions.look:0")])]
+    for wire in WIRES:
+        await Agent(strict.of_wire(wire), capabilities=[ContextGovernor()]).run(message_history=history)
+    assert strict.refused == []
+
+
+def retry(call_id: str) -> RetryPromptPart:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return RetryPromptPart("No such place.", tool_name="look", tool_call_id=call_id, timestamp=THEN)

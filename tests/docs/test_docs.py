@@ -53,7 +53,7 @@ from tui_app.version import __version__
 PICTURES = {
     "chat": "timetable/board.py:52",
     "compacted": "Sundays in the ferry import",
-    "context": "tool definitions",
+    "context": "waits at",
     "models": "harbour:deck-4b",
 }
 """Each screenshot, and words that must stand in it."""
@@ -182,6 +182,26 @@ def test_example_of_the_settings_is_accepted(tmp_path: Path) -> None:
         paths.config_file.write_text(example, encoding="utf-8")
         settings = load_settings(paths, {})
         assert set(settings.keymap) <= {key.id for key in KEYS}
+
+
+@pytest.mark.parametrize("name", ["hooks", "mcp"])
+def test_the_examples_run_nothing_of_the_folder(tmp_path: Path, name: str) -> None:
+    from tui_app.paths import Paths
+    from tui_app.trust import ProgramPlace
+
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+    paths.ensure()
+    place = ProgramPlace(own=paths.config, folder=tmp_path / "opened", env={})
+    started = []
+    for example in code_blocks(page(f"docs/{name}.md"), "toml"):
+        paths.config_file.write_text(example, encoding="utf-8")
+        settings = load_settings(paths, {})
+        started += [hook for hooks in settings.hooks.values() for hook in hooks]
+        started += [server for server in settings.mcp.values() if server.command]
+    assert started
+    assert {place.start_folder(each.cwd) for each in started} == {paths.config}
+    # It runs what the configuration of a repository says: a pager, a monitor of files, a filter.
+    assert not [each for each in started if "git" in str(each.command).split()]
 
 
 def test_keys_of_endpoints_are_described() -> None:
@@ -360,7 +380,7 @@ def test_events_triggers_and_keys() -> None:
     assert triggers["preCompact"] == HOOK_EVENTS["preCompact"]
     assert triggers["sessionStart"] == HOOK_EVENTS["sessionStart"]
     assert [event_schema(row[3].strip("`"))["title"] for row in table] == [row[3].strip("`") for row in table]
-    keys = re.findall(r"^\| `(\w+)` \| (?:required|`|everything)", TEXT, re.MULTILINE)
+    keys = re.findall(r"^\| `(\w+)` \| (?:required|`|everything|the folder)", TEXT, re.MULTILINE)
     assert set(keys) == {*Hook.__dataclass_fields__, "shell"}
     assert f"`{Hook(command='x').timeout_s}`" in TEXT
 

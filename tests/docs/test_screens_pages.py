@@ -18,6 +18,7 @@ from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
 SCREENS = DOCS / "screens"
 PAGES = {
     "ApprovalsScreen": ("approvals", "approvals"),
+    "BriefScreen": ("review", ""),
     "ChatScreen": ("chat", "chat"),
     "CheckpointsScreen": ("timeline", "checkpoints"),
     "CompactionDetail": ("timeline", "compaction"),
@@ -29,6 +30,7 @@ PAGES = {
     "MessageScreen": ("message", "message"),
     "McpScreen": ("context", "mcp"),
     "ModelPicker": ("models", "models"),
+    "PaletteScreen": ("help", "palette"),
     "PinsScreen": ("message", "pins"),
     "PromptPicker": ("rewind", "rewind"),
     "PromptsScreen": ("editor", "prompts"),
@@ -59,7 +61,7 @@ SHOWING = {
     "transcript": "chat",
 }
 """Pages about one screen elsewhere in the documentation, and the picture of it."""
-WITHOUT = {"ConfirmDialog", "DetailsScreen", "EditDialog"}
+WITHOUT = {"WaysDialog", "ConfirmDialog", "DetailsScreen", "EditDialog"}
 SCRIPT = ROOT / "assets" / "make_screens.py"
 LOOSE = re.compile(r"\s+")
 

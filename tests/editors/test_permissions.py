@@ -113,14 +113,14 @@ async def test_always_is_a_rule_of_the_session_and_ends_with_it(
         assert len(editor.asked) == 1
         ((_, asked, options),) = editor.asked
         assert asked.content[0].content.text == "```\n$ echo high water\n```"
-        assert options[1].name == "Allow in this session: run_command echo high water"
+        assert options[1].name == "Allow in this session: run_command = echo high water"
         assert [status for status, _ in results(talk, session)] == ["completed"] * 3
         await talk.agent.close_session(session_id=session)
         await talk.agent.resume_session(cwd=str(cwd), session_id=session)
         editor.permission = "no"
         await talk.say(session, "Once more.")
         assert len(editor.asked) == 2
-    rule = "run_command echo high water"
+    rule = "run_command = echo high water"
     assert decisions(plimsoll_home, session) == [
         ("allowed", "person", "always", rule),
         ("allowed", "rule", "rule", rule),
@@ -373,14 +373,11 @@ def test_a_new_file_has_no_old_text() -> None:
     assert hunks(diff_of(None, "", "x")) == ()
 
 
-def test_what_a_diff_leaves_out_is_said() -> None:
-    long = diff_of(None, "line\n" * 1_000, "x")
-    question = worded(kind="file", tool="write_file", subject="x", detail=long, note="new file")
-    assert remarks(long) == ("[403 more lines of this change are not shown]",)
-    assert remarks(long)[0] in questions_texts(question)[-1]
-    huge = diff_of("a\n" * 5_000, "b\n" * 5_000, "x")
-    (text,) = questions_texts(worded(kind="file", tool="write_file", subject="x", detail=huge))
-    assert "[5,000 lines from line 1 on are replaced by 5,000]" in text
+def test_what_the_rows_of_a_diff_do_not_show_is_said() -> None:
+    ends = diff_of("a\r\n", "a\n", "x")
+    question = worded(kind="file", tool="write_file", subject="x", detail=ends, note="+1 -1")
+    assert remarks(ends) == ("[only line ends change: CRLF to LF]",)
+    assert remarks(ends)[0] in questions_texts(question)[-1]
     (binary,) = questions_texts(
         worded(kind="file", tool="write_file", subject="x", detail="+7 bytes", note="binary")
     )

@@ -99,33 +99,33 @@ import ../data/words.txt --json
 import tides.jsonl
 import ../data/chat.json --json
 import ../data/chat.json
-sessions show {{6}}
-context {{6}}
-context {{6}} --json
-context {{6}} --window 8000 --json
-context {{6}} --pin 3 --archive 6 --offload 11 --json
-context {{6}} --unpin 4
-context {{6}} --unpin 3 --restore 11
-context {{6}} --archive 2
-export {{6}} --view agent --format markdown
-compact {{6}} --window 9000 --dry-run
-compact {{6}} --window 9000 --dry-run --json
-compact {{6}} --undo
-compact {{6}} --window 9000 --json
-compact {{6}} --window 9000
-export {{6}} --view agent --format openai
-compact {{6}} --undo --json
-compact {{6}} --redo --json
-compact {{6}} --undo
-compact {{6}} --redo
-compact {{6}} --edit-summary summary.md --json
-export {{6}} --view agent --format jsonl
-compact {{6}} --undo --json
-compact {{6}} --up-to 41 --focus "the stops of route 2" --policy reserve --json
-compact {{6}} --from 42 --dry-run --json
-stats {{6}}
+sessions show {{5}}
+context {{5}}
+context {{5}} --json
+context {{5}} --window 8000 --json
+context {{5}} --pin 3 --archive 6 --offload 11 --json
+context {{5}} --unpin 4
+context {{5}} --unpin 3 --restore 11
+context {{5}} --archive 2
+export {{5}} --view agent --format markdown
+compact {{5}} --window 9000 --dry-run
+compact {{5}} --window 9000 --dry-run --json
+compact {{5}} --undo
+compact {{5}} --window 9000 --json
+compact {{5}} --window 9000
+export {{5}} --view agent --format openai
+compact {{5}} --undo --json
+compact {{5}} --redo --json
+compact {{5}} --undo
+compact {{5}} --redo
+compact {{5}} --edit-summary summary.md --json
+export {{5}} --view agent --format jsonl
+compact {{5}} --undo --json
+compact {{5}} --up-to 41 --focus "the stops of route 2" --policy reserve --json
+compact {{5}} --from 42 --dry-run --json
+stats {{5}}
 stats --json
-sessions show {{6}} --json
+sessions show {{5}} --json
 {_POLICIES}
 simulate ../data/chat.json --window 4000 --model offline:extractive
 simulate ../data/chat.json --window 6000 --policy plimsoll progressive --model offline:extractive --json
@@ -140,7 +140,7 @@ memory
 memory forget 3
 memory forget 3 --yes --json
 memory list --pruned --all
-memory run {{6}} --json
+memory run {{5}} --json
 memory run
 run "what is remembered?" --json
 schema --list

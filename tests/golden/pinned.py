@@ -25,6 +25,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse
 
 import tui_app
+from tui_app import sandbox
 from tui_app.__main__ import main
 
 FOLDER = Path("/tmp/plimsoll-golden")
@@ -137,6 +138,7 @@ def pinned(world: World | None = None) -> Iterator[World]:
         "PATH": os.defpath,
         "HOME": str(FOLDER / "user"),
         "PLIMSOLL_HOME": str(world.home),
+        "PLIMSOLL_TRUST": "/",
         "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         "TZ": "UTC",
         "LANG": "C.UTF-8",
@@ -153,6 +155,8 @@ def pinned(world: World | None = None) -> Iterator[World]:
         stack.enter_context(patch.object(asyncio, "to_thread", _at_once))
         stack.enter_context(patch.object(anyio.to_thread, "run_sync", _tool_at_once))
         stack.enter_context(patch.object(secrets, "token_hex", world._token_hex))
+        none = sandbox.Sandbox("none", why="no sandbox in tests")
+        stack.enter_context(patch.object(sandbox, "_tried", lambda: none))
         # Every class of messages already holds the function: only its inside can be another.
         stack.callback(setattr, now_utc, "__code__", now_utc.__code__)
         now_utc.__code__ = _pinned_now_utc.__code__

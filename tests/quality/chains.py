@@ -11,7 +11,6 @@ from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.view import to_messages
-from tui_app.context.window_limits import ContextTooLarge
 
 STEP = 3_000
 """Tokens a played history grows by between two requests."""
@@ -36,11 +35,11 @@ async def chained(
     view: list[ModelMessage] = []
     for portion in portions(before, times, governed.size):
         done = len(governed.compactions)
-        await governed.send([*view, *portion])
-        try:
-            view = await governed.compact() if len(governed.compactions) == done else _view(governed)
-        except CompactionRefused:
-            view = _view(governed)
+        await governed.send_if_it_fits([*view, *portion])
+        with suppress(CompactionRefused):
+            if len(governed.compactions) == done:
+                await governed.compact()
+        view = _view(governed)
     return context_of(view, governed, f"ours, {times} compactions")
 
 
@@ -62,9 +61,7 @@ async def played(
     governed = Governed(text, window, policy)
     view: list[ModelMessage] = []
     for portion in portions(before, max(1, governed.size(before) // step), governed.size):
-        # A request that cannot fit whatever is left out is not sent; the view goes on.
-        with suppress(ContextTooLarge):
-            await governed.send([*view, *portion])
+        await governed.send_if_it_fits([*view, *portion])
         await governed.compactor.finish()
         view = _view(governed)
     return context_of(view, governed, "ours, played")

@@ -30,6 +30,8 @@ class Context:
     """Whether the written part has the form of our summaries, so that its claims can be checked."""
     clipped: bool = False
     """Whether it was too large for a budget, and what did not fit is left out."""
+    refused: int = 0
+    """Requests on the way to it that were too large for the window whatever was left out."""
 
 
 def raw_tail(before: Sequence[ModelMessage], budget: int, count: Count, name: str = "raw tail") -> Context:

@@ -70,13 +70,16 @@ def kept_on_disk(play: Play) -> bool:
 
 
 def _archived(play: Play) -> bool:
-    """Whether each compaction wrote down the view as it was, and no secret into its notes."""
+    """Whether each compaction wrote down the messages of the view as they were said, and no secret."""
     heads = list(play.store.heads(play.session))
     for record in play.stored(CompactionComplete):
         done = record.data
         if not isinstance(done, CompactionComplete) or done.outcome != "success":
             continue
-        shown = fold_agent_view(head for head in heads if head.seq < record.seq).visible()
+        view = fold_agent_view(head for head in heads if head.seq < record.seq)
+        # As they were said: what a stage had cut is whole in the file.
+        said = view.rewritten()
+        shown = [said.get(head.seq, head) for head in view.visible()]
         messages = ViewMessages(play.store, play.session)
         messages.load(shown)
         before = to_messages([Item(head.seq, messages.of(head)) for head in shown])

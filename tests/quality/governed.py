@@ -20,7 +20,7 @@ from tui_app.context.history import ListHistory
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
 from tui_app.context.summaries.writer import ExtractiveSummariser, extractive_summary
 from tui_app.context.view import Item, to_messages
-from tui_app.context.window_limits import Limits
+from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import CompactionComplete, Payload
 
@@ -35,6 +35,8 @@ class Governed:
         self.counter = TokenCounter(text)
         self.events: list[Payload] = []
         self.sent: list[ModelMessage] = []
+        self.refused = 0
+        """Requests that cannot fit whatever is left out, so that they are not sent."""
         self.history = ListHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(text.count)
         self.compactor = Compactor(self.history, policy, PlainHost((writer,)))
@@ -49,6 +51,13 @@ class Governed:
         """Send a history that ends with a request; returns what the model was given."""
         await self._agent.run(None, message_history=list(messages))
         return self.sent
+
+    async def send_if_it_fits(self, messages: Sequence[ModelMessage]) -> None:
+        """Send a history, or count it as refused; the view goes on either way."""
+        try:
+            await self.send(messages)
+        except ContextTooLarge:
+            self.refused += 1
 
     async def compacted(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """Send a history, and ask for a compaction where hiding old outputs had made room enough."""
@@ -93,9 +102,8 @@ def written_in(messages: Sequence[ModelMessage]) -> str:
 def context_of(sent: Sequence[ModelMessage], governed: Governed, name: str = "ours") -> Context:
     """A request of ours as a context to be scored."""
     written = written_in(sent)
-    return Context(
-        name, text_of(sent), governed.size(sent), written, governed.counter.text(written), ours=True
-    )
+    size, refused = governed.counter.text(written), governed.refused
+    return Context(name, text_of(sent), governed.size(sent), written, size, ours=True, refused=refused)
 
 
 def bare_summary(before: Sequence[ModelMessage], budget: int, text: TextCounter) -> Context:

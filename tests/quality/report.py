@@ -1,5 +1,6 @@
 """The report: all measurements over all cases, and tables of numbers with nothing of the sessions in it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -29,6 +30,7 @@ from tui_app.context.facts import extract_facts
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.summaries.writer import extractive_summary
 from tui_app.context.view import Item
+from tui_app.context.window_limits import ContextTooLarge
 
 # All measurements over all cases.
 
@@ -59,13 +61,19 @@ class Measured:
     same_bytes: list[bool] = field(default_factory=list)
     seconds: dict[int, float] = field(default_factory=dict)
     """Time of one compaction by size of the history in tokens."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Requests that cannot fit the window whatever is left out, by the table they are missing in."""
 
 
 async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int], text: TextCounter) -> None:
     """Measure one case."""
     truth = truth_of(case)
     governed = Governed(text, window)
-    ours = context_of(await governed.compacted(case.before), governed)
+    try:
+        ours = context_of(await governed.compacted(case.before), governed)
+    except ContextTooLarge:
+        into.refused["histories"] += 1  # nothing of it is sent, so there is nothing to score
+        return
     again = Governed(text, window)
     into.same_bytes.append(context_of(await again.compacted(case.before), again).text == ours.text)
     size = ours.tokens
@@ -93,9 +101,11 @@ async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int
     _at_budgets(case, truth, into, budgets, text)
     for times in CHAINS:
         kept = await chained(case.before, times, window, text)
+        into.refused["requests in chains"] += kept.refused
         into.chains.setdefault(times, []).append(score(kept, truth, case.tokens, text.count))
     for name, policy in PLAYED.items():
         kept = await played(case.before, window, text, policy)
+        into.refused["requests as played"] += kept.refused
         into.played.setdefault(name, []).append(score(kept, truth, case.tokens, text.count))
 
 
@@ -180,6 +190,7 @@ def render(measured: Measured, *, window: int, command: str) -> str:
         f"{count} histories, {real} of them cut where another product really compacted, the others where "
         "the\nwindow would be full. Means over the histories in which a column has an object.",
         f"### What is sent in a window of {window:,} tokens",
+        *_refused(measured, window),
         _table("kept context", measured.window.items(), tuple(COLUMNS)),
         *_budgets(measured),
         "### Several compactions in a row",
@@ -192,6 +203,11 @@ def render(measured: Measured, *, window: int, command: str) -> str:
         _cases(measured),
     ]
     return "\n\n".join(blocks) + "\n"
+
+
+def _refused(measured: Measured, window: int) -> Iterable[str]:
+    if told := ", ".join(f"{count} {what}" for what, count in measured.refused.items() if count):
+        yield f"Refused, because larger than {window:,} tokens whatever is left out: {told}."
 
 
 def _budgets(measured: Measured) -> Iterable[str]:

@@ -124,8 +124,9 @@ class PromptCache:
         if lifetimes != sorted(lifetimes, key=lambda each: -LIFETIMES[each]):
             raise Refused("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block")
         read_to = max((self._hit(ends, mark, now) for mark in marks), default=-1)
-        if read_to >= 0:
-            self._renew(ends[read_to][0], now)
+        # What is read is used up to each mark in front of its end, too.
+        for used in {self._hit(ends, mark, now) for mark in marks} - {-1}:
+            self._renew(ends[used][0], now)
         read = behind = ends[read_to][1] if read_to >= 0 else 0
         written = dict[str, int]()
         for mark in marks:

@@ -88,7 +88,8 @@ def _messages(messages: Sequence[Json]) -> Iterator[Turn]:
         if role == "tool":
             yield Turn("user", "", (), (str(message["tool_call_id"]),))
             continue
-        text = "\n".join(str(block["text"]) for block in blocks if block["type"] == "text")
+        said = [block for block in blocks if block["type"] not in ("tool_use", "tool_result")]
+        text = "\n".join(str(block.get("text", block["type"])) for block in said)
         yield Turn("model" if role == "assistant" else "user", text, tuple(calls), tuple(answers))
 
 

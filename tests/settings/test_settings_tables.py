@@ -12,7 +12,7 @@ from tui_app.events import HookName, Trigger
 from tui_app.paths import Paths
 from tui_app.settings import Settings, SettingsError, load_settings
 from tui_app.settings.rules import Refused
-from tui_app.settings.tables import HOOK_EVENTS, HOOKS, TRIGGERS, Hook, McpServer
+from tui_app.settings.tables import APPROVALS, HOOK_EVENTS, HOOKS, TRIGGERS, Hook, McpServer, rules_of
 
 # Hooks in the settings file: what is accepted, how a wrong one is refused, and that nowhere else counts.
 
@@ -65,8 +65,12 @@ def test_what_a_file_may_say(paths: Paths) -> None:
     }
     first, second = settings_json(settings)["hooks"]["preCompact"]  # type: ignore[index]
     assert first == {
-        "command": ("python3", "guard.py"), "match": ("background",), "timeout_s": 5.0, "shell": False,
-    }  # fmt: skip
+        "command": ("python3", "guard.py"),
+        "match": ("background",),
+        "timeout_s": 5.0,
+        "cwd": "",
+        "shell": False,
+    }
     assert second["shell"] is True
 
 
@@ -214,3 +218,29 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, told: str) -> None:
 def test_the_environment_names_no_server(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="only in the settings file"):
         read(tmp_path, "", {"PLIMSOLL_MCP": '{a = {command = "x"}}'})
+
+
+def test_rules_of_a_repository_hold_there_and_general_ones_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+    table = {
+        "allow": ("run_command ls",),
+        "repositories": {
+            str(tmp_path / "link"): {"allow": ("run_command make",), "deny": ("run_command rm",)}
+        },
+    }
+    assert APPROVALS.check(table) == table
+
+    def known(root: Path | None) -> list[tuple[str, str]]:
+        return [(rule.text, rule.source) for rule in rules_of(table, root)]
+
+    own = [
+        ("run_command rm", "repository"),
+        ("run_command ls", "settings"),
+        ("run_command make", "repository"),
+    ]
+    assert known(tmp_path / "work") == own
+    assert known(tmp_path) == [("run_command ls", "settings")]
+    assert known(None) == own
+    with pytest.raises(Refused, match="the path of a repository"):
+        APPROVALS.check({"repositories": {"work": {}}})

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -90,6 +91,26 @@ class TestPaths:
         paths.data.mkdir(mode=0o755)
         paths.ensure()
         assert stat.S_IMODE(paths.data.stat().st_mode) == 0o700
+
+    def test_what_cannot_be_kept_in_its_place_is_kept_elsewhere_and_said(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("in the way")
+        wanted = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path / "file")})
+        assert load_settings(wanted, {}, {}).model == "", "there are no settings to read"
+        paths, said = wanted.writable()
+        assert said == (
+            f"{tmp_path / 'file'} cannot be written: this session is kept in {paths.data}"
+            " and nothing is logged or learnt."
+        )
+        paths.ensure()
+        assert paths.sessions_dir.is_dir()
+        shutil.rmtree(paths.data)
+
+    def test_folders_that_can_be_written_are_used_without_a_word(self, tmp_path: Path) -> None:
+        paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path / "home")})
+        assert paths.writable() == (paths, "")
+        shutil.rmtree(paths.state)
+        paths.state.write_text("in the way")
+        assert paths.writable() == (paths, f"{paths.state} cannot be written: nothing is logged or learnt.")
 
     def test_fixed_places(self, paths: Paths) -> None:
         assert paths.database == paths.data / "sessions.db"
@@ -429,6 +450,7 @@ class TestPolicies:
         other = {
             "automatic": False, "at_turn_end": True, "keep_first_run": True, "summary_by": "heuristic",
             "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
+            "model_compacts": "ask", "summary_instructions": "Name the tickets.",
         }  # fmt: skip
         stages = {"normalise", "offload", "archive", "trim", "pointers"}
         keys = policy_keys().keys
@@ -497,7 +519,7 @@ class TestOwnThemes:
         base = themes.LIGHT.to_color_system().generate()
         assert (theme.name, theme.dark) == ("dusk", False)
         amber = Color.parse("#fb0")
-        assert Color.parse(colours["text-accent"]) == Color.parse(colours["footer-key-foreground"]) == amber
+        assert Color.parse(colours["text-accent"]) == Color.parse(colours["rail-seen"]) == amber
         assert colours["text-muted"] == "#445566"
         assert colours["background"] == base["background"]
         assert Color.parse(themes.LIGHT.variables["text-accent"]) != amber

@@ -35,7 +35,7 @@ def test_a_killed_tmux_session_leaves_the_draft_and_no_program(machine: Machine)
     given = [f"{name}={value}" for name, value in machine.env.items()]
     line = shlex.join(["exec", "env", "-i", *given, "TERM=screen-256color", *PROGRAM])
     tmux("-f", os.devnull, "new-session", "-d", "-x", "120", "-y", "40", "-c", str(machine.workspace), line)
-    until(lambda: "compacts at 80%" in tmux("capture-pane", "-p"), 30, "the prompt")
+    until(lambda: " · ok" in tmux("capture-pane", "-p"), 30, "the prompt")
     tmux("send-keys", "-l", "--", "half a thought")
     until(lambda: "half a thought" in tmux("capture-pane", "-p"), 30, "the draft")
     tmux("kill-session")

@@ -100,7 +100,7 @@ class Walk:
 
     def send(self, text: str) -> Self:
         """Type a prompt or a command, see it in the editor, and send it."""
-        return self.type(text).see(f"› {text}").press("enter").not_see(f"› {text}")
+        return self.type(text).see(f"▐ {text}").press("enter")
 
     def see(self, *texts: str) -> Self:
         """Wait until the screen shows all of the texts."""
@@ -111,11 +111,11 @@ class Walk:
         return self._look(f"match {pattern!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
 
     def answered(self, prompt: str) -> Self:
-        """Wait until the timeline lists the answer to a prompt, and nothing is under way any more.
+        """Wait until the timeline lists a prompt, and nothing is under way any more.
 
         That nothing is under way says too little alone: a prompt may wait for a moment before its turn.
         """
-        pattern = rf"● {re.escape(prompt)}.*│ answer"
+        pattern = rf"● {re.escape(prompt[:12])}"
         self._look(f"answered {prompt!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
         return self.not_see("esc stops")
 

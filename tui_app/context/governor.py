@@ -23,6 +23,7 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.requests.fullness import FullnessNotes
 from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
@@ -139,6 +140,8 @@ class Conversations:
         )
         around = StageHost(handles=False, digest=writers.digest)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around, self.memory_limit_mb)
+        # The messages of such an agent, and what is fetched for them, are its own program's.
+        pipeline.downloads = True
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
@@ -215,6 +218,7 @@ class ContextGovernor(AbstractCapability[Any]):
         is_pinned: Callable[[ModelMessage], bool] = lambda _message: False,
         memory_limit_mb: int = 0,
         surroundings: StageHost | None = None,
+        tell: Callable[[Payload, ModelMessage], object] | None = None,
     ) -> None:
         """Govern with a policy.
 
@@ -232,6 +236,7 @@ class ContextGovernor(AbstractCapability[Any]):
             memory_limit_mb: Megabytes of the process above which garbage is collected and, where that does
                 not help, a long history compacted; 0 for no limit, as where ``history`` is given.
             surroundings: What the reversible stages may ask of the files around a given ``history``.
+            tell: Puts a note at the end of a given ``history``: how full the window is; None puts none.
 
         Raises:
             ValueError: if a compactor is given without its history.
@@ -242,7 +247,9 @@ class ContextGovernor(AbstractCapability[Any]):
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
             around = surroundings or StageHost()
-            self._pipelines = OnePipeline(Pipeline(policy, history, compactor, count, known, around))
+            pipeline = Pipeline(policy, history, compactor, count, known, around)
+            pipeline.fullness = None if tell is None else FullnessNotes(count, tell)
+            self._pipelines = OnePipeline(pipeline)
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")
         else:
@@ -258,6 +265,8 @@ class ContextGovernor(AbstractCapability[Any]):
         """Give each run, a turn of its conversation, hooks of its own."""
         if self._compactor is not None:
             self._compactor.breaker.turn_begins()
+            # What was asked for in a turn that was stopped is asked for again, or is not wanted any more.
+            self._compactor.asked = None
         return GovernedRun(self._pipelines)
 
     async def aclose(self) -> None:

@@ -28,6 +28,17 @@ class Bounds(NamedTuple):
 _MOST = 100_000_000
 SMALLEST_HEAD_TAIL = 4
 """Lines that head, mark, tail and notice of a cut result take together."""
+
+
+class Words(NamedTuple):
+    """A text of the user's own."""
+
+    longest: int
+    """Characters that it may have."""
+
+
+LONGEST_INSTRUCTIONS = 4_000
+"""Characters that a policy may add to each request for a summary."""
 Flag = Annotated[bool, ""]
 Threshold = Annotated[float, Bounds(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")]
 Share = Annotated[float, Bounds(0.0, 0.5, "a share of the window from 0 to 0.5, such as 0.05")]
@@ -240,6 +251,7 @@ def framed(form: Wording, summary: str, *, count: int, written: bool = True) -> 
 
 Pressure = Literal["none", "background", "blocking"]
 SummaryBy = Literal["llm", "heuristic"]
+ModelCompacts = Literal["allow", "ask", "ignore"]
 Fallback = Literal["heuristic", "marker", "none"]
 _UNKNOWN = "default"
 """Source of a window that nobody knows."""
@@ -377,6 +389,10 @@ class Policy:
     """Share of the window the summary may take, 0.01 to 0.5."""
     summary_by: Annotated[SummaryBy, "summary_by"] = "llm"
     """`llm`, or `heuristic`: an extract, without any model."""
+    summary_instructions: Annotated[str, Words(LONGEST_INSTRUCTIONS)] = ""
+    """What is asked of every summary besides; ranks above the setting of the same name."""
+    model_compacts: Annotated[ModelCompacts, "model_compacts"] = "allow"
+    """When the model asks for a compaction: `allow`, `ask` you, or `ignore`: it is not told that it can."""
     fallback: Annotated[Fallback, "fallback"] = "heuristic"
     """When the model fails and nobody asked by hand: `heuristic`, `marker` or `none`."""
     form: Wording = NOTES
@@ -470,7 +486,12 @@ PLIMSOLL = Policy(
         pointers=Pointers(),
     ),
 )
-OFF = Policy(name="off", automatic=False, about="compacts only when asked, or when a request was refused")
+OFF = Policy(
+    name="off",
+    about="compacts only when asked, or when a request was refused",
+    automatic=False,
+    model_compacts="ignore",
+)
 
 
 # The policies that are built in, and policies that the user makes out of them.
@@ -480,6 +501,7 @@ OFF = Policy(name="off", automatic=False, about="compacts only when asked, or wh
 SLIDING_WINDOW = Policy(
     name="sliding-window",
     about="above 40 messages; keeps the first run and the last 20 messages, cuts older tool results",
+    model_compacts="ignore",
     limit=MessageLimit(messages=40),
     keep_first_run=True,
     manual_keeps_recent=False,
@@ -498,6 +520,7 @@ SLIDING_WINDOW = Policy(
 RESERVE = Policy(
     name="reserve",
     about="after a turn that leaves less than 16,384 tokens; keeps the last 20,000, archives tool results",
+    model_compacts="ignore",
     limit=TokenLimit(reserve=16_384, unknown=8_000, messages=50),
     at_turn_end=True,
     recent_tokens=20_000,
@@ -512,6 +535,7 @@ RESERVE = Policy(
 BACKGROUND = Policy(
     name="background",
     about="starts at 80 % in the background, waits at 95 %; keeps your words and what came after",
+    model_compacts="ignore",
     recent_share=0.0,
     facts_share=0.0,
     fallback="none",
@@ -520,6 +544,7 @@ BACKGROUND = Policy(
 PROGRESSIVE = Policy(
     name="progressive",
     about="large results to files, pointers at 85 %, a summary at 95 %; keeps the last 20 %",
+    model_compacts="ignore",
     background_threshold=0.95,
     blocking_threshold=0.95,
     recent_share=0.20,
@@ -548,6 +573,8 @@ class Key(NamedTuple):
     bounds: Bounds | None = None
     words: tuple[str, ...] = ()
     """What a word may be."""
+    longest: int = 0
+    """Characters of a text; 0 where it is none."""
     owner: type = object
     """The class whose field it sets."""
     field: str = ""
@@ -574,7 +601,8 @@ def _keys_in(cls: Any) -> Iterator[Key]:
         bounds = next((each for each in extras if isinstance(each, Bounds)), None)
         called = next((each for each in extras if isinstance(each, str)), "")
         words = get_args(plain) if get_origin(plain) is Literal else ()
-        yield Key(called or name, bounds, words, cls, name)
+        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
+        yield Key(called or name, bounds, words, longest, cls, name)
         sizes.extend(inner)
     yield from sizes
 

@@ -1,7 +1,7 @@
 """The unit the governor works on: one message of the agent view with its handle."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
 from typing import Literal
@@ -22,7 +22,14 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.counting.prices import Spent
-from tui_app.context.message_marks import Stage, is_digest, is_digest_part, is_inbox_part
+from tui_app.context.message_marks import (
+    Stage,
+    is_digest,
+    is_digest_part,
+    is_fullness_part,
+    is_given_part,
+    is_inbox_part,
+)
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
 
@@ -74,7 +81,7 @@ def is_prompt(message: ModelMessage) -> bool:
 
 
 def _is_said(part: object) -> bool:
-    return isinstance(part, UserPromptPart) and not (is_digest_part(part) or is_inbox_part(part))
+    return isinstance(part, UserPromptPart) and not is_given_part(part)
 
 
 def is_request(message: ModelMessage) -> bool:
@@ -448,6 +455,38 @@ def company_of(items: Sequence[Item], key: int) -> int:
     return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)
 
 
+# Messages that leave together.
+
+
+def with_partners(items: Sequence[Item], keys: Collection[int]) -> frozenset[int]:
+    """Messages with all that must leave along with them: an answer's calls and their results go together.
+
+    Args:
+        items: The agent view, oldest first.
+        keys: Keys of messages.
+    """
+    linked: defaultdict[int, set[int]] = defaultdict(set)
+    for pair in pairs([item.message for item in items]):
+        call, answer = items[pair.call].key, items[pair.answer].key
+        linked[call].add(answer)
+        linked[answer].add(call)
+    reached, new = set(keys), list(keys)
+    while new:
+        fresh = linked[new.pop()] - reached
+        reached |= fresh
+        new += fresh
+    return frozenset(reached)
+
+
+def turn_of(items: Sequence[Item], key: int) -> frozenset[int]:
+    """Keys of the turn of a message: a prompt and all that was said until the next one."""
+    begins = [place for place, item in enumerate(items) if is_request(item.message)]
+    place = next((place for place, item in enumerate(items) if item.key == key), len(items))
+    start = max((begin for begin in begins if begin <= place), default=0)
+    end = min((begin for begin in begins if begin > place), default=len(items))
+    return frozenset(item.key for item in items[start:end])
+
+
 # Finding the items of messages that an agent hands over again.
 
 
@@ -502,6 +541,8 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
+        if is_fullness_part(part):
+            return "fullness"
         return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"
 

@@ -1,8 +1,8 @@
 """The form in which a provider takes a view: the last thing done to a request, and never to what is kept.
 
 A provider refuses more than a call without its result: ids and names of another alphabet, two messages of the
-user in a row, files of a kind its protocol lacks, thinking that another server has signed. The same messages
-always give the same form, so a prompt cache finds its prefix again.
+user in a row or two of the system, files of a kind its protocol lacks, thinking that another server signed.
+The same messages always give the same form, so a prompt cache finds its prefix again.
 """
 
 import json
@@ -15,22 +15,37 @@ from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import (
+    AudioUrl,
     BinaryContent,
     CompactionPart,
+    DocumentUrl,
+    FileUrl,
+    ImageUrl,
+    InstructionPart,
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
+    RetryFeedbackPart,
+    RetryPromptPart,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
+    UploadedFile,
     UserContent,
     UserPromptPart,
+    VideoUrl,
+    is_multi_modal_content,
 )
-from pydantic_ai.models import Model, _conversation_summary_text
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_json
+
+from tui_app.context.message_marks import is_fullness_part
 
 NO_OUTPUT = "(no output)"
 """Stands for a result without text."""
@@ -42,9 +57,59 @@ _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _SOUNDS = frozenset({"audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"})
 _TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|toml)")
 _ANY_ID, _SHORT_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}"), re.compile(r"[a-zA-Z0-9]{9}")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_NAME, _GOOGLE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}"), re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 _MISTRAL = re.compile(r"mistral|mixtral|codestral|devstral|magistral|pixtral", re.IGNORECASE)
+_KINDS = frozenset({"image", "audio", "video", "document"})
+_FILE_WORDS = {
+    "image": r"image|picture|\bvision|multimodal|mmproj",
+    "audio": r"audio|\bsound",
+    "video": r"video",
+    "document": r"\bpdf|\bdocuments?\b|\bfile (input|part|content|type)|input_file|file_data|'file'",
+}
+"""What servers call a kind of file that they refuse."""
+_REFUSES = re.compile(
+    r"support|not enabled|cannot|can't|could not process|does not accept|unknown variant|no endpoints|mmproj"
+    r"|hint|not allowed|invalid (content )?(type|value|image)|unexpected|may be provided|missing data"
+    r"|must be a string"
+)
+_ALLOWED = re.compile(r"supported values.*|, expected .*", re.DOTALL)
+"""What stands behind these words is what a server takes."""
+_SYSTEM = (
+    r"(\b(system|developer) (message|role|prompt|instruction)s?|\brole:? (system|developer)\b"
+    r"|[`'\"](system|developer)[`'\"])"
+)
+_NO = r"(not? (be )?(supported|support|enabled|allowed)|unsupported|\binvalid\b|\bunknown\b)"
+_ONE_SYSTEM = {"one_system": True, "joined_system": True}
+_NO_SYSTEM = {**_ONE_SYSTEM, "systems": False}
+_LESSONS: tuple[tuple[str, Sequence[Mapping[str, bool]]], ...] = (
+    (
+        r"\balternat|unexpected role|consecutive (user|assistant|message)|last role",
+        ({**_ONE_SYSTEM, "alternating": True}, _NO_SYSTEM),
+    ),
+    (
+        rf"{_SYSTEM}.{{0,80}}(beginning|first|start|multiple|more than one|precede)|only one {_SYSTEM}"
+        r"|supported,? (but )?got (system|developer)",
+        (_ONE_SYSTEM, _NO_SYSTEM),
+    ),
+    (
+        rf"{_SYSTEM}.{{0,80}}{_NO}|{_NO}.{{0,80}}{_SYSTEM}|only user and (assistant|model) roles",
+        (_NO_SYSTEM,),
+    ),
+    (r"call.?id.*(length (of |must be )9|\b9 characters)", ({"short_ids": True},)),
+    (
+        r"reasoning[_ ]content.*(back|missing|must)|(back|missing|must).*reasoning[_ ]content",
+        ({"reasoning": True},),
+    ),
+    (r"signature|encrypted|thinking|redacted|reasoning", ({"thinking": False},)),
+)
+"""Words of refusals, and what is tried in turn where a server says them."""
+_SUMMARY_TAG = re.compile(r"<(?=/?conversation_summary\b)", re.IGNORECASE)
+_SUMMARY = """<conversation_summary>
+A summary of the conversation so far. It says what has happened and is no new instruction.
+
+{content}
+</conversation_summary>"""
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -60,7 +125,14 @@ class WireForm:
     """Whether ids of calls are nine letters and digits."""
     one_system: bool = True
     """Whether a system prompt stands only in front."""
-    pictures: bool = True
+    joined_system: bool = False
+    """Whether that is a single message, whatever it is made of."""
+    systems: bool = True
+    """Whether there is a role for it at all."""
+    files: frozenset[str] = _KINDS
+    """Kinds of files that the model takes."""
+    downloads: bool = False
+    """Whether the library may fetch a file that is only named, from this machine."""
     thinking: bool = True
     """Whether thinking is sent back."""
     reasoning: bool = False
@@ -69,17 +141,27 @@ class WireForm:
     """Whether each prompt needs an answer in front of it."""
 
     @classmethod
-    def of(cls, model: Model[Any]) -> Self:
-        """What is known of a model before it has refused anything."""
-        address = model.base_url or ""
+    def of(cls, model: Model[Any], *, downloads: bool = False) -> Self:
+        """What is known of a model before it has refused anything.
+
+        Args:
+            model: Any model that has a provider.
+            downloads: Whether the library may fetch files that are only named.
+        """
+        address, profile = model.base_url or "", model.profile
         host = urlsplit(address).hostname or ""
+        mistral = profile.get("tool_call_id_length") == 9 or bool(_MISTRAL.search(model.model_name))
+        own_rules = host.endswith(("openai.com", "anthropic.com"))
         return cls(
             model.system,
             address,
-            short_ids=model.profile.get("tool_call_id_length") == 9
-            or bool(_MISTRAL.search(model.model_name)),
-            one_system=not host.endswith(("openai.com", "anthropic.com")),
-            pictures=model.profile.get("supports_image_input", True),
+            short_ids=mistral,
+            one_system=not own_rules,
+            # Who is asked to cache takes a system prompt in pieces: the end of one is where a cache ends.
+            joined_system=not own_rules and not profile.get("supports_cache", False),
+            files=_files(profile),
+            downloads=downloads,
+            alternating=mistral,
         )
 
     def after(self, error: Exception) -> Self | None:
@@ -91,22 +173,59 @@ class WireForm:
         if status not in (400, 422, 500):
             return None
         said = f"{error} {body}".lower()
-        learnt = self
-        if re.search(r"\balternat", said):
-            learnt = replace(self, alternating=True, one_system=True)
-        elif re.search(r"system (message|role|prompt).*(beginning|first|start)", said):
-            learnt = replace(self, one_system=True)
-        elif re.search(r"reasoning_content|reasoning content", said) and re.search(
-            r"back|missing|must", said
-        ):
-            learnt = replace(self, reasoning=True)
-        elif re.search(r"signature|encrypted|thinking|redacted|reasoning", said):
-            learnt = replace(self, thinking=False)
-        elif re.search(r"image|picture|vision|multimodal|mmproj", said) and re.search(
-            r"support|not enabled|cannot|can't|does not accept|unknown variant|no endpoints|mmproj|hint", said
-        ):
-            learnt = replace(self, pictures=False)
+        for words, steps in _LESSONS:
+            if re.search(words, said, re.DOTALL):
+                forms = (replace(self, **cast("dict[str, Any]", step)) for step in steps)
+                return next((form for form in forms if form != self), None)
+        if not _REFUSES.search(said):
+            return None
+        said = _ALLOWED.sub("", said)
+        refused = {kind for kind, words in _FILE_WORDS.items() if re.search(words, said)}
+        if "content" in said and "must be a string" in said:
+            refused = set(_KINDS)
+        learnt = replace(self, files=self.files - refused)
         return None if learnt == self else learnt
+
+    def of_request(
+        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> tuple[list[ModelMessage], ModelRequestParameters]:
+        """Bring a whole request into this form: its messages, instructions and tools."""
+        formed, parts = self.of_messages(messages), parameters.instruction_parts or ()
+        first = formed[0] if formed else None
+        begin = first.parts if isinstance(first, ModelRequest) else ()
+        prompts = [part for part in begin if isinstance(part, SystemPromptPart)]
+        most = 1 if self.systems else 0
+        if self.joined_system and len(prompts) + len(parts) > most:
+            text = "\n\n".join(part.content for part in (*prompts, *parts))
+            rest: list[ModelRequestPart] = []
+            rest += [part for part in begin if not isinstance(part, SystemPromptPart)]
+            said = [InstructionPart(text, dynamic=any(part.dynamic for part in parts))]
+            if not self.systems:
+                said, rest = [], _joined([UserPromptPart(text), *rest])
+            if isinstance(first, ModelRequest):
+                formed[0] = first if _same(rest, begin) else replace(first, parts=rest)
+            parameters = replace(parameters, instruction_parts=said)
+        return formed, self._parameters(parameters)
+
+    def given_names(self, parameters: ModelRequestParameters) -> dict[str, str]:
+        """The names of tools whose sent name is another one, by that."""
+        tools = (tool.name for tool in (*parameters.function_tools, *parameters.output_tools))
+        return {sent: name for name in tools if (sent := self._named(name)) != name}
+
+    def _parameters(self, parameters: ModelRequestParameters) -> ModelRequestParameters:
+        if not self.given_names(parameters):
+            return parameters
+
+        def renamed(tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
+            return [replace(tool, name=self._named(tool.name)) for tool in tools]
+
+        return replace(
+            parameters,
+            function_tools=renamed(parameters.function_tools),
+            output_tools=renamed(parameters.output_tools),
+            revealed_tool_names=set(map(self._named, parameters.revealed_tool_names)),
+            introduced_tool_names=set(map(self._named, parameters.introduced_tool_names)),
+        )
 
     def of_messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """Bring a valid request into this form; what needs no change stays the same object."""
@@ -116,37 +235,53 @@ class WireForm:
             if isinstance(message, ModelResponse):
                 formed.append(self._response(message, ids))
                 continue
-            last = formed[-1] if formed else None
-            mine = self._parts(message.parts, ids, begins=_only_system(formed))
-            if isinstance(last, ModelRequest):
+            mine, whole = self._parts(message.parts, ids, begins=_only_system(formed)), message
+            if formed and isinstance(last := formed[-1], ModelRequest):
                 # Requests in a row are one turn of the user.
-                formed[-1] = _request(last, [*last.parts, *mine])
-                continue
-            if self.alternating and formed and _speaks(mine) and _calls(last):
-                results = [part for part in mine if not isinstance(part, UserPromptPart)]
-                said = [part for part in mine if isinstance(part, UserPromptPart)]
-                filler = ModelResponse(parts=[TextPart(NO_ANSWER)])
-                formed += [_request(message, results), filler, replace(message, parts=_joined(said))]
-                continue
-            formed.append(_request(message, mine))
+                formed.pop()
+                mine, whole = [*last.parts, *mine], last
+            formed += self._turn(whole, mine) if _calls(formed) else [_request(whole, mine)]
         return formed
+
+    def _turn(self, message: ModelRequest, parts: Sequence[ModelRequestPart]) -> Sequence[ModelMessage]:
+        """The user's turn behind calls: where roles alternate, an answer divides results and prompt."""
+        said, files = list[ModelRequestPart](), list[UserContent]()
+        results = list[ModelRequestPart]()
+        for part in parts:
+            if isinstance(part, UserPromptPart):
+                said.append(part)
+            elif isinstance(part, ToolReturnPart) and part.files and self.alternating:
+                results.append(replace(part, content=_without_files(part.content, files)))
+            else:
+                results.append(part)
+        notes = "\n\n".join(str(part.content) for part in parts if is_fullness_part(part))
+        last = results[-1] if results else None
+        if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
+            # A note alone is worth no answer in front of it.
+            results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
+            said = [part for part in said if not is_fullness_part(part)]
+            parts = [*results, *said]
+        if not self.alternating or not (said or files):
+            return [_request(message, parts)]
+        shown = [UserPromptPart(files)] if files else []
+        filler = ModelResponse(parts=[TextPart(NO_ANSWER)])
+        return [_request(message, results), filler, replace(message, parts=_joined([*shown, *said]))]
 
     def _response(self, message: ModelResponse, ids: "_Ids") -> ModelResponse:
         ids.answer()
-        strange = message.provider_name is not None and (
-            message.provider_name != self.system
-            or (
-                bool(message.provider_url and self.address)
-                and not _same_place(message.provider_url or "", self.address)
-            )
-        )
+        url, by = message.provider_url or "", message.provider_name
+        strange = bool(url and self.address) and not _same_place(url, self.address)
+        # Signatures and ids of items stand at other parts as well, and are of no use without the thinking.
+        unsigned = strange or not self.thinking
         parts: list[ModelResponsePart] = []
-        for part in message.parts:
+        for each in message.parts:
+            part = _unsigned(each) if unsigned else each
             if isinstance(part, ThinkingPart):
-                if self.thinking and not strange:
+                # Of whom nobody knows, some protocols would have the user say it.
+                if not unsigned and (by or part.provider_name) == self.system:
                     parts.append(part)
             elif isinstance(part, ToolCallPart):
-                parts.append(_call(part, ids))
+                parts.append(self._call(part, ids))
             elif not isinstance(part, TextPart) or part.content.strip():
                 parts.append(part)
         if self.reasoning and not any(isinstance(part, ThinkingPart) for part in parts):
@@ -154,6 +289,8 @@ class WireForm:
             parts.insert(0, thought)
         if not parts:
             parts.append(TextPart(NO_ANSWER))
+        if unsigned and by is not None:
+            return replace(message, parts=parts, provider_name=None, provider_url=None, provider_details=None)
         return message if _same(parts, message.parts) else replace(message, parts=parts)
 
     def _parts(
@@ -163,31 +300,70 @@ class WireForm:
         for part in parts:
             begins = begins and isinstance(part, SystemPromptPart)
             if isinstance(part, SystemPromptPart) and self.one_system and not begins:
-                formed.append(UserPromptPart(f"<system>\n{part.content}\n</system>"))
+                formed.append(UserPromptPart(_as_system(part.content)))
             else:
                 formed.append(self._part(part, ids))
         return formed
 
+    def _call(self, part: ToolCallPart, ids: "_Ids") -> ToolCallPart:
+        sent, name, args = ids.of_call(part.tool_call_id), self._named(part.tool_name), _object(part.args)
+        if (sent, name) == (part.tool_call_id, part.tool_name) and args is part.args:
+            return part
+        return replace(part, tool_call_id=sent, tool_name=name, args=args)
+
+    def _named(self, name: str) -> str:
+        """A tool's name in letters that the provider takes."""
+        if (_GOOGLE_NAME if self._google else _NAME).fullmatch(name):
+            return name
+        letters = _FOREIGN.sub("_", name)[:53]
+        return f"{letters if _GOOGLE_NAME.fullmatch(letters) else f'_{letters}'}_{_short(name)}"
+
+    @property
+    def _google(self) -> bool:
+        return self.system.startswith("google")
+
     def _part(self, part: ModelRequestPart, ids: "_Ids") -> ModelRequestPart:
         match part:
+            case CompactionPart() if part.provider_name != self.system:
+                # A message of the user, which joins the prompt behind it.
+                content = _SUMMARY_TAG.sub("&lt;", part.content or "")
+                return UserPromptPart(_SUMMARY.format(content=content))
             case ToolReturnPart():
                 return self._result(part, ids)
+            case RetryPromptPart(tool_name=str(name), tool_call_id=call_id):
+                said = part.model_response()
+                again = ToolReturnPart(name, said, call_id, timestamp=part.timestamp, outcome="retried")
+                return self._result(again, ids)
+            case RetryPromptPart() | RetryFeedbackPart() if self.alternating:
+                return UserPromptPart(part.model_response(), timestamp=part.timestamp)
             case UserPromptPart(content=str()):
                 return part
             case UserPromptPart(content=pieces):
                 taken = [
                     self._taken(piece) for piece in pieces if not isinstance(piece, str) or piece.strip()
                 ]
-                content = cast("list[UserContent]", taken or [NO_OUTPUT])
-                return part if _same(content, pieces) else replace(part, content=content)
+                shown = cast("list[UserContent]", taken or [NO_OUTPUT])
+                return part if _same(shown, pieces) else replace(part, content=shown)
             case _:
                 return part
 
+    def shown(self, part: object) -> object:
+        """A part with a note in the place of each file that the model does not take."""
+        if not isinstance(part, ToolReturnPart | UserPromptPart) or isinstance(part.content, str):
+            return part
+        content = self._taken(part.content)
+        return part if content is part.content else replace(part, content=content)
+
     def _result(self, part: ToolReturnPart, ids: "_Ids") -> ToolReturnPart:
         content = self._taken(part.content)
+        if isinstance(content, list) and any(isinstance(each, str) and not each.strip() for each in content):
+            # Each text of a list may become a block of its own, and no block may be blank.
+            files = any(map(is_multi_modal_content, content))
+            said = [each for each in content if not isinstance(each, str) or each.strip()]
+            content = said if files else to_json(content, fallback=repr).decode()
         if content is None or content == [] or (isinstance(content, str) and not content.strip()):
             content = NO_OUTPUT
-        known, name = ids.of_result(part.tool_call_id), _named(part.tool_name)
+        known, name = ids.of_result(part.tool_call_id), self._named(part.tool_name)
         if content is part.content and (known, name) == (part.tool_call_id, part.tool_name):
             return part
         return replace(part, content=content, tool_call_id=known, tool_name=name)
@@ -200,6 +376,15 @@ class WireForm:
                     return content
                 size = f"{len(content.data):,} bytes"
                 return f"[A file of type {content.media_type}, {size}: not shown to this model]"
+            case ImageUrl() | AudioUrl() | DocumentUrl() | VideoUrl():
+                kind = content.kind.removesuffix("-url")
+                if self._leaves_to_provider(content, kind):
+                    return content
+                return f"[A file of kind {kind} at {content.url}: not shown to this model]"
+            case UploadedFile():
+                if content.provider_name == self.system:
+                    return content
+                return f"[A file uploaded to {content.provider_name}: not shown to this model]"
             case list() | tuple():
                 pieces = [self._taken(piece) for piece in content]
                 return content if _same(pieces, content) else pieces
@@ -211,19 +396,28 @@ class WireForm:
 
     def _takes(self, file: BinaryContent) -> bool:
         kind = file.media_type.partition(";")[0].strip().lower()
-        google = self.system.startswith("google")
         if kind.startswith("image/"):
-            return self.pictures and kind in _PICTURES
+            return "image" in self.files and kind in _PICTURES
         if kind.startswith("audio/"):
-            return google or (kind in _SOUNDS and self.system != "anthropic")
+            return "audio" in self.files and (self._google or kind in _SOUNDS)
         if kind.startswith("video/"):
-            return google
+            return "video" in self.files
         if _TEXTS.fullmatch(kind):
             try:
                 return bool(file.data.decode().strip())
             except UnicodeDecodeError:
                 return False
-        return kind == "application/pdf"
+        return kind == "application/pdf" and "document" in self.files
+
+    def _leaves_to_provider(self, file: FileUrl, kind: str) -> bool:
+        """Whether a file is sent by its address. No model or tool decides what is fetched from here."""
+        if kind not in self.files or self.downloads:
+            return kind in self.files
+        if file.force_download:
+            return False
+        if self._google:
+            return isinstance(file, VideoUrl) and file.is_youtube
+        return kind == "image" and self.system != "bedrock"
 
 
 class _Ids:
@@ -258,18 +452,12 @@ def _short(text: str) -> str:
     return "".join(_DIGITS[number // len(_DIGITS) ** place % len(_DIGITS)] for place in range(9))
 
 
-def _named(name: str) -> str:
-    """A tool's name in the letters that every provider takes."""
-    if _NAME.fullmatch(name):
-        return name
-    return f"{_FOREIGN.sub('_', name)[:54]}_{_short(name)}"
-
-
-def _call(part: ToolCallPart, ids: _Ids) -> ToolCallPart:
-    sent, name, args = ids.of_call(part.tool_call_id), _named(part.tool_name), _object(part.args)
-    if (sent, name) == (part.tool_call_id, part.tool_name) and args is part.args:
+def _unsigned(part: ModelResponsePart) -> ModelResponsePart:
+    """A text or call without what only the server that made it can read."""
+    if not isinstance(part, TextPart | ToolCallPart) or not (part.id or part.provider_details):
         return part
-    return replace(part, tool_call_id=sent, tool_name=name, args=args)
+    own: Any = part
+    return cast("ModelResponsePart", replace(own, id=None, provider_name=None, provider_details=None))
 
 
 def _object(args: Any) -> Any:
@@ -294,23 +482,33 @@ def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelR
 def _joined(parts: Sequence[ModelRequestPart]) -> list[ModelRequestPart]:
     joined: list[ModelRequestPart] = []
     for part in parts:
-        said = _as_said(part)
-        before = _as_said(joined[-1]) if joined else None
-        if said is None or before is None:
+        before = joined[-1] if joined else None
+        if not isinstance(part, UserPromptPart) or not isinstance(before, UserPromptPart):
             joined.append(part)
-        elif isinstance(said.content, str) and isinstance(before.content, str):
-            joined[-1] = replace(before, content=f"{before.content}\n\n{said.content}")
+        elif isinstance(part.content, str) and isinstance(before.content, str):
+            joined[-1] = replace(before, content=f"{before.content}\n\n{part.content}")
         else:
-            joined[-1] = replace(before, content=[*_pieces(before), *_pieces(said)])
+            joined[-1] = replace(before, content=[*_pieces(before), *_pieces(part)])
     return joined
 
 
-def _as_said(part: ModelRequestPart) -> UserPromptPart | None:
-    """The part as words of the user; None for what is sent in another role."""
-    if isinstance(part, CompactionPart):
-        # Framed as pydantic-ai does it, which would make it a message of its own.
-        return UserPromptPart(_conversation_summary_text(part.content))
-    return part if isinstance(part, UserPromptPart) else None
+def _without_files(content: Any, found: list[UserContent]) -> Any:
+    """The content of a result, less its files, which protocols of alternating roles send as a message."""
+    if is_multi_modal_content(content):
+        found.append(content)
+        return f"[File {len(found)} of what follows]"
+    match content:
+        case list() | tuple():
+            return [_without_files(each, found) for each in content]
+        case dict():
+            return {name: _without_files(each, found) for name, each in content.items()}
+        case _:
+            return content
+
+
+def _as_system(text: str) -> str:
+    """A system prompt in the user's place."""
+    return f"<system>\n{text}\n</system>"
 
 
 def _pieces(part: UserPromptPart) -> Sequence[UserContent]:
@@ -321,16 +519,25 @@ def _only_system(messages: Sequence[ModelMessage]) -> bool:
     return all(isinstance(part, SystemPromptPart) for message in messages for part in message.parts)
 
 
-def _speaks(parts: Sequence[ModelRequestPart]) -> bool:
-    return any(isinstance(part, UserPromptPart) for part in parts)
-
-
-def _calls(message: ModelMessage | None) -> bool:
-    return message is not None and any(isinstance(part, ToolCallPart) for part in message.parts)
+def _calls(messages: Sequence[ModelMessage]) -> bool:
+    """Whether the newest message calls tools."""
+    return bool(messages) and any(isinstance(part, ToolCallPart) for part in messages[-1].parts)
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _files(profile: ModelProfile) -> frozenset[str]:
+    """Kinds of files that a model and its adapter take."""
+    taken = {
+        "image": profile.get("supports_image_input", True),
+        "audio": profile.get("supports_audio_file_input", True),
+        "video": profile.get("supports_video_input", True),
+        "document": profile.get("supports_document_input", True)
+        and "application/pdf" in profile.get("supported_document_media_types", ("application/pdf",)),
+    }
+    return frozenset(kind for kind, takes in taken.items() if takes)
 
 
 def _same_place(one: str, other: str) -> bool:

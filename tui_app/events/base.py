@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeVar, dataclass_transform
 
 Trigger = Literal[
-    "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless"
+    "manual",
+    "background",
+    "blocking",
+    "turn_end",
+    "overflow",
+    "model_switch",
+    "memory_pressure",
+    "headless",
+    "model",
 ]
 """Why a compaction started."""
 Outcome = Literal["success", "failed", "cancelled", "discarded", "vetoed"]

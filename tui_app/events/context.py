@@ -26,6 +26,23 @@ class UsageInfo(Payload):
     older logs."""
 
 
+@event("session.fullness")
+class FullnessTold(Payload):
+    """The model was told how full its context window is; the message is for the model."""
+
+    text: str
+    mark: int
+    """The threshold that was passed, in percent of the window."""
+    percent: int = 0
+    """How full it was."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message, by category."""
+
+    def headline(self) -> str:
+        """How full the window was."""
+        return f"the model was told: context window {self.percent}% full"
+
+
 @event("session.truncation")
 class Truncation(Payload):
     """One request was cut to fit; the view itself did not change, and replay ignores this."""
@@ -62,12 +79,17 @@ class CompactionStart(Payload):
     """The tokens before, by category; empty in older logs."""
     policy: str = "plimsoll"
     focus: str = ""
+    asked: str = ""
+    """Why the model asked for it, in its own words."""
     from_message: int = 0
     """Log number of the message a person wants replaced first; 0 where they named none."""
     up_to_message: int = 0
     """Log number of the message a person wants replaced last; 0 where they named none."""
     reviewed: bool = False
     """Whether a person decides on the summary before it is applied."""
+    leaving: tuple[tuple[int, int], ...] = ()
+    """Inclusive ranges of log numbers of what the summary is to stand for."""
+    tokens_leaving: int = 0
 
 
 @event("session.compaction_awaited", stored=False)
@@ -142,6 +164,9 @@ class Fact:
     """Whether it is kept only because code has put it beside a summary that lacked it."""
 
 
+_FATES = (("put_back", "put back by Plimsoll"), ("at_risk", "at risk"), ("lost", "lost"))
+
+
 def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
     """How many facts are ``kept`` by the summary, ``put_back`` by code, ``at_risk`` and ``lost``."""
     counts = dict.fromkeys(("kept", "put_back", "at_risk", "lost"), 0)
@@ -165,12 +190,14 @@ class CompactionComplete(Payload):
     reason: str = ""
     """Why it failed, in one sentence; of a success, why the writer that was meant to did not write it."""
     focus: str = ""
+    asked: str = ""
+    """Why the model asked for it, in its own words."""
     from_message: int = 0
     """Log number of the message a person wanted replaced first; 0 where they named none."""
     up_to_message: int = 0
     """Log number of the message a person wanted replaced last; 0 where they named none."""
     instructions: str = ""
-    """What the person's own hooks asked of the summary."""
+    """What the person's settings and hooks asked of the summary."""
     title: str = ""
     summary: str = ""
     edited: bool = False
@@ -205,21 +232,30 @@ class CompactionComplete(Payload):
     """The provider's own id of the last answer to the request for the summary; empty where it gave none."""
 
     def headline(self) -> str:
-        """The numbers of a compaction; the reason when it did not succeed."""
+        """What a compaction replaced, and what became of the facts; the reason when it did not succeed."""
         if self.outcome != "success":
             return self.reason or self.outcome
-        sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
-        first = f" from #{self.from_message}" if self.from_message else ""
-        last = f" up to #{self.up_to_message}" if self.up_to_message else ""
-        part = f" ·{first}{last}" if first or last else ""
-        kept = "" if self.retention is None else f" · facts kept {self.retention:.0%}"
+        parts = [
+            f"{count(self.messages_removed, 'message')} became a summary",
+            f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}",
+        ]
         # Names are left out of a row: there are hundreds.
         counts = fact_counts(fact for fact in self.facts if fact.kind != "detail")
-        told = (f"{counts[name]} {name.replace('_', ' ')}" for name in ("put_back", "lost") if counts[name])
-        claims = [f"{count(self.claims_marked, 'claim')} not in the log"] if self.claims_marked else []
-        kept += "".join(f" · {each}" for each in (*told, *claims))
-        messages = f"{count(self.messages_before, 'message')} → {self.messages_after:,}"
-        return f"{sizes} · {messages}{part}{kept}{self._writer()}"
+        known = sum(counts.values())
+        if known:
+            parts.append(f"{counts['kept'] + counts['put_back']} of {count(known, 'fact')}")
+        elif self.retention is not None:
+            parts.append(f"{self.retention:.0%} of the facts")
+        if self.from_message or self.up_to_message:
+            first = f"from #{self.from_message}" if self.from_message else ""
+            last = f"up to #{self.up_to_message}" if self.up_to_message else ""
+            parts.append(" ".join(filter(None, (first, last))))
+        parts += [f"{counts[name]} {word}" for name, word in _FATES if counts[name]]
+        if self.claims_marked:
+            parts.append(f"{count(self.claims_marked, 'claim')} not in the log")
+        if self.asked:
+            parts.append(f"the model: {self.asked}")
+        return " · ".join(parts) + self._writer()
 
     def _writer(self) -> str:
         """Who wrote the summary, where it was not the model that was meant to."""

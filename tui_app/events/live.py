@@ -42,6 +42,10 @@ class TurnEnd(Payload):
     outcome: Literal["done", "cancelled", "failed"]
     duration_s: float = 0.0
     prompt: str = ""
+    cached_share: float | None = None
+    """Share of its input that was read from the provider's cache; None where no size was reported."""
+    broken_by: str = ""
+    """Why a request of it read far less of the cache than it could have, in words."""
 
 
 @event("queue.changed", stored=False)
@@ -104,7 +108,9 @@ class ApprovalRequested(Payload):
     """What would change, for a file as a unified diff."""
     note: str = ""
     pattern: str = ""
-    """The rule that "always" would add; empty where none may allow it."""
+    """The rule that "always" adds: it allows this very command line, path or host; empty where none may."""
+    prefix: str = ""
+    """A wider rule that may be added instead, ending in `` …``; empty where none is sensible."""
     because: str = ""
     """Why it is asked."""
     waiting: int = 0

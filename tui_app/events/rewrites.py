@@ -9,7 +9,7 @@ from typing import ClassVar
 from tui_app.events.base import BY_TYPE, Payload, event
 from tui_app.events.context import CompactionRedone, CompactionUndone
 from tui_app.events.session import SessionRestored
-from tui_app.text import thousands
+from tui_app.text import count, thousands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +92,38 @@ class ToolPointers(ViewRewrite):
     CHANGED = ("written text replaced by a pointer", "written texts replaced by pointers")
 
 
+_NAMED = 4
+"""So many numbers a headline names."""
+
+
+@event("message.excluded")
+class MessageExcluded(Payload):
+    """Messages left the model's sight because a person wanted that; ``tool.restored`` brings them back.
+
+    A call and its results leave together, and with an archived result the digest that tells of it.
+    """
+
+    seqs: tuple[int, ...]
+    """Log numbers of all messages that left."""
+    again: int = 0
+    """Log number of the exclusion that stands again, after it was taken back; 0 for a new one."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+    def headline(self) -> str:
+        """Which messages left, and what that saves."""
+        named = " ".join(f"#{seq}" for seq in self.seqs[:_NAMED])
+        more = " …" if len(self.seqs) > _NAMED else ""
+        sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
+        return f"{count(len(self.seqs), 'message')} excluded: {named}{more} · {sizes}"
+
+
 @event("tool.restored")
 class RewriteUndone(Payload):
-    """The messages of one rewrite are back in their old form, and that stage leaves them alone."""
+    """The messages of one rewrite are back in their old form, and that stage leaves them alone.
+
+    Of an exclusion, its messages are back in the model's sight.
+    """
 
     rewrite: int
     """Log number of the event that is undone."""
@@ -103,5 +132,5 @@ class RewriteUndone(Payload):
 
 
 REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))
-Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored
+Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored | MessageExcluded
 """Events by which the view goes back to what it was, or forth again."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_app.events.base import ErrorKind, Payload, event
+from tui_app.events.context import Fact
 from tui_app.text import count, thousands, words_of
 
 
@@ -97,6 +98,37 @@ class MemoryInbox(Payload):
         more = f", {self.left_out} more had no room" if self.left_out else ""
         entries = "entry" if self.entries == 1 else "entries"
         return f"context board: {self.entries} {entries} from earlier sessions{more}"
+
+
+@event("session.handoff")
+class Handoff(Payload):
+    """A session begins with a brief of an earlier one; the message is for the model."""
+
+    text: str
+    goal: str
+    """What the session is for, in the words of the user."""
+    from_session: str
+    """Id of the session that the brief was made from; nothing changed there."""
+    from_title: str = ""
+    performed_by: str = "heuristic"
+    """Who wrote its notes: ``model``, or ``heuristic`` where it only quotes."""
+    model: str = ""
+    edited: bool = False
+    """Whether the user has changed the brief."""
+    claims_marked: int | None = None
+    """Claims of the notes that the log does not hold."""
+    facts: tuple[Fact, ...] = ()
+    """Rules and what else holds of the earlier session, for a brief that is made of this one."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens by category."""
+
+    def headline(self) -> str:
+        """Where it was handed over from, and what for."""
+        named = f' "{words_of(self.from_title)}"' if self.from_title else ""
+        return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
 
 @event("memory.added")

@@ -22,7 +22,7 @@ from tui_app.context.facts.observations import (
 )
 from tui_app.context.facts.rules import asks, find_rules, prose, sounds_decided
 from tui_app.context.facts.shell import normal_command
-from tui_app.context.message_marks import is_inbox
+from tui_app.context.message_marks import fullness_told
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import fitted, inert, transcript
 from tui_app.context.view import Item, is_summary, is_system
@@ -41,6 +41,10 @@ from tui_app.memory.entries import (
 _WORD = re.compile(r"[^\W_]{3,60}")
 _NAME = re.compile(r"`([^`]{1,200})`|(?<![\w/.])([\w.-]*[/\\][\w./\\-]+)|(?<!\w)(\d[\w.]*)")
 """What the source must contain letter by letter: names in code marks, paths, numbers."""
+_DEED = re.compile(
+    r"(?:\b(?:created|written|edited|changed|deleted|read|undone|worked|failed before)\b)(?:\s?\d+\s?×)?"
+)
+"""What was done as the board itself says it: borne by the deed."""
 _RULE = 0.75
 _OTHER = 0.6
 """Share of an entry's words that its source must hold."""
@@ -72,12 +76,32 @@ class Evidence:
                 said = normal_command(named[1] if named else text)
                 if not said or not any(said == one or said in one.split(" && ") for one in self.commands):
                     raise NotRemembered("no command of this session that worked is that one")
+                self._check_rest(text.replace(named[0], " ") if named else "")
             case "file":
-                if not any(_in_text(path, text) for path in self.files):
+                named_files = [path for path in self.files if _in_text(path, text)]
+                if not named_files:
                     raise NotRemembered("this session did nothing to a file of that name")
-                self._said(text, source, needed=0.0)
+                self._check_rest(_without(named_files, text))
             case _:
-                self._said(text, source, needed=_OTHER)
+                self._check_said(text, source)
+
+    def _check_rest(self, rest: str) -> None:
+        """Make sure that what is claimed of a command or a file was said: what was done bears its name alone.
+
+        Args:
+            rest: What stands beside the name.
+        """
+        wanted = _words(_DEED.sub(" ", rest))
+        if not wanted:
+            return
+        known = " ".join((*self.files, *self.commands))
+        for said in (*self.typed.values(), *self.spoken.values()):
+            negated = bool(NEGATION.search(rest)) <= bool(NEGATION.search(said))
+            ordered = gives_orders(said) and gives_orders(rest)
+            if negated and not ordered and _share(wanted, said) >= _OTHER:
+                _names(_DEED.sub(" ", rest), f"{said} {known}")
+                return
+        raise NotRemembered("nobody says in this session what it claims beside that name")
 
     def _check_rule(self, text: str, source: int) -> None:
         said = self.typed.get(source)
@@ -91,16 +115,15 @@ class Evidence:
                 return
         raise NotRemembered(f"the user does not say that in #{source}; quote their own words")
 
-    def _said(self, text: str, source: int, *, needed: float) -> None:
+    def _check_said(self, text: str, source: int) -> None:
         said = self.typed.get(source) or self.spoken.get(source)
-        if said is None and needed:
+        if said is None:
             raise NotRemembered(f"#{source} is no message in which the user or the assistant says anything")
-        if said is not None and needed:
-            if gives_orders(said) and gives_orders(text):
-                raise NotRemembered("it repeats an order that stands in the transcript")
-            if _share(_words(text), said) < needed:
-                raise NotRemembered(f"#{source} does not say that")
-            _names(text, said)
+        if gives_orders(said) and gives_orders(text):
+            raise NotRemembered("it repeats an order that stands in the transcript")
+        if _share(_words(text), said) < _OTHER:
+            raise NotRemembered(f"#{source} does not say that")
+        _names(text, said)
 
 
 def evidence_of(items: Sequence[Item]) -> Evidence:
@@ -147,6 +170,12 @@ def _in_text(path: str, text: str) -> bool:
     return bool(name) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
 
 
+def _without(paths: Sequence[str], text: str) -> str:
+    """A text without the names of files, and the folders in front of them."""
+    names = sorted({path.rsplit("/", 1)[-1] for path in paths}, key=len, reverse=True)
+    return re.sub(rf"(?<![\w.-])[\w./~-]*(?:{'|'.join(map(re.escape, names))})(?![\w-])", " ", text)
+
+
 # A session as the model reads it that keeps the board: data between markers, in parts that fit it.
 
 MOST_PARTS = 8
@@ -182,7 +211,7 @@ def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) ->
     keys: list[int] = []
     room = budget
     for item in items:
-        if is_inbox(item.message) or is_system(item.message) or is_summary(item.message):
+        if fullness_told(item.message) or is_system(item.message) or is_summary(item.message):
             continue
         for block in transcript([item], mask_secrets, _RESULT_LIMIT):
             text = fitted(block, budget, count)

@@ -345,6 +345,10 @@ def locate(file: Path, key: str) -> Spot:
         case Group():
             inner = rule.keys.get(rest)
             allowed = f"{rule.called}s {', '.join(rule.keys)}"
+            head, _, name = rest.partition(".")
+            if name and isinstance(table := rule.keys.get(head), Table):
+                below, inner, allowed = _in_table(table, name)
+                path = (head, *below)
         case Table():
             path, inner, allowed = _in_table(rule, rest)
         case _:

@@ -54,6 +54,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "prompt.expand": "ctrl+o",
     "prompt.help": "question_mark",
     "prompt.quit": "ctrl+d",
+    "prompt.undo": "ctrl+underscore",
     "prompt.history_back": "up",
     "prompt.history_forward": "down",
     "chat.compact": "ctrl+g",
@@ -74,6 +75,8 @@ ACTION_KEYS: Mapping[str, str] = {
     "chat.top": "ctrl+home",
     "chat.bottom": "ctrl+end",
     "chat.interrupt": "ctrl+c",
+    "app.suspend": "ctrl+z",
+    "app.repaint": "ctrl+f5",
     "app.quit": "ctrl+q",
 }
 """Keys of each action unless others are set, separated by commas."""

@@ -253,6 +253,8 @@ class Setting(NamedTuple):
     takes_effect: Effect
     allowed: str
     """What it may be, where its rule has no words for it."""
+    section: str = ""
+    """Where the settings screen lists it; empty beside the one declared before it."""
 
 
 REQUIRED: Any = MISSING
@@ -266,6 +268,7 @@ def setting(
     takes_effect: Effect = Effect.NEXT_SESSION,
     *,
     allowed: str = "",
+    section: str = "",
     is_shown: bool = True,
 ) -> T:
     """Declare a setting as the default of a dataclass field.
@@ -276,13 +279,14 @@ def setting(
         help: What it is for.
         takes_effect: When a change counts.
         allowed: What it may be, where the rule has no words for it.
+        section: Where the settings screen lists it and those declared after it.
         is_shown: Whether the value appears in the dataclass's ``repr``.
     """
     built_in: dict[str, Any] = (
         {"default_factory": dict} if isinstance(default, dict) else {"default": default}
     )
     made: T = field(
-        **built_in, repr=is_shown, metadata={"setting": Setting(rule, help, takes_effect, allowed)}
+        **built_in, repr=is_shown, metadata={"setting": Setting(rule, help, takes_effect, allowed, section)}
     )
     return made
 

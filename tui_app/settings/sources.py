@@ -14,8 +14,8 @@ from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, parse_toml, 
 from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
-NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND"})
-"""Variables with the prefix that say where the settings are and how the program was called."""
+NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND", "PLIMSOLL_TRUST", "PLIMSOLL_FOLDER"})
+"""Variables with the prefix that say where things are and how the program was called."""
 SWITCHES = {"NO_COLOR": "color", "NO_ANIMATION": "animations"}
 """Conventions that many terminal programs share; any non-empty value switches the setting off."""
 _ANYWHERE = tuple(key for key, each in SETTINGS.items() if not isinstance(each.rule, FileOnly))
@@ -127,7 +127,7 @@ def read_file(path: Path) -> str:
     """
     try:
         return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except UnicodeDecodeError:
         raise WrongFile(f"{path}: not valid TOML: the file is not UTF-8 text.") from None

@@ -34,6 +34,7 @@ from tui_app.settings.tables import (
     WEB_FETCH,
     Hook,
     McpServer,
+    own_words,
 )
 
 # Where sessions are kept: the address of a server, which may hold a password.
@@ -150,17 +151,86 @@ def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """The table ``[cache]``: what is done about the prompt cache of a model's provider."""
+
+    warn_usd: float = setting(0.5, Number(0.0, 1_000_000.0, "US dollars; 0 for never"))
+    """Price from which on a turn on a cold cache is asked about, once for each session; 0 never asks."""
+    compact_idle: bool = setting(False, Flag())
+    """Whether a conversation that idles is compacted shortly before its cache expires."""
+
+
+def cache_settings(values: Mapping[str, Any]) -> CacheSettings:
+    return CacheSettings(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything the user can set, in the order of the documentation."""
 
-    model: str = setting("", _MODEL, "Model of new sessions. Not set: chosen by the keys in the environment.")
+    model: str = setting(
+        "", _MODEL, "Model of new sessions. Not set: chosen by the keys in the environment.", section="Model"
+    )
     summarization_model: str = setting(
         "", _MODEL, "Model that writes automatic summaries. Not set: the session's own."
     )
-    window: int | None = setting(
-        None, _WINDOW, "Context window in tokens, over anything known about the model."
+    fallback_models: str = setting(
+        "",
+        Text(
+            r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
+            "models as provider:name, separated by commas",
+        ),
+        "Models that go on, in this order, when the session's own cannot answer.",
     )
-    """None finds it out."""
+    """Comma-separated."""
+    endpoints: Mapping[str, Endpoint] = setting(
+        {},
+        Table(
+            group_of(Endpoint),
+            Text(
+                rf"(?!(?:{'|'.join(map(re.escape, TAKEN_NAMES))})$)[A-Za-z][\w.-]*",
+                "a letter, then letters, digits, dot, dash or underscore, but none of "
+                + ", ".join(TAKEN_NAMES),
+            ),
+        ),
+        "Model servers of your own.",
+        allowed=_TABLE,
+    )
+    """By name."""
+    thinking: str = setting(
+        "default",
+        Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
+        "How much models that can think do so before they answer.",
+    )
+    """``default`` leaves it to the models."""
+    prompt_cache: str = setting(
+        "auto",
+        Choice(("auto", "1h", "off")),
+        "Whether providers that want to be asked keep what was sent, for less: minutes, an hour, or not.",
+    )
+    cache: Mapping[str, object] = setting(
+        {},
+        group_of(CacheSettings),
+        "What is asked and done before a provider's prompt cache goes cold.",
+        allowed=_TABLE,
+    )
+    """See ``CacheSettings``."""
+    retries: int = setting(
+        4,
+        Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
+        "How often a request is sent again by itself while a provider cannot answer.",
+    )
+    """0 never."""
+    policy: str = setting(
+        "plimsoll",
+        POLICY,
+        "What governs the context of new sessions. /policy changes it for this one.",
+        section="Context",
+    )
+    policies: Mapping[str, Mapping[str, object]] = setting(
+        {}, OWN_POLICIES, "Policies of your own, each made from a built-in one.", allowed=_TABLE
+    )
+    """The name to ``base``, a built-in one, and what is different (flat keys)."""
     background_threshold: float | None = setting(
         None, SHARE, "Share of the window at which a compaction starts in the background."
     )
@@ -169,15 +239,43 @@ class Settings:
         None, SHARE, "Share of the window at which a request waits for a compaction."
     )
     """None is the policy's own."""
-    policy: str = setting(
-        "plimsoll", POLICY, "What governs the context of new sessions. /policy changes it for this one."
+    window: int | None = setting(
+        None, _WINDOW, "Context window in tokens, over anything known about the model."
     )
-    policies: Mapping[str, Mapping[str, object]] = setting(
-        {}, OWN_POLICIES, "Policies of your own, each made from a built-in one.", allowed=_TABLE
+    """None finds it out."""
+    review: ReviewMode = setting(
+        "never",
+        Choice(get_args(ReviewMode)),
+        "Which summaries you see, and may edit, before they count; manual: your own.",
+        Effect.NOW,
     )
-    """The name to ``base``, a built-in one, and what is different (flat keys)."""
+    summary_instructions: str = setting(
+        "",
+        own_words(4_000),
+        "What is asked of every summary besides, such as names it must always hold.",
+    )
+    tell_fullness: bool = setting(
+        True, Flag(), "Whether the model is told when half, 70% and the load line of its window are passed."
+    )
+    provider_compaction: bool = setting(
+        False, Flag(), "Whether a provider that can compacts conversations instead of Plimsoll."
+    )
+    project_instructions: bool = setting(
+        True, Flag(), "Whether AGENTS.md and CLAUDE.md of the repository are followed."
+    )
+    memory: Mapping[str, object] = setting(
+        {},
+        group_of(MemorySettings),
+        "What is remembered of repositories, and given to new sessions.",
+        allowed=_TABLE,
+    )
+    """See ``MemorySettings``."""
     theme: str = setting(
-        "plimsoll-dark", THEME, "Colours. /theme shows each as you go through them.", Effect.NOW
+        "plimsoll-dark",
+        THEME,
+        "Colours. /theme shows each as you go through them.",
+        Effect.NOW,
+        section="Look",
     )
     themes: Mapping[str, Mapping[str, str]] = setting(
         {}, OWN_THEMES, "Colour themes of your own, each made from one of ours.", allowed=_TABLE
@@ -197,7 +295,7 @@ class Settings:
     bell_after_s: float = setting(
         0.0,
         Number(0.0, 86_400.0, "seconds; 0 never"),
-        "Ring the bell when a turn that took so long ends.",
+        "Ring the bell and notify when a turn that took so long ends, or when a question waits.",
         Effect.NOW,
     )
     timeline: bool = setting(
@@ -211,80 +309,66 @@ class Settings:
         allowed="keys for each action; enter lists them",
     )
     """The action's name to its keys, comma-separated."""
-    endpoints: Mapping[str, Endpoint] = setting(
+    approvals: Mapping[str, Any] = setting(
         {},
-        Table(
-            group_of(Endpoint),
-            Text(
-                rf"(?!(?:{'|'.join(map(re.escape, TAKEN_NAMES))})$)[A-Za-z][\w.-]*",
-                "a letter, then letters, digits, dot, dash or underscore, but none of "
-                + ", ".join(TAKEN_NAMES),
-            ),
-        ),
-        "Model servers of your own.",
+        APPROVALS,
+        "What tools may do without being asked about. /approvals shows it.",
         allowed=_TABLE,
+        section="Tools",
+    )
+    """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
+    read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
+    sandbox: str = setting(
+        "auto",
+        Choice(("auto", "require", "off")),
+        "Whether commands of the model are kept in: where this machine can, always, or never.",
+    )
+    sandbox_network: bool = setting(False, Flag(), "Whether commands in the sandbox have a network.")
+    sandbox_unasked: bool = setting(
+        False, Flag(), "Whether commands in the sandbox go ahead unless a rule asks or denies."
+    )
+    pass_variables: str = setting(
+        "",
+        Text(
+            r"([A-Za-z_][A-Za-z0-9_]*(\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)?",
+            "names of environment variables, separated by commas",
+        ),
+        "Variables that look like secrets and are given to commands and hooks all the same.",
+    )
+    """Comma-separated."""
+    web_fetch: str = setting(
+        "off", Choice(WEB_FETCH), "Whether the model may fetch web pages: never, public ones, or any address."
+    )
+    mcp: Mapping[str, McpServer] = setting(
+        {}, MCP, "Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE
     )
     """By name."""
     hooks: Mapping[str, tuple[Hook, ...]] = setting(
         {}, HOOKS, "Commands of your own that run when something happens.", allowed=_TABLE
     )
     """The event to its hooks, in order."""
-    mcp: Mapping[str, McpServer] = setting(
-        {}, MCP, "Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE
+    explore: Mapping[str, object] = setting(
+        {},
+        group_of(ExploreSettings),
+        "Sub-agents that look around for the model in a context of their own.",
+        allowed=_TABLE,
     )
-    """By name."""
-    project_instructions: bool = setting(
-        True, Flag(), "Whether AGENTS.md and CLAUDE.md of the repository are followed."
-    )
-    thinking: str = setting(
-        "default",
-        Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
-        "How much models that can think do so before they answer.",
-    )
-    """``default`` leaves it to the models."""
-    prompt_cache: str = setting(
-        "auto",
-        Choice(("auto", "1h", "off")),
-        "Whether providers that want to be asked keep what was sent, for less: minutes, an hour, or not.",
-    )
+    """See ``ExploreSettings``."""
     max_steps: int = setting(
         200,
         Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
         "Model requests that one turn may take before it is stopped.",
+        section="Limits",
     )
-    retries: int = setting(
-        4,
-        Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
-        "How often a request is sent again by itself while a provider cannot answer.",
-    )
-    """0 never."""
-    fallback_models: str = setting(
-        "",
-        Text(
-            r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
-            "models as provider:name, separated by commas",
-        ),
-        "Models that go on, in this order, when the session's own cannot answer.",
-    )
-    """Comma-separated."""
-    review: ReviewMode = setting(
-        "never",
-        Choice(get_args(ReviewMode)),
-        "Which summaries you see, and may edit, before they count; manual: your own.",
-        Effect.NOW,
-    )
-    approvals: Mapping[str, tuple[str, ...]] = setting(
-        {}, APPROVALS, "What tools may do without being asked about. /approvals shows it.", allowed=_TABLE
-    )
-    """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
-    read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
     command_timeout_s: float = setting(
         120.0,
         Number(1.0, 3_600.0, "seconds from 1 to 3600"),
         "Seconds a command of the model may take when it names none itself.",
     )
-    web_fetch: str = setting(
-        "off", Choice(WEB_FETCH), "Whether the model may fetch web pages: never, public ones, or any address."
+    answer_timeout_s: float = setting(
+        600.0,
+        Number(1.0, 86_400.0, "seconds, at least 1"),
+        "Seconds a model may be silent, before or in an answer, until it is given up.",
     )
     summary_timeout_s: float = setting(
         120.0,
@@ -294,9 +378,6 @@ class Settings:
     memory_limit_mb: int = setting(
         1024, _MEGABYTES, "Megabytes the process may hold before memory is made; 0 is no limit."
     )
-    provider_compaction: bool = setting(
-        False, Flag(), "Whether a provider that can compacts conversations instead of Plimsoll."
-    )
     budget: Mapping[str, float] = setting(
         {},
         Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
@@ -304,21 +385,18 @@ class Settings:
         allowed=_TABLE,
     )
     """``session_usd``; 0 is no limit."""
-    memory: Mapping[str, object] = setting(
-        {},
-        group_of(MemorySettings),
-        "What is remembered of repositories, and given to new sessions.",
-        allowed=_TABLE,
-    )
-    """See ``MemorySettings``."""
     store: str = setting(
         "",
         STORE,
         "PostgreSQL database that keeps the sessions. Not set: a file of this machine.",
         Effect.NEXT_START,
         is_shown=False,
+        section="Data",
     )
     """Perhaps with a password."""
+    session_files_mb: int = setting(
+        512, _MEGABYTES, "Megabytes of files a session keeps of what its log holds too; 0 is no limit."
+    )
     retention: Mapping[str, float] = setting(
         {},
         Group(
@@ -333,21 +411,6 @@ class Settings:
         allowed=_TABLE,
     )
     """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
-    session_files_mb: int = setting(
-        512, _MEGABYTES, "Megabytes of files a session keeps of what its log holds too; 0 is no limit."
-    )
-    explore: Mapping[str, object] = setting(
-        {},
-        group_of(ExploreSettings),
-        "Sub-agents that look around for the model in a context of their own.",
-        allowed=_TABLE,
-    )
-    """See ``ExploreSettings``."""
-    answer_timeout_s: float = setting(
-        600.0,
-        Number(1.0, 86_400.0, "seconds, at least 1"),
-        "Seconds a model may be silent, before or in an answer, until it is given up.",
-    )
     telemetry: Mapping[str, str] = setting(
         {},
         Group({"otlp_endpoint": Address(words=("off", "on"))}),

@@ -1,13 +1,15 @@
 """The tables of the settings file: approvals, policies, hooks and MCP servers."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Literal, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+from tui_app.paths import from_home
 from tui_app.settings.rules import (
     Address,
     Choice,
@@ -33,7 +35,7 @@ from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
 # read from the user's own settings file and nowhere else: a project must not loosen its own limits.
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
-RuleSource = Literal["built in", "settings", "session", "command line"]
+RuleSource = Literal["built in", "settings", "repository", "session", "command line"]
 RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow", "looks")
 """What may be ruled; an earlier one wins over a later one. What looks is allowed, in read-only mode too."""
 _RULE_EXAMPLE = f'"{RUN_COMMAND.name} pytest -q"'
@@ -54,7 +56,10 @@ class ApprovalRule:
     tool: str
     """Name of a tool, or a pattern as in file names."""
     pattern: str = ""
-    """Path pattern, first words of a command, or host of an address; empty fits every call of the tool."""
+    """Path pattern, command line, or host of an address; empty fits every call of the tool.
+
+    Of a command ``= git log -3`` is that line alone, ``git log …`` all that begins so, as is ``git log``.
+    """
     source: RuleSource = "settings"
 
     @property
@@ -75,8 +80,10 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     if not _RULED_TOOL.fullmatch(tool):
         raise Refused(show(text), allowed)
     pattern = pattern.strip()
-    if ruling == "allow" and tool == RUN_COMMAND.name and SHELL_SIGNS & set(pattern):
-        raise Refused(show(text), "the first words of a command, without signs that a shell reads")
+    is_exact = pattern.startswith("= ")
+    if ruling == "allow" and tool == RUN_COMMAND.name and not is_exact and SHELL_SIGNS & set(pattern):
+        allowed = 'the first words of a command, without signs that a shell reads, or "= " and a whole line'
+        raise Refused(show(text), allowed)
     if ruling == "looks" and pattern:
         raise Refused(show(text), 'the name of a tool that only looks, and nothing behind it: "my_tool"')
     return ApprovalRule(ruling, tool, pattern, source)
@@ -102,18 +109,46 @@ class _Rules(NamedTuple):
             raise Refused(show(text), f"a list such as [{_RULE_EXAMPLE}]") from None
 
 
+_LISTS: dict[str, Rule] = {ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}
+REPOSITORIES = "repositories"
+"""Key of the table with rules that hold in one repository, each by the path of its root."""
 APPROVALS = FileOnly(
-    Group({ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}, called="ruling"),
+    Group(
+        _LISTS
+        | {
+            REPOSITORIES: Table(
+                Group(_LISTS, called="ruling"), Text(r"(?:[~/]|[A-Za-z]:).*", "the path of a repository")
+            )
+        },
+        called="ruling",
+    ),
     "rules let tools write and run",
     by_command=True,
 )
 
 
-def rules_of(
-    table: Mapping[str, tuple[str, ...]], source: RuleSource = "settings"
-) -> tuple[ApprovalRule, ...]:
-    """The rules of a checked table, those that win first."""
-    return tuple(parse_rule(ruling, text, source) for ruling in RULINGS for text in table.get(ruling, ()))
+def rules_of(table: Mapping[str, Any], root: Path | None = None) -> tuple[ApprovalRule, ...]:
+    """The rules of a checked table, those that win first.
+
+    Args:
+        table: Lists by ruling, and those of repositories.
+        root: The repository that they are for; None takes those of every repository.
+    """
+    owned: Mapping[str, Mapping[str, Sequence[str]]] = table.get(REPOSITORIES, {})
+    tables: list[tuple[RuleSource, Mapping[str, Any]]] = [("settings", table)]
+    tables += [("repository", owned[name]) for name in (owned if root is None else tables_of(table, root))]
+    return tuple(
+        parse_rule(ruling, text, source)
+        for ruling in RULINGS
+        for source, lists in tables
+        for text in lists.get(ruling, ())
+    )
+
+
+def tables_of(table: Mapping[str, Any], root: Path) -> tuple[str, ...]:
+    """Names of the tables with the rules of one repository, links and ``~`` in them followed."""
+    real = root.resolve()
+    return tuple(name for name in table.get(REPOSITORIES, {}) if from_home(name).resolve() == real)
 
 
 UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
@@ -166,15 +201,22 @@ _POLICY_NAME = r"[A-Za-z][\w.-]*"
 POLICY = Text(_POLICY_NAME, "the name of a policy: a letter, then letters, digits, dot, dash or underscore")
 
 
+def own_words(longest: int) -> Text:
+    """A text of any lines."""
+    return Text(rf"[\s\S]{{0,{longest}}}", f"a text of at most {longest:,} characters")
+
+
 @cache
 def policy_keys() -> Group:
+    from tui_app.context.policy import Key
     from tui_app.context.policy import policy_keys as declared
 
-    rules: dict[str, Rule] = {
-        name: Choice(key.words) if key.words else Number(*key.bounds) if key.bounds else Flag()
-        for name, key in declared().items()
-    }
-    return Group(rules, required=("base",))
+    def rule(key: Key) -> Rule:
+        if key.longest:
+            return own_words(key.longest)
+        return Choice(key.words) if key.words else Number(*key.bounds) if key.bounds else Flag()
+
+    return Group({name: rule(key) for name, key in declared().items()}, required=("base",))
 
 
 class OwnPolicy:
@@ -224,6 +266,7 @@ def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
 
 TRIGGERS = (
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
+    "model",
 )  # fmt: skip
 """Why a compaction may start."""
 BEGINNINGS = ("new", "resume")
@@ -249,6 +292,8 @@ class Hook:
     """Seconds it may take before it is ended."""
     match: tuple[str, ...] = ()
     """Patterns of which one must fit the trigger, as in file names; none fits all."""
+    cwd: str = ""
+    """Empty is the folder of the settings; a relative one starts at that of the session."""
 
     @property
     def shell(self) -> bool:
@@ -346,6 +391,7 @@ HOOKS = FileOnly(
                             "shell": Flag(),
                             "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
                             "match": _Match(words),
+                            "cwd": Text(r"[^\0]*\S[^\0]*", "a folder"),
                         },
                         required=("command",),
                     )
@@ -405,7 +451,7 @@ class McpServer:
     )
     """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
     cwd: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
-    """Empty is the folder of the session."""
+    """Empty is the folder of the settings; a relative one starts at that of the session."""
     url: str = setting("", Address())
     """Address of a streamable HTTP server."""
     headers_env: Mapping[str, str] = setting(

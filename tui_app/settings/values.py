@@ -108,6 +108,9 @@ def _thresholds(settings: Settings) -> tuple[float, float]:
 # Every setting as the user is told about it.
 
 
+NOT_SET = "not set"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One setting with its value in force."""
@@ -124,6 +127,12 @@ class Entry:
     """All it may be, where that is a short list."""
     is_flag: bool = False
     is_table: bool = False
+    section: str = ""
+    """Where the settings screen lists it."""
+
+    @property
+    def is_unset(self) -> bool:
+        return self.value == NOT_SET
 
     @property
     def source(self) -> str:
@@ -140,7 +149,9 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
     """
     own_names = {"theme": (*THEMES, *settings.themes), "policy": (*POLICIES, *settings.policies)}
     found: list[Entry] = []
+    section = ""
     for key, each in SETTINGS.items():
+        section = each.section or section
         value, rule = getattr(settings, key), each.rule
         choices = own_names.get(key, rule.words if isinstance(rule, Choice) else ())
         allowed = rule.allowed if isinstance(rule, Text | Number | Address) else "true or false"
@@ -154,6 +165,7 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
             choices=choices,
             is_flag=isinstance(rule, Flag),
             is_table=isinstance(value, Mapping),
+            section=section,
         )
         found.append(entry)
     return found
@@ -177,7 +189,7 @@ def key_entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
 def summary(value: object) -> str:
     """A value in one line; of tables the names."""
     if value in (None, ""):
-        return "not set"
+        return NOT_SET
     if isinstance(value, Mapping):
         return ", ".join(value) or "none"
     return json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value

@@ -1,6 +1,7 @@
 """All reversible stages one after the other: the view stays valid, and a second round changes nothing."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,7 @@ from tests.context.tool_results.kit import (
     write,
 )
 from tui_app.context.counting.encodings import estimate
+from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import ListHistory
 from tui_app.context.message_marks import is_archived
 from tui_app.context.policy import (
@@ -167,6 +169,37 @@ async def test_how_many_results_are_archived_at_once_is_the_policys(batch: int, 
         await relief.make_room()
         read(history, number, 1, 300)
     assert history.version == versions
+
+
+WARM, COLD = CacheRates(0.1, 1.25), CacheRates(1.25, 1.25)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("rates", "share", "kept"),
+    [
+        (None, 0.5, 10),
+        (WARM, 0.5, 14),  # what stands behind the first result costs more to read anew than four results
+        (COLD, 0.5, 10),
+    ],
+)
+async def test_what_a_warm_cache_holds_is_rewritten_only_where_that_saves_more(
+    rates: CacheRates | None, share: float, kept: int
+) -> None:
+    relief = reading(14, chars=300, policy=RESERVE, share=share)
+    relief.around = StageHost(cache=lambda: rates)
+    await relief.make_room()
+    assert visible(relief) == kept
+
+
+@pytest.mark.asyncio
+async def test_a_warm_cache_does_not_wait_where_much_is_freed_for_long_or_the_window_is_full() -> None:
+    long = reading(120, chars=300, policy=RESERVE, share=0.5)
+    full = reading(14, chars=300, policy=replace(PLIMSOLL, stages=RESERVE.stages))
+    for relief in (long, full):
+        relief.around = StageHost(cache=lambda: WARM)
+        await relief.make_room()
+        assert visible(relief) == 10
 
 
 @pytest.mark.asyncio

@@ -19,6 +19,7 @@ from tui_app.context.compaction.guards import (
     Veto,
     gain_of,
     keys_between,
+    refuse_asked,
     refuse_gain,
 )
 from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
@@ -30,7 +31,7 @@ from tui_app.context.compaction.proposal import (
     review,
     writers_for,
 )
-from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.compaction.replacement import WAY_BACK, key_ranges
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
@@ -124,8 +125,9 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
     )
 
 
-def start_event(blank: CompactionComplete, *, reviewed: bool = False) -> CompactionStart:
+def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False) -> CompactionStart:
     """The event that announces a job."""
+    left = frozenset(item.key for item in plan.split.old)
     return CompactionStart(
         job=blank.job,
         trigger=blank.trigger,
@@ -135,10 +137,23 @@ def start_event(blank: CompactionComplete, *, reviewed: bool = False) -> Compact
         breakdown=blank.breakdown,
         policy=blank.policy,
         focus=blank.focus,
+        asked=blank.asked,
         from_message=blank.from_message,
         up_to_message=blank.up_to_message,
         reviewed=reviewed,
+        leaving=key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), left),
+        tokens_leaving=plan.old,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A compaction that the model asks for; the next request carries it out."""
+
+    reason: str = ""
+    """The boundary, in its own words."""
+    focus: str = ""
+    """What the summary should keep above all."""
 
 
 class CompactionHost(Protocol):
@@ -218,6 +233,10 @@ class Compactor:
     """Whether memory is short: the next request compacts before it is sent."""
     stands_back: bool = False
     """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
+    asked: Asked | None = None
+    """What the model has asked for in this turn, until the next request."""
+    _left: int = 0
+    """Tokens that the last compaction left; 0 where there was none."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
@@ -255,6 +274,7 @@ class Compactor:
         span: Span = WHOLE,
         *,
         extract: bool = False,
+        asked: str = "",
     ) -> None:
         """Begin a job.
 
@@ -264,6 +284,7 @@ class Compactor:
             reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
             span: The part of the view to replace, where the user has named one.
             extract: Whether it is written by extraction, without a model.
+            asked: Why the model asked for it.
 
         Raises:
             CompactionRefused: if one is running, or the plan says that nothing can be gained.
@@ -282,6 +303,7 @@ class Compactor:
             trigger=plan.trigger,
             policy=self.policy.name,
             focus=plan.focus,
+            asked=asked,
             model=writers[0].model_name,
             tokens_before=plan.tokens_before,
             breakdown=self.history.usage().breakdown,
@@ -300,7 +322,16 @@ class Compactor:
         self._job = Job(
             blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger
         )
-        self.history.report(start_event(blank, reviewed=reviewer is not None))
+        self.history.report(start_event(blank, plan, reviewed=reviewer is not None))
+
+    def refuse_asked(self) -> str:
+        """Say why a compaction that the model asks for now would not be made; empty when it would."""
+        if self._job is not None or self.asked is not None:
+            return "a compaction is under way already."
+        if not self.wanted("model"):
+            return "the last attempts did not help, or the provider compacts by itself. Go on without it."
+        plan = plan_of(self.history, self.policy, "model", "", WHOLE, self.host.additions())
+        return refuse_asked(plan, self.history.usage(), self._left)
 
     def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
         """The plan a job would follow, without starting it.
@@ -376,6 +407,7 @@ class Compactor:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
             return self._failed(job, f"its files could not be written ({error.strerror or error})")
+        self._left = applied.tokens_after
         was_tripped = self.breaker.tripped(self.policy)
         self.breaker.succeeded(applied.tokens_before, gained, self.policy)
         if self.breaker.tripped(self.policy) and not was_tripped:
@@ -422,9 +454,10 @@ class Compactor:
         ledger: Ledger,
     ) -> Outcome:
         """Run a job: ask the host, write the summary, have it reviewed."""
-        said = await self.host.before(start_event(blank))
+        said = await self.host.before(start_event(blank, plan))
         if isinstance(said, Veto):
             return said
+        said = "\n".join(filter(None, (self.policy.summary_instructions.strip(), said)))
         started = monotonic()
 
         def progress(writer: str, part: int, parts: int, tokens: int, text: str) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan
+from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan, Refusal
 from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Trigger
-from tui_app.usage import ContextUsage
+from tui_app.usage import ContextUsage, percent_text
 
 NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
@@ -18,6 +18,12 @@ SENT_ANYWAY = "the request goes on, cut to fit if need be"
 """What follows when the user stops a compaction that a request waits for."""
 _THIS_AND_NEXT = 2
 """Turns for which a stop holds that sent a waiting request on."""
+LEAST_USED = 0.30
+"""Share of the window below which a compaction that the model asks for does not pay."""
+LEAST_GROWN = 0.10
+"""Share of the window that the view must have grown by since the last compaction before the model's next."""
+LEAST_LEAVING = 0.25
+"""Share of the messages that must leave with one that the model asks for."""
 _REGROWTH = 1.05
 """After a failure the view must have grown by this factor before the next automatic attempt."""
 
@@ -37,7 +43,7 @@ def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
 
 
 def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
-    """Say why a result is too small a gain for the user who asked for it; empty when it is large enough.
+    """Say why a result is too small a gain for whoever asked for it; empty when it is large enough.
 
     Args:
         complete: The proposal with its measured sizes.
@@ -46,10 +52,33 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
     # What a request carries besides its messages cannot be freed, however much it is.
     carried = sum(complete.breakdown.get(name, 0) for name in ("system", "tools", "memory"))
     freed, before = complete.tokens_removed, max(1, complete.tokens_before - carried)
-    if complete.trigger not in BY_HAND or freed >= before * policy.minimum_gain:
+    if complete.trigger not in {*BY_HAND, "model"} or freed >= before * policy.minimum_gain:
         return ""
     # Rounded down: a share below the minimum must not look like it.
     return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10} %)"
+
+
+def refuse_asked(plan: Plan | Refusal, usage: ContextUsage, left: int) -> str:
+    """Say why a compaction that the model asks for would not pay; empty when it may.
+
+    Args:
+        plan: What it would do, or why there is nothing to do.
+        usage: The view as it is.
+        left: Tokens that the last compaction left; 0 where there was none.
+    """
+    total, limit = usage.total, usage.window.limit
+    if total < limit * LEAST_USED:
+        used = percent_text(total, limit, (LEAST_USED,))
+        return f"only {used} of the window is used; it pays from {LEAST_USED:.0%} on."
+    if left and total - left < limit * LEAST_GROWN:
+        grown = max(0, total - left)
+        return f"the last compaction was just now, {grown:,} tokens ago. Go on with the work."
+    if isinstance(plan, Refusal):
+        return plan.reason
+    said = total - plan.sizes.carried
+    if plan.old < said * LEAST_LEAVING:
+        return f"too little to gain: {plan.old:,} of {said:,} tokens would leave."
+    return ""
 
 
 def gain_of(history: History, proposal: Proposal) -> int:

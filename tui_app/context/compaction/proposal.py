@@ -12,27 +12,25 @@ from typing import Protocol
 from tui_app.context.compaction.guards import refuse_gain, refuse_result
 from tui_app.context.compaction.plan import Addition, Plan
 from tui_app.context.compaction.replacement import (
+    UserWords,
     acknowledging_response,
+    choose_prompts,
+    dated,
     earlier_notes,
     earlier_summary,
     key_ranges,
     summary_message,
-)
-from tui_app.context.compaction.retention import facts_block, judge, lacking_facts
-from tui_app.context.compaction.user_words import (
-    UserWords,
-    choose_prompts,
-    dated,
     superseded_in,
     typed_prompts,
     user_words_tokens,
 )
+from tui_app.context.compaction.retention import facts_block, judge, lacking_facts
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.facts import carry_facts, extract_facts
 from tui_app.context.facts.files import root_in
 from tui_app.context.facts.observations import read_items
 from tui_app.context.history import History, OriginalView, Proposal
-from tui_app.context.message_marks import is_acknowledgement, mark_of
+from tui_app.context.message_marks import fullness_told, is_acknowledgement, is_inbox, mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
 from tui_app.context.provenance.check import check_summary, refusal_of
@@ -75,7 +73,9 @@ def summary_task(plan: Plan, whole: OriginalView) -> SummaryTask:
         whole: The view as it was before any stage touched it.
     """
     fresh = tuple(
-        item for item in plan.leaving if not is_acknowledgement(item.message) and not earlier_notes((item,))
+        item
+        for item in plan.leaving
+        if not (is_acknowledgement(item.message) or fullness_told(item.message) or earlier_notes((item,)))
     )
     return SummaryTask(
         items=fresh,
@@ -198,7 +198,7 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
     words = choose_prompts(said, plan.prompts_budget, _rough, omitted=earlier.omitted)
     words = replace(words, replaced=superseded_in(every, earlier.replaced))
     # Facts of all that is out of sight, weightiest first.
-    facts = carry_facts(earlier.known, extract_facts(whole.items, whole.in_sight))
+    facts = facts_held(whole)
     stays = (message_text(item.message) for item in (*split.head, *split.recent))
     additions = dated(plan.additions, whole.items, every)
     beside = (each.worded for each in additions)
@@ -223,6 +223,11 @@ def _draft(plan: Plan, whole: OriginalView, summary: Summary, *, recoverable: bo
         for fact in judged
     )
     return _Draft(words=words, missing=missing, facts=judged, retention=retention, additions=additions)
+
+
+def facts_held(whole: OriginalView) -> tuple[Fact, ...]:
+    """The facts of all that is out of sight, weightiest first; takes a while for a long history."""
+    return carry_facts(earlier_summary(whole.items).known, extract_facts(whole.items, whole.in_sight))
 
 
 def _rough(text: str) -> int:
@@ -279,19 +284,18 @@ class ProposalWriter:
         """
         reasons: list[str] = []
         for writer in writers:
+            summary = await self.notes(writer)
+            if isinstance(summary, str):
+                reasons.append(summary)
+                continue
             try:
-                summary = await self._summarise(writer)
-                if summary.performed_by == "model":  # extraction only quotes
-                    summary = await self._checked(summary)
                 blank = replace(self.blank, model=writer.model_name)
                 proposal = await propose(
                     self.history, self.plan, self.whole, summary, blank, way_back=self.way_back
                 )
                 reason = refuse_result(proposal.complete, self.plan)
-            except SummaryFailed as failed:
-                reason = str(failed)
             except Exception as error:
-                # Whatever a provider raises, the view must stay as it is.
+                # Whatever goes wrong, the view must stay as it is.
                 reason = self._said(error)
             if not reason:
                 # Whoever stands in says why, of the writer that was meant to write it.
@@ -299,6 +303,18 @@ class ProposalWriter:
                 return replace(proposal, complete=done)
             reasons.append(reason)
         return reasons[0]
+
+    async def notes(self, writer: Summariser) -> Summary | str:
+        """Have one writer write, and hold what a model wrote against the log; say why if that fails."""
+        try:
+            summary = await self._summarise(writer)
+            # Extraction only quotes.
+            return await self._checked(summary) if summary.performed_by == "model" else summary
+        except SummaryFailed as failed:
+            return str(failed)
+        except Exception as error:
+            # Whatever a provider raises.
+            return self._said(error)
 
     async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
         """Propose a summary that the user has edited, or say why it cannot be applied."""
@@ -362,7 +378,11 @@ class ProposalWriter:
     @cached_property
     def _evidence(self) -> Evidence:
         earlier = earlier_summary(self.whole.items)
-        beside = (*(text for _, text in earlier.prompts), *(fact.text for fact in earlier.known))
+        beside = (
+            *(text for _, text in earlier.prompts),
+            *(fact.text for fact in earlier.known),
+            *(message_text(item.message) for item in self.whole.items if is_inbox(item.message)),
+        )
         return Evidence(
             read_items(self.whole.items), (*beside, *(addition.text for addition in self.plan.additions))
         )

@@ -16,7 +16,7 @@ from tui_app.providers import GATEWAY, OFFLINE
 FREE = frozenset({OFFLINE})
 """Providers whose answers are made in this program."""
 LEAST_CACHED = 1_024
-"""Tokens below which no provider keeps the beginning of a request."""
+"""Tokens below which most providers keep nothing of a request."""
 _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
 """Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
 
@@ -50,27 +50,24 @@ def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> flo
 
 
 def request_price(
-    model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, writes: bool = True
+    model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0
 ) -> float | None:
     """What a request would cost by today's list, in US dollars; None where no price is known.
-
-    What is not read from the cache is written into it, where the provider asks a price for that.
 
     Args:
         model: Name of the model, with its provider in front (``openai:gpt-5``) or without.
         input_tokens: Tokens of the request, cached ones included.
         cached_tokens: Those of them that are read from the provider's cache.
         output_tokens: Tokens of the answer.
-        writes: Whether anything is written into the cache.
+        written_tokens: Those of them that are written into it, which some providers ask a price for.
     """
     provider, colon, name = model.partition(":")
     if provider in FREE:
         return 0.0
-    read = cached_tokens if cached_tokens >= LEAST_CACHED else 0
     usage = genai_prices.Usage(
         input_tokens=input_tokens,
-        cache_read_tokens=read,
-        cache_write_tokens=input_tokens - read if writes and input_tokens >= LEAST_CACHED else 0,
+        cache_read_tokens=cached_tokens,
+        cache_write_tokens=written_tokens,
         output_tokens=output_tokens,
     )
     for known in priced_as(provider) if colon else (None,):
@@ -82,6 +79,15 @@ def request_price(
             continue
         return float(found.total_price)
     return None
+
+
+def provider_of(name: str) -> str:
+    """The provider that price lists know a model of, named without one; empty where none is known."""
+    try:
+        found = genai_prices.calc_price(genai_prices.Usage(input_tokens=1), name)
+    except (LookupError, ValueError):
+        return ""
+    return found.provider.id
 
 
 def priced_as(prefix: str) -> Sequence[str]:

@@ -1,24 +1,33 @@
 """What a prompt cache makes of the next request: rules of providers, what is read, what that costs."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tui_app.context.counting.prices import LEAST_CACHED, request_price
+from tui_app.context.counting.prices import LEAST_CACHED, provider_of, request_price
 from tui_app.providers import ANTHROPIC, DEEPSEEK, GATEWAY, GOOGLE, GROQ, OPENAI
 
 HOUR_S, MINUTES_S = 3_600.0, 300.0
+# The vendors' pages that these numbers were read from are named in docs/models.md.
 BEDROCK, OPENROUTER = "bedrock", "openrouter"
 _BY_ITSELF = {OPENAI: MINUTES_S, GOOGLE: MINUTES_S, DEEPSEEK: HOUR_S, GROQ: 2 * HOUR_S}
 """Seconds for which providers keep what they have read without being asked, at the least."""
 _MINIMUM = (
-    ("claude-opus-4-5", 4_096), ("claude-opus-4-6", 4_096), ("claude-haiku-4-5", 4_096),
-    ("claude-haiku-3", 2_048), ("claude-3-haiku", 2_048), ("claude-3-5-haiku", 2_048),
-    ("gemini-2.5-pro", 4_096), ("gemini-3-pro", 4_096), ("deepseek", 64),
+    ("claude-(opus|fable|mythos)-5", 512), ("claude-opus-4-[5-7]", 4_096), ("claude-haiku-4-5", 4_096),
+    ("claude-(haiku-3|3-haiku|3-5-haiku)", 2_048), ("gemini-2-5", 2_048), ("gemini", 4_096),
+    ("deepseek", 64),
 )  # fmt: skip
-"""Tokens below which nothing is kept, by what a model's name holds; all others: ``LEAST_CACHED``."""
+"""Tokens below which nothing is kept, by a pattern in a model's name; all others: ``LEAST_CACHED``."""
+_BEDROCK_LEAST = 1_024
+"""Bedrock keeps nothing shorter of models that Anthropic itself keeps less of."""
+_GPT = re.compile(r"gpt-(\d+)(?:-(\d+))?")
+_GPT_KEPT, _GPT_KEPT_S = (5, 6), 1_800.0
+"""From this version on OpenAI charges for writing and says how long it keeps what was written."""
 _HOUR_PREMIUM = 4
 """Writing for an hour costs twice the input; writing for minutes, which price lists know, 1.25 times."""
+_SAMPLE = 10_000
+"""Tokens by whose price the shares are found: more than any minimum, less than what is dearer when long."""
 _SHORTFALL = 0.5
 """Share of the predicted tokens below which a reading fell short of it."""
 
@@ -38,6 +47,66 @@ class CacheRule:
 NO_CACHE = CacheRule(0.0, premium=0)
 
 
+@dataclass(frozen=True, slots=True)
+class CacheRates:
+    """What a request of the conversation as it is now pays for its tokens, as shares of the plain price."""
+
+    kept: float
+    """For one that begins as the request before did."""
+    changed: float
+    """For one behind a change."""
+
+    def pays(self, freed: int, behind: int, requests: int) -> bool:
+        """Whether a rewrite of what was sent costs less than it saves.
+
+        Args:
+            freed: Tokens that are gone.
+            behind: Tokens from the first change on, which have to be read anew.
+            requests: How many more there will be.
+        """
+        return freed * self.kept * requests > (self.changed - self.kept) * behind
+
+
+def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates | None:
+    """What tokens cost within a request and behind a change of it; None where rule or price is not known.
+
+    Args:
+        model: Whom it goes to.
+        rule: How that model's cache works, if that is known.
+        idle_s: Seconds since its last request.
+    """
+    if rule is None:
+        return None
+    prices = [cached_price(model, rule, _SAMPLE, read, 0, 0) for read in (0, _SAMPLE)]
+    fresh = cached_price(model, rule, _SAMPLE, 0, 0)
+    plain, warm = prices
+    if not plain or warm is None or fresh is None:
+        return None
+    # Once it has forgotten everything, all is read anew whatever is changed.
+    return CacheRates((warm if idle_s < rule.lifetime_s else fresh) / plain, fresh / plain)
+
+
+@dataclass(slots=True)
+class CacheLife:
+    """Follows what a cache still holds from one request of a conversation to the next."""
+
+    rule: CacheRule | None
+    """How it works; where that is not known, all that two requests share is taken for kept."""
+    _asked: float | None = None
+
+    def read(self, shared: int, at: float) -> int:
+        """Tokens of a request that are read.
+
+        Args:
+            shared: How many of them are those of the request before.
+            at: When it is sent, in seconds.
+        """
+        pause, self._asked = 0.0 if self._asked is None else at - self._asked, at
+        if self.rule is None:
+            return shared if shared >= LEAST_CACHED else 0
+        return shared if pause < self.rule.lifetime_s and shared >= self.rule.least else 0
+
+
 def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> CacheRule | None:
     """The rule of a model's provider; None where it is not known.
 
@@ -46,7 +115,10 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
         retention: What is asked of providers that want to be asked: ``auto``, ``1h`` or ``off``.
         protocol: What an endpoint of the user's own speaks, in place of its name.
     """
-    provider, _, name = model.removeprefix(f"{GATEWAY}/").partition(":")
+    provider, colon, name = model.removeprefix(f"{GATEWAY}/").partition(":")
+    if not colon:
+        # Transcripts of other programs name the model alone.
+        provider, name = provider_of(model), model
     if protocol:
         # A server of the user's own that is not asked to keep anything may do so or not.
         provider = protocol if protocol == ANTHROPIC else ""
@@ -56,8 +128,9 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
     if provider == BEDROCK and "claude" not in name:
         return None
     plain = name.lower().replace(".", "-")
-    found = (tokens for part, tokens in _MINIMUM if part.replace(".", "-") in plain)
-    least = next(found, LEAST_CACHED)
+    least = next((tokens for part, tokens in _MINIMUM if re.search(part, plain)), LEAST_CACHED)
+    if provider == BEDROCK:
+        least = max(least, _BEDROCK_LEAST)
     if provider in (ANTHROPIC, BEDROCK):
         if retention == "off":
             return NO_CACHE
@@ -65,7 +138,13 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
         return CacheRule(HOUR_S, least, _HOUR_PREMIUM) if hour else CacheRule(MINUTES_S, least)
     known = (seconds for prefix, seconds in _BY_ITSELF.items() if provider.partition("-")[0] == prefix)
     lifetime = next(known, None)
+    if lifetime is not None and (version := _GPT.search(plain)) and _version(version) >= _GPT_KEPT:
+        lifetime = _GPT_KEPT_S
     return None if lifetime is None else CacheRule(lifetime, least)
+
+
+def _version(found: re.Match[str]) -> tuple[int, int]:
+    return int(found[1]), int(found[2] or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +175,8 @@ class CacheOutlook:
     """Price of the next request while the cache is warm; None where no price or no rule is known."""
     cold_usd: float | None = None
     """Its price where nothing can be read from the cache."""
+    cold_from: float | None = None
+    """When nothing of the last request can be read any more; None before the first, or where none is kept."""
     predicted_tokens: int | None = None
     """Tokens that it would read now; None where the provider's rule is not known."""
     last_predicted: int | None = None
@@ -107,6 +188,16 @@ class CacheOutlook:
 
     def is_warm(self, now: float) -> bool:
         return self.warm_until is not None and now < self.warm_until
+
+    def costs_cold(self, now: float, limit: float) -> float | None:
+        """What the next request costs where it finds the cache cold, and that is more than a limit.
+
+        Args:
+            now: Seconds since the epoch.
+            limit: US dollars; 0 is for none.
+        """
+        is_cold = self.cold_from is not None and now >= self.cold_from
+        return self.cold_usd if is_cold and limit and (self.cold_usd or 0.0) > limit else None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -132,17 +223,20 @@ def cache_outlook(
         now: Seconds since the epoch.
     """
     last = answers[-1] if answers else None
-    kept, until = 0, None
-    if rule is not None and last is not None and last.model == model and rule.lifetime_s:
+    kept, until, cold_from = 0, None, None
+    if rule is not None and last is not None and rule.lifetime_s:
+        cold_from = last.asked + (rule.lifetime_s if last.model == model else 0.0)
+    if cold_from is not None and last is not None and rule is not None and last.model == model:
         kept = min(total, front if last.changes else last.input_tokens)
         kept = kept if kept >= rule.least else 0
-        until = last.asked + rule.lifetime_s if kept else None
+        until = cold_from if kept else None
     written = last.output_tokens if last is not None else 0
     warm = until is not None and now < until
     return CacheOutlook(
         warm_until=until,
-        warm_usd=_price(model, rule, total, kept, written) if kept else None,
-        cold_usd=_price(model, rule, total, 0, written),
+        cold_from=cold_from,
+        warm_usd=cached_price(model, rule, total, kept, written) if kept else None,
+        cold_usd=cached_price(model, rule, total, 0, written),
         predicted_tokens=None if rule is None else kept if warm else 0,
         last_predicted=None if len(answers) < 2 else predicted_read(rule, *answers[-2:]),
         last_read=last.read_tokens if last is not None else None,
@@ -184,11 +278,32 @@ def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) 
     return "not known: the provider did not keep it"
 
 
-def _price(model: str, rule: CacheRule | None, total: int, read: int, answered: int) -> float | None:
-    price = request_price(model, input_tokens=total, cached_tokens=read, output_tokens=answered)
+def cached_price(
+    model: str, rule: CacheRule | None, total: int, read: int, answered: int, written: int | None = None
+) -> float | None:
+    """What a request costs by the rule of its provider's cache, in US dollars; None where no price is known.
+
+    Args:
+        model: Name of the model.
+        rule: How its cache works, if that is known; price lists alone say what is paid otherwise.
+        total: Tokens of the request.
+        read: Those of them that are read from the cache.
+        answered: Tokens of the answer.
+        written: Those that are written into it; None is all that is not read.
+    """
+    least = LEAST_CACHED if rule is None else rule.least
     premium = 1 if rule is None else rule.premium
-    if price is None or premium == 1:
-        return price
+    read = read if read >= least else 0
+    written = total - read if written is None else written
+    written = written if total >= least else 0
+
+    def price(writes: int) -> float | None:
+        return request_price(
+            model, input_tokens=total, cached_tokens=read, output_tokens=answered, written_tokens=writes
+        )
+
+    plain, listed = price(0), price(written)
+    if plain is None or listed is None:
+        return None
     # Lists know the price of writing for minutes: the difference it makes is taken that often.
-    plain = request_price(model, input_tokens=total, cached_tokens=read, output_tokens=answered, writes=False)
-    return None if plain is None else plain + premium * (price - plain)
+    return plain + premium * (listed - plain)

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,6 +221,7 @@ class TokenCounter:
             factor: Tokens the model's provider reports per token counted with factor 1.
         """
         self.factor = factor
+        self._form: Callable[[object], object] | None = None
         self._text = text
         self._loaded = text.loaded
         self._messages: dict[int, _Counted] = {}
@@ -280,6 +281,27 @@ class TokenCounter:
         plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
         return round(plain * self.factor)
 
+    def count_as(self, form: Callable[[object], object] | None) -> bool:
+        """Count parts that hold more than text in the form in which a model gets them.
+
+        Args:
+            form: Gives the form of a part, the same for the same part; None counts parts as they are.
+
+        Returns:
+            Whether that is another form than before.
+        """
+        if form == self._form:
+            return False
+        self._form = form
+        for key, counted in list(self._messages.items()):
+            message = counted.message()
+            if message is None or not all(isinstance(getattr(p, "content", ""), str) for p in message.parts):
+                self._messages.pop(key, None)
+        for key, (part, _) in list(self._parts.items()):
+            if not isinstance(getattr(part(), "content", ""), str):
+                self._parts.pop(key, None)
+        return True
+
     def forget(self) -> None:
         """Drop what is remembered; it is counted again when it is needed."""
         self._messages.clear()
@@ -332,7 +354,8 @@ class TokenCounter:
         known = self._parts.get(id(part))
         if known is not None and known[0]() is part:
             return known[1]
-        costs = part_costs(part, self._text, unknown=unknown)
+        formed = part if self._form is None else self._form(part)
+        costs = part_costs(formed, self._text, unknown=unknown)
         key, parts = id(part), self._parts
         try:
             reference = weakref.ref(part, lambda _gone: parts.pop(key, None))

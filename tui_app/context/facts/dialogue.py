@@ -20,8 +20,8 @@ from tui_app.context.facts.observations import (
     worked,
 )
 from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, prose, sounds_decided
-from tui_app.context.stems import stems_of
 from tui_app.context.tool_words import TASK_LIST_ARGUMENTS, TASK_WORDS
+from tui_app.context.user_text import stems_of
 from tui_app.events import Fact
 
 MAX_DECISIONS = 60

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.facts.shell import last_program_of, program_of
-from tui_app.context.message_marks import OWN, is_archived, is_digest_part, is_inbox_part, mark_of
+from tui_app.context.message_marks import OWN, is_archived, is_given_part, mark_of
 from tui_app.context.tool_words import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
@@ -165,7 +165,7 @@ class _Reader:
         """Sort one part into the reading; parts that hold no words or deeds are passed over."""
         reading = self.reading
         match part:
-            case UserPromptPart() if not (is_digest_part(part) or is_inbox_part(part)):
+            case UserPromptPart() if not is_given_part(part):
                 if text := "\n\n".join(filter(None, map(typed_text, _prompt_texts(part)))):
                     reading.typed.append(Said(item.key, index, text))
             case TextPart():

@@ -14,8 +14,7 @@ from tui_app.context.facts.observations import (
     reads_reported,
     sentences,
 )
-from tui_app.context.stems import stems_of
-from tui_app.context.user_text import is_speech, without_quotes, words
+from tui_app.context.user_text import is_speech, stems_of, without_quotes, words
 from tui_app.events import Fact
 
 # The words that mark a rule, a decision, a plan or a question.

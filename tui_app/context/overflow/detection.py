@@ -97,6 +97,10 @@ _NUMBERED: tuple[tuple[str, str], ...] = (
         r"input length \(?<requested>\)? exceeds (?:the )?(?:model'?s )?(?:maximum )?"
         r"(?:context|input|allowed input) length(?: of)? \(?<limit>",
     ),
+    (
+        "openai-compatible",
+        r"prompt tokens?(?: and max_tokens)? \(?<total>\)? (?:must not |cannot )?exceeds? .{0,40}?<limit>",
+    ),
     ("kimi", r"exceeded model token limit: <limit>(?: \(requested: <total>)?"),
     ("copilot", r"prompt token count(?: of <requested>)? exceeds the limit of <limit>"),
     ("fireworks", r"prompt is too long: <requested>, model maximum context length: <limit>"),
@@ -123,6 +127,10 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("bedrock", r"number of input tokens exceeds|too many input tokens"),
     ("minimax", r"context window exceeds limit"),
     ("openai", r"exceeds? (?:\w+ )?(?:model'?s )?(?:maximum )?context (?:window|length|limit)"),
+    (
+        "openai-compatible",
+        r"context(?: window| length| size)?(?: limit)? (?:is |was |has been )?(?:exceeded|overflow)",
+    ),
     ("anthropic", r"prompt is too long|exceeds? context limit|request_too_large"),
     ("groq", r"reduce the length of the (?:input )?messages"),
     ("google", r"request payload size exceeds the limit"),

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_app.context.facts.commands import LINE_BREAK, Run, only_looks, still_open
-from tui_app.context.facts.deeds import NO_FAILURE, SAYS, UNSAID, says_outcome
-from tui_app.context.facts.files import Trail
+from tui_app.context.facts.files import NO_FAILURE, SAYS, UNSAID, Trail, says_outcome
 from tui_app.context.facts.observations import MARKS, NOT_IN_LOG, checks, command_of
 from tui_app.context.facts.shell import plainly
 from tui_app.context.provenance.evidence import Evidence, bare_name
@@ -24,10 +23,9 @@ from tui_app.context.provenance.statements import (
     statements,
     without_names,
 )
-from tui_app.context.provenance.users import FOREIGN, wish_is_unknown
-from tui_app.context.stems import stems_of
-from tui_app.context.summaries.prompt import REPEATS, language_of, repeats
-from tui_app.context.user_text import words
+from tui_app.context.provenance.users import FOREIGN, OWN, goes_too_far, wish_is_unknown, without_quotes
+from tui_app.context.summaries.prompt import REPEATS, language_of, repeats, speaks
+from tui_app.context.user_text import stems_of, words
 
 AHEAD = re.compile(
     r"(?i)(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
@@ -63,18 +61,23 @@ _ACTED = re.compile(
     r"|inspir|inherit|support|handl|match|deriv|evaluat|understand|document|revisit|fix|reproduc|serv"
     r"|limit|trigg)\w*)"
     r"(?:(?:applied|made) (?:\w+ ){1,3}(?:in|to)|[a-z]{2,}ed|rewrote|redid|(?:\w+(?:tion|ing|ment|al)"
-    r"|rewrite|cleanup|overhaul) of)(?!\w)"
+    r"|rewrite|cleanup|overhaul) of|work on)(?!\w)"
     r"|\+\d+\s?/\s?[-−]\d+"
 )
 """Says that something was done, in whatever word; those of reading and of describing are left out."""
 _DIRECTLY = re.compile(
-    r"[\s\x01`]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out"
+    r"[\s\x01`:]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out"
     r"|down|brand-new|new)"
     r"[\s,\x01]+){0,6}"
 )
+_STATUS = re.compile(r"([MADR])\s+(?=[\w./~-]+$)")
+_STATUSES = {"M": "edited", "A": "created", "D": "deleted", "R": "moved"}
+"""How git says it."""
+_JOINED = re.compile(r"\w+(?:\s*,\s*\w+)*,?\s+(?:and|und|et|y|e|en|i|и)\s+")
 _NEWLY = re.compile(
-    r"[\s\x01]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)"
-    r"|now (?:has|contains|uses|returns|handles|supports|includes|exports|accepts|holds))(?!\w)"
+    r"[\s\x01:(),]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)"
+    r"|now (?!passes|fails|works|exists)\w{2,}s|(?:hat|enthält) (?:jetzt|nun)|a (?:désormais|reçu)"
+    r"|ahora tiene|теперь)(?!\w)"
 )
 _NOTHING = re.compile(
     r"(?<!\w)(?:nothing|none|no (?:changes?|edits?|parts?|lines?|code)|nichts|rien|nada)(?!\w)[^.;,]{0,25}$"
@@ -87,17 +90,20 @@ _DONE = {
     "changed": frozenset({"created", "written", "edited", "deleted", "undone"}),
 }
 _PASSIVE = re.compile(
-    r"^[\s\x01)\]|:(,·—–-]*(?:(?:file|files|module|script|was|were|is|are|been|has|have|had|got|now|also"
-    r"|newly|then"
-    r"|just|already|slightly|recently|since|both|all|wurden?|ist|sind|etwas|leicht|bereits|a|été|ont|déjà"
-    r"|légèrement|fue(?:ron)?|ha|sido|ya|been|был[аио]?|файл|уже|se)\s+){0,5}"
+    r"(?=(?:[^:]*|[^:]*:\s*(?:\S+\s+)?)\Z)"
+    r"[\s\x01)\]|:(,·—–-]*(?:(?:[^\W\d_]{1,6}|already|slightly|recently|bereits|légèrement)\s+){0,5}"
 )
+"""What stands between a file and what was done to it: words that help a verb are short in every language.
+
+Behind a colon, more than one of them is a sentence about something else: "x.py: rows were dropped".
+"""
 _OBJECT = re.compile(
-    r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|again|too|for|und|et|y|in)\b)[\w\x01`]"
+    r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|of|again|too|for|und|et|y|in)\b)[\w\x01`]"
 )
 """What stands behind a verb that did it to something else than the file in front of it."""
 _NO_MORE = re.compile(
-    r"\b(?:no|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)"
+    r"\bno longer (?:have|has|contains?)\b[^.;]{0,20}\x02|\b(?:no"
+    r"|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)"
     r"|\x02[^.;]{0,40}\b(?:no longer (?:exists?|there|present|in the|part of)|not there any)"
     r"|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht|n['’]existe plus|ya no existe|não existe mais"
     r"|non esiste più)"
@@ -108,13 +114,12 @@ _UNSPACED = re.compile(
     r"[\s\x01`(]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af ]{0,11}"
 )
 _LINK = re.compile(
-    r"^[\s\x01`:(,·—–&+\ufe0f-]*(?:(?:the|a|an|new|files?|both|and|und|et|y|module|script|test|tests|die|der"
-    r"|das|datei|dateien|le|la"
-    r"|les|fichiers?|el|los|archivos?|in|into|inside|within|to|from|also|source|config|configuration"
-    r"|helper|missing|of|landed|went|made|now"
-    r"|old|obsolete|stale|unused|following|named|called)[\s\x01`:(,-]+){0,6}$"
+    r"^[\s\x01`:(,·—–&+\ufe0f-]*(?:(?:[^\W\d_]{1,5}|datei(?:en)?|fichiers?|archivos?|файл|within|inside"
+    r"|source|config"
+    r"|module|script|helper|missing|landed|obsolete|unused|called|named|following)[\s\x01`:(,-]+){0,6}$"
     r"|^[\u3040-\u9fff\uac00-\ud7af]{0,3}\s?$"
 )
+"""The same between a verb and its file; a longer word is something else that it was done to."""
 
 
 def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
@@ -142,12 +147,21 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
         for family in _FAMILIES
         for match in SAYS[family].finditer(folded)
     ]
+    status = _STATUS.match(statement.text)
+    acted = [match.span() for match in _ACTED.finditer(folded)]
+    verbs = sorted({first for first, _, _ in said} | {first for first, _ in acted})
     above = _families_in(statement.label) or _families_in(statement.heading)
     for name in paths:
-        behind = _PASSIVE.match(folded[name.end : name.end + 60])
-        start = name.end + (behind.end() if behind else 0)
-        families = {family for first, _, family in said if first == start}
-        if families and _OBJECT.match(folded, max(last for first, last, _ in said if first == start)):
+        behind = (
+            first for first in verbs if first >= name.end and _PASSIVE.fullmatch(folded[name.end : first])
+        )
+        start = next(behind, name.end)
+        families = _together(folded, start, said, verbs)
+        if status and not families:
+            families = {_STATUSES[status[1]]}
+        if families and _OBJECT.match(
+            folded, max((last for first, last, _ in said if first == start), default=start)
+        ):
             families |= {"edited"}  # ``a.py: removed the old check``
             yield name, families, start
             continue
@@ -157,7 +171,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             before = max((last for _, last, _ in said if last <= name.start), default=-1)
             if before >= 0 and _LINK.match(folded[before : name.start]):
                 families = {family for _, last, family in said if last == before}
-        families = families or _otherwise(whole, folded, name, start)
+        families = families or _otherwise(whole, folded, name, start, acted)
         if not families and not said and not folded[: name.start].strip(" \x01,;&·|*-"):
             families = above
         if "deleted" in families:
@@ -167,11 +181,21 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             yield name, families, max(name.end, start)
 
 
-def _otherwise(whole: str, folded: str, name: Name, start: int) -> set[str]:
-    """What words around a file, up to ``start`` behind it, say of it where none is of a known family."""
+def _together(
+    folded: str, start: int, said: Sequence[tuple[int, int, str]], verbs: Sequence[int]
+) -> set[str]:
+    """The families of the verb at a place, and of those that are joined to it."""
+    families = {family for first, _, family in said if first == start}
+    for verb in verbs:
+        if start < verb and _JOINED.fullmatch(folded, start, verb):
+            families |= {family for first, _, family in said if first == verb}
+    return families
+
+
+def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[tuple[int, int]]) -> set[str]:
+    """What is said of a file, with a verb at ``start`` behind it, where no word is of a known family."""
     if _NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
         return {"deleted"}
-    acted = [match.span() for match in _ACTED.finditer(folded)]
     passive = not folded[name.end : start].endswith(("is ", "are ")) and any(at == start for at, _ in acted)
     direct = any(_DIRECTLY.fullmatch(folded, end, name.start) for _, end in acted if end <= name.start)
     return {"changed"} if passive or direct or _NEWLY.match(folded, name.end) else set()
@@ -218,10 +242,7 @@ def _done_to(trail: Trail) -> set[str]:
 
 _KINDS = {
     "test": (
-        re.compile(
-            r"(?i)(?<!\w)(?:tests?|test suite|suite|testsuite|unit ?tests?|pruebas?|тест\w*)(?!\w)|测试"
-            r"|テスト|테스트"
-        ),
+        re.compile(r"(?i)(?<!\w)(?:unit ?)?(?:test\w{0,4}|suite|pruebas?|тест\w*)(?!\w)|测试|テスト|테스트"),
         words("pytest unittest test tests jest vitest mocha tox nox rspec phpunit ctest"),
     ),
     "build": (
@@ -239,6 +260,7 @@ _STILL = re.compile(
     r"(?<!\w)(?:still|continues?|keeps?|immer noch|weiterhin|toujours|sigue|todavía)(?!\w)|仍|还是|まだ"
 )
 _WORD = re.compile(r"[\w-]+")
+_NAMED_TESTS = re.compile(r"(?<![\w/.-])test_\w+(?![\w.])|(?<![\w/])Test[A-Z]\w+")
 _CHECKERS = words(
     "pytest unittest jest vitest mocha tox nox rspec phpunit ruff eslint flake8 mypy pyright tsc biome cargo"
 )
@@ -260,6 +282,9 @@ def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evi
     runs = _runs_of(statement, command, folded, names, evidence)
     if runs is None:
         return False
+    sums = {_is_sum(number, evidence) for number, _, _ in numbers_in(statement.text)}
+    if worked and sums == {True, False}:
+        return False  # so many of so many
     if worked:
         return not any(run.ok or run.fixed for run in runs)
     still = _STILL.search(folded)
@@ -289,6 +314,13 @@ def _runs_of(
             if meant:
                 return meant
     meant = [run for run in commands if checks(run.what) and _programs(run.what) & set(_WORD.findall(folded))]
+    # A test is named, of which the newest run tells.
+    tests = {test for name in names for test in _NAMED_TESTS.findall(name.text)}
+    meant = meant or [
+        run
+        for run in commands
+        if not run.ok and checks(run.what) and tests & set(_NAMED_TESTS.findall(run.error))
+    ]
     if meant:
         return meant
     for said, programs in _KINDS.values():
@@ -300,6 +332,9 @@ def _runs_of(
             ]
             # The newest run of all counts: the suite, of which others ran a part.
             return meant[-1:] if meant else []
+    if _ALL.search(folded) and not names:
+        checked = [run for run in commands if checks(run.what)]
+        return [run for run in checked if not run.ok][-1:] or checked[-1:] or None
     return None
 
 
@@ -313,10 +348,14 @@ def _programs(command: str) -> set[str]:
 _SOLVED = re.compile(
     r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone"
     r"|(?:not|n['’]t)[^.]{0,40}any ?more"
-    r"|cured|addressed|sorted out|eliminated|got rid of|overcome|cleared up|dealt with|disappeared|vanished"
+    r"|cured|addressed|sorted|repariert|réparée?s?|reparad[oa]s?|починен\w*|eliminated|got rid of|overcome"
+    r"|cleared up|dealt with|disappeared|vanished"
     r"|behoben|gelöst|beseitigt|erledigt|résolue?s?|corrigée?s?|réglée?s?|solucionad[oa]s?|resuelt[oa]s?"
     r"|corregid[oa]s?"
-    r"|исправлен\w*|решен\w*|устранен\w*|risolt[oai]|corrett[oai])(?!\w)|修复|解决|修好|修正|解決|해결|수정"
+    r"|исправлен\w*|решен\w*|устранен\w*|risolt[oai]|corrett[oai])(?!\w)|修复|解决|修好|修正|解決|直り|해결|수정"
+)
+_PAST = re.compile(
+    r"(?i)(?<!\w)(?:no longer|of the past|behind us|nicht mehr|ne \w+ plus|ya no|больше не)(?!\w)"
 )
 _UNSOLVED = re.compile(
     r"(?:尚未|还没有?|未|没有?|まだ)\s?(?:被)?(?:修复|解决|修正|解決)"
@@ -324,14 +363,16 @@ _UNSOLVED = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d]\w+")
 _SHAPED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d")
-_ALL = re.compile(r"(?i)\b(?:all|every|any|alle|tous|toutes|todos|todas|все)\b|全部|所有|すべて|모든")
+_ALL = re.compile(
+    r"(?i)\b(?:all|every(?:thing)?|any|alles|tout|todo|alle|tous|toutes|todos|todas|все)\b|全部|所有|すべて|모든"
+)
 _ERRORS = re.compile(r"(?i)error|fail|issue|problem|bug|fehler|erreur|ошибк|错误|问题|エラー|오류")
 
 
 def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement calls an error solved that is still open."""
     folded = _UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
-    labelled = _SOLVED.search(statement.label)
+    labelled = _SOLVED.search(statement.label) or _PAST.search(bare)
     if AHEAD.search(bare) or not (_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
         return False
     quoted = " ".join(statement.text.split())
@@ -396,6 +437,8 @@ _GERMAN = re.compile(
 )
 _TAIL = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
 _OMITTED = re.compile(r"…\[\d{1,12} characters omitted\](?:…)?")
+_LEAST_SHARED_ABROAD = 0.6
+"""Share of the telling words of a sentence in another language that must have come up."""
 _PLANS = re.compile(
     r"(?i)next|plan|to ?do|remaining|open|pending|nächst|offen|prochain|suite|reste|siguient|pendient|próxim"
     r"|下一步|待办|次|今後|다음|следующ|дальше|план|التالية"
@@ -407,10 +450,17 @@ class Checked:
     """A summary with marks, and what the check came upon."""
 
     text: str
-    marked: int = 0
+    claims: tuple[str, ...] = ()
     """Statements behind which a mark stands."""
+    statements: int = 0
+    """All there are, marked or not."""
     refusal: str = ""
     """Why it is no summary of this session; empty when it may be taken."""
+
+    @property
+    def marked(self) -> int:
+        """How many statements are marked."""
+        return len(self.claims)
 
 
 def check_summary(summary: str, evidence: Evidence, *, titled: bool = False) -> Checked:
@@ -426,14 +476,13 @@ def check_summary(summary: str, evidence: Evidence, *, titled: bool = False) -> 
         changes nothing.
     """
     text = _MARK.sub("", summary)
-    ends: list[int] = []
-    for statement in statements(text):
-        if is_false(statement, evidence):
-            ends.append(statement.end)
+    every = list(statements(text))
+    marked = [statement for statement in every if is_false(statement, evidence)]
     checked = text
-    for end in reversed(ends):
-        checked = f"{checked[:end]} {NOT_IN_LOG}{checked[end:]}"
-    return Checked(checked, len(ends), refusal_of(text, evidence, titled=titled))
+    for statement in reversed(marked):
+        checked = f"{checked[: statement.end]} {NOT_IN_LOG}{checked[statement.end :]}"
+    claims = tuple(statement.text for statement in marked)
+    return Checked(checked, claims, len(every), refusal_of(text, evidence, titled=titled))
 
 
 def is_false(statement: Statement, evidence: Evidence) -> bool:
@@ -446,9 +495,10 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     if any(not evidence.knows(name.text) for name in names):
         return True
     bare = without_names(statement.text, names)
-    if FOREIGN.search(bare) and not all(map(evidence.knows_word, _LATIN.findall(bare))):
+    claimed = without_quotes(bare, evidence.user)  # what somebody said is no claim of the summary's
+    if FOREIGN.search(claimed) and not all(map(evidence.knows_word, _LATIN.findall(claimed))):
         return True
-    proper = () if _GERMAN.search(bare) else _PROPER.findall(bare)
+    proper = () if _GERMAN.search(claimed) else _PROPER.findall(claimed)
     if any(
         evidence.knows_word(before)
         and not (evidence.knows_word(word) or evidence.knows_word(word.rstrip("s")))
@@ -457,6 +507,11 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         return True
     if number_is_unknown(statement, names, evidence) or wish_is_unknown(statement, bare, evidence.user):
         return True
+    if not names and (
+        goes_too_far(statement, claimed, evidence.user)
+        or (claimed == bare and _is_of_no_session(bare, evidence))
+    ):
+        return True
     if _PLANS.search(statement.heading) and not _SOLVED.search(statement.heading):
         return False
     checks: Sequence[Callable[[Statement, str, list[Name], Evidence], bool]] = (
@@ -464,7 +519,21 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         outcome_is_false,
         solved_is_false,
     )
-    return any(check(statement, bare, names, evidence) for check in checks)
+    return any(check(statement, claimed, names, evidence) for check in checks)
+
+
+def _is_of_no_session(bare: str, evidence: Evidence) -> bool:
+    """Whether a statement in another language than the session's holds next to nothing that came up in it.
+
+    What is said of an outcome is looked up as such.
+    """
+    language, said = evidence.user.language, stems_of(bare) - OWN
+    if not language or not said or speaks(bare, language) or any(map(str.isdigit, bare)):
+        return False
+    folded = bare.casefold()
+    if any(SAYS[ended].search(folded) for ended in ("failed", "worked")) or _SOLVED.search(bare):
+        return False
+    return len(said & evidence.stems) < _LEAST_SHARED_ABROAD * len(said)
 
 
 def _claims(above: str) -> bool:
@@ -490,7 +559,7 @@ _NEAR = 45
 """Characters on either side of a number in which a statement says what it counts."""
 _TESTS = re.compile(r"(?i)tests?|cases|specs|prueba|тест|测试|テスト|테스트")
 _PASSED = re.compile(r"(?i)\W{0,3}(?:passed|passing|failed|failing|green|ok|bestanden|réussi|прошл)")
-_TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
+_TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|now|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
 _UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
 _LINE = re.compile(r"(?i)\b(?:lines?|zeilen?|lignes?|líneas?|строк\w*|righ[ae])\b\W*$|:$|行\W*$|第\s*$")
 _COUNTED = re.compile(
@@ -500,7 +569,8 @@ _COUNTED = re.compile(
 
 def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement holds a number that came up nowhere, or only ever with something else."""
-    text = _without_plain(statement.text, names)
+    text, language = _without_plain(statement.text, names), evidence.user.language
+    abroad = bool(language) and not speaks(text, language)  # there only names and numbers can be compared
     for number, start, end in numbers_in(text):
         before, behind = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
         tests = bool(
@@ -513,17 +583,17 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
         places = evidence.around(number)
         if not number.strip("0."):
             continue
-        if tests and _says_ran(statement) and not any(_counts_tests(place, number) for place in places):
-            return True
-        if not places:
-            if not number.isdigit() or int(number) > _SMALL:
-                return True
+        if tests and any(_counts_tests(place, number) for place in places):
             continue
+        if tests and _says_ran(statement):
+            return True
         tied = tests or _TIED.search(before) or _UNIT.match(behind) or _LINE.search(before[-_TIES:])
         lines = _LINE.search(before[-_TIES:])
+        if not places and (not number.isdigit() or int(number) > _SMALL or lines):
+            return True
         plain = [name for name in names if not (name.is_path or lines) and 0 <= start - name.end <= _TIES]
         # What has the value is named: nothing else makes it true.
-        context = stems_of("" if plain else f"{before} {behind}")
+        context = stems_of("" if plain or abroad else f"{before} {behind}")
         context = context.union(*(stems_of(name.text) for name in plain or names))
         apart = context and not any(context & stems_of(place) for place in places)
         if tied and apart and evidence.gives_another(context, number):

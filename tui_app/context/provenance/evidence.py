@@ -5,7 +5,8 @@ numbers. Of deeds only calls, their output and the user's words are: to say so i
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from tui_app.context.facts.commands import Run, latest_runs
@@ -14,7 +15,7 @@ from tui_app.context.facts.observations import MARKS, Action, Reading, argument_
 from tui_app.context.facts.rules import prose
 from tui_app.context.facts.shell import program_of
 from tui_app.context.provenance.users import UserEvidence
-from tui_app.context.stems import stems_of
+from tui_app.context.user_text import stems_of
 
 # Names and numbers as they stand in any text.
 
@@ -33,7 +34,6 @@ _AROUND = 90
 _BESIDE = 20
 """Characters on either side of a word in which a number belongs to it."""
 _DIGITS = re.compile(r"\d+(?:\.\d+)*")
-_MANY_NAMES = 10
 _SENTENCE = 16
 """Characters from which on a repeated sentence says something."""
 _MOST_PLACES = 200
@@ -47,6 +47,44 @@ def bare_name(name: str) -> str:
     return bare.removeprefix("./").removeprefix("…/").rstrip(_EDGES).lstrip(_IN_FRONT)
 
 
+@dataclass(frozen=True, slots=True)
+class NameIndex:
+    """The names that came up, whole and in their parts."""
+
+    found: frozenset[str] = frozenset()
+    """As they were written."""
+    tokens: frozenset[str] = frozenset()
+    """In small letters, with every end of a path."""
+    words: frozenset[str] = frozenset()
+    folders: str = ""
+    """Those with a folder, one a line."""
+    with_folder: frozenset[str] = frozenset()
+    """Names of files that are known by a longer path as well."""
+
+    def grown(self, found: Collection[str]) -> "NameIndex":
+        """The same with more names; only those that are new are taken apart."""
+        fresh = frozenset(found) - self.found
+        tokens: set[str] = set()
+        for token in fresh:
+            bare = _LINE_BEHIND.sub("", token.removeprefix("./")).rstrip(_EDGES).casefold()
+            while bare:
+                tokens.add(bare)
+                _, slash, rest = bare.partition("/")
+                bare = rest if slash else ""
+            tokens.add(token.strip(_EDGES).casefold())
+        split = {part for token in fresh for part in _PARTS.split(token)}
+        folded = {part for token in fresh for part in _PARTS.split(token.casefold())}
+        words = {part.strip(_EDGES).casefold() for part in split | folded} - {""}
+        paths = [token for token in tokens - self.tokens if "/" in token]
+        return NameIndex(
+            self.found | fresh,
+            self.tokens | tokens,
+            self.words | words,
+            "\n".join([self.folders, *(f"/{token}" for token in paths)]),
+            self.with_folder | {token.rpartition("/")[2] for token in paths},
+        )
+
+
 class Evidence:
     """A session, made ready for looking things up in it.
 
@@ -54,10 +92,11 @@ class Evidence:
         reading: The whole session, as it was before any stage touched it.
         beside: Texts that the model knows as well, such as instructions, a plan, or the notes of another
             program.
+        before: The names of an earlier part of the session, which are not taken apart again.
     """
 
-    def __init__(self, reading: Reading, beside: Sequence[str] = ()) -> None:
-        self.reading = reading
+    def __init__(self, reading: Reading, beside: Sequence[str] = (), before: NameIndex = NameIndex()) -> None:
+        self.reading, self._before = reading, before
         self.beside = tuple(beside)
         self._around: dict[str, tuple[str, ...]] = {}
 
@@ -94,39 +133,12 @@ class Evidence:
         return list(latest_runs(self.reading).values())
 
     @cached_property
-    def _found(self) -> set[str]:
-        """What stands between blanks and brackets, as it was written."""
+    def names(self) -> "NameIndex":
+        """What stands between blanks and brackets, taken apart."""
         found: set[str] = set()
         for text in self.texts:
             found.update(_TOKEN.findall(text))
-        return found.union(self._listed())
-
-    @cached_property
-    def _tokens(self) -> set[str]:
-        known: set[str] = set()
-        for token in self._found:
-            bare = _LINE_BEHIND.sub("", token.removeprefix("./")).rstrip(_EDGES).casefold()
-            while bare:
-                known.add(bare)
-                _, slash, rest = bare.partition("/")
-                bare = rest if slash else ""
-            known.add(token.strip(_EDGES).casefold())
-        return known
-
-    @cached_property
-    def _words(self) -> set[str]:
-        split = {part for token in self._found for part in _PARTS.split(token)}
-        folded = {part for token in self._found for part in _PARTS.split(token.casefold())}
-        return {part.strip(_EDGES).casefold() for part in split | folded} - {""}
-
-    @cached_property
-    def _folders(self) -> str:
-        return "\n".join(f"/{token}" for token in self._tokens if "/" in token)
-
-    @cached_property
-    def _with_folder(self) -> set[str]:
-        """Names of files that are known by a longer path as well."""
-        return {token.rpartition("/")[2] for token in self._tokens if "/" in token}
+        return self._before.grown(found.union(self._listed()))
 
     def _listed(self) -> Iterator[str]:
         """Paths that a listing tells in two parts: the folder in the call, the names in its answer."""
@@ -143,7 +155,7 @@ class Evidence:
         """Whether a name, path, command or piece of code came up, whole or in all its parts."""
         whole = bare_name(name)
         bare = whole.casefold()
-        if not bare or bare in self._tokens or bare in self._words or self.quotes(name):
+        if not bare or bare in self.names.tokens or bare in self.names.words or self.quotes(name):
             return True
         if not _PLAIN.fullmatch(bare):
             # A piece of code, perhaps with places to fill in: each of its names must be known.
@@ -153,21 +165,21 @@ class Evidence:
         parts = [part.casefold() for part in _PARTS.split(whole) if part]
         if "." in bare and bare.rpartition(".")[2].isalnum() and len(parts) == 2:
             return False  # the name of a file is one name
-        return all(part in self._words or len(part) < 2 for part in parts)
+        return all(part in self.names.words or len(part) < 2 for part in parts)
 
     def _knows_path(self, path: str) -> bool:
-        if f"/{path.strip('/')}/" in self._folders:
+        if f"/{path.strip('/')}/" in self.names.folders:
             return True
         parts = path.strip("/").split("/")
-        if any("/".join(parts[start:]) in self._tokens for start in range(len(parts) - 1)):
+        if any("/".join(parts[start:]) in self.names.tokens for start in range(len(parts) - 1)):
             return True
-        if all(part in self._words for part in parts) and "." not in parts[-1]:
+        if all(part in self.names.words for part in parts) and "." not in parts[-1]:
             return True
         # It may be put together of a folder and a name that stand apart, or have a place to fill in.
-        return (parts[-1] in self._tokens and parts[0].isdigit()) or (
-            parts[-1] in self._tokens
-            and parts[-1] not in self._with_folder
-            and all(part in self._words or part in self._tokens for part in parts[:-1])
+        return (parts[-1] in self.names.tokens and parts[0].isdigit()) or (
+            parts[-1] in self.names.tokens
+            and parts[-1] not in self.names.with_folder
+            and all(part in self.names.words or part in self.names.tokens for part in parts[:-1])
         )
 
     def quotes(self, text: str) -> bool:
@@ -242,12 +254,6 @@ class Evidence:
         reading = self.reading
         return frozenset().union(*(stems_of(said.text) for said in (*reading.typed, *reading.spoken)))
 
-    @cached_property
-    def has_many_names(self) -> bool:
-        """Whether a summary of the session cannot but name something."""
-        names = sum("/" in token or "_" in token for token in self._tokens)
-        return names >= _MANY_NAMES
-
     def trails_of(self, name: str) -> list[Trail]:
         """The files that a path or the end of one names."""
         ending = f"/{bare_name(name).lstrip('/')}".casefold()
@@ -271,7 +277,7 @@ class Evidence:
 
     def knows_word(self, word: str) -> bool:
         """Whether a word came up in any text."""
-        return word.casefold() in self._words or word.casefold() in self._tokens
+        return word.casefold() in self.names.words or word.casefold() in self.names.tokens
 
     def outputs(self) -> Iterator[Action]:
         """Calls that ran a command."""

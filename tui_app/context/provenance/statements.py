@@ -8,12 +8,14 @@ from tui_app.context.user_text import words
 
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
+_SPACED = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+"""A letter or digit of a script that puts spaces around names."""
 _PATH = re.compile(
-    r"(?<![\w/@.-])(?:~|\.{1,2})?/?(?:[\w.@+-]+/)+[\w.@+-]*"
-    r"|(?<![\w/@.-])[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,7}(?![\w(/])"
+    rf"(?<!{_SPACED})(?<![/@.-])(?:~|\.{{1,2}})?/?(?:(?:{_SPACED}|[.@+-])+/)+(?:{_SPACED}|[.@+-])*"
+    rf"|(?<!{_SPACED})(?<![/@.-])(?:{_SPACED}|[@+-])(?:{_SPACED}|[.@+-])*\.[A-Za-z][A-Za-z0-9_]{{0,7}}(?!{_SPACED}|[(/])"
 )
 _SHAPED = re.compile(
-    r"(?<![\w/.-])(?:[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[0-9]*[A-Z]\w*"
+    r"(?a)(?<![\w/.-])(?:[a-z0-9]+(?:_[a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+[0-9]*[A-Z]\w*"
     r"|(?:[A-Z][a-z0-9]+){2,}|\w+_\w+)(?:\(\))?(?![\w/])|(?<![\w/])@[\w-]+/[\w.-]*\w"
     r"|(?<![\w-])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}(?![\w-])"
 )
@@ -65,7 +67,7 @@ _NUMBER_WORDS = {
 }
 _WORDED = re.compile(
     rf"(?i)(?<![\w-])({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})(?![\w-])"
-    r"(?=\s+(?:\w+\s+){0,2}(?:tests?|failures?|errors?|cases|specs))"
+    r"(?=\s+(?:\w+\s+){0,2}(?:tests?|failures?|errors?|cases|specs|pass\w*|fail\w*))"
 )
 
 
@@ -136,6 +138,7 @@ HEADING = re.compile(
 )
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,3}[.)])\s+(?:\[[ xX~-]\]\s+)?")
+_OPEN_BOX = re.compile(r"\[[ ~-]\]")
 _RULER = re.compile(r"^\s*\|?[\s:|-]+\|?\s*$")
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])|(?<=;)\s+")
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
@@ -186,8 +189,9 @@ def statements(summary: str) -> Iterator[Statement]:
             heading, label, depth = match[match.lastgroup or 0].strip(" :*"), "", -1
             continue
         begin = bullet.end() if bullet else indent
+        above = f"{heading} (to do)" if bullet and _OPEN_BOX.search(bullet[0]) else heading
         for first, last in _sentences(line, begin):
-            yield Statement(line[first:last], start + last, heading, label)
+            yield Statement(line[first:last], start + last, above, label)
         if bare.endswith((":", "：")):
             label, depth = bare, indent if bullet else -1
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tui_app.context.facts.observations import Reading, sentences
-from tui_app.context.facts.rules import retraction, rule_strength
-from tui_app.context.provenance.statements import Statement
-from tui_app.context.stems import stems_of
+from tui_app.context.facts.observations import Reading, command_of, sentences
+from tui_app.context.facts.rules import asks, retraction, rule_strength
+from tui_app.context.provenance.statements import Statement, names_in
 from tui_app.context.summaries.prompt import language_of
+from tui_app.context.user_text import stems_of
 
 _USER = re.compile(
     r"(?i)(?<![\w/-])(?:users?|humans?|customer|maintainer|owner|operator|client|developer|requester|boss"
@@ -36,7 +36,9 @@ _YOU = re.compile(
     r"(?i)(?<!\w)you (?:must|should|shall|have to|are to|need to|may|can|are free|are allowed)(?!\w)"
 )
 _LEAVE = re.compile(
-    r"(?i)(?<![\w/-])(?:(?:pre-?|auto-?)?approv(?:ed|al|es)|authori[sz](?:ed|ation)|permission"
+    r"(?i)(?<![\w/])(?:(?:was|were|been|is) (?:given|granted)|(?:pre-?|auto-?)?approv(?:ed|al|es)"
+    r"|auto-?(?:approv|accept|confirm|run)\w*"
+    r"|authori[sz](?:ed|ation)|permission"
     r"|(?<!feel )free to"
     r"|(?:permitted|allowed)(?: to|\W*$)|consent(?:ed)?"
     r"|go-ahead|green[- ]light|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
@@ -53,38 +55,89 @@ _UNGIVEN = re.compile(
     r"|ningun[oa]?)\W+(?:\w+\W+){0,2}$|(?:没有|未)$"
 )
 """In front of a word of leave: none was given."""
+_NO = r"(?:not?|n['’]t|never|nobody|no longer|skip\w*|nicht|kein\w*)\W+"
+_ASKING = (
+    r"(?:ask|confirm(?!ed)|object|check(?:ing)? (?:back|before)|questions?|rückfrag|nachfrag|frag|demand"
+    r"|pregunt|chied|pergunt|vragen|вопрос|спра)\w*"
+)
+_LEAVING = r"(?:approv|permission|consent|erlaub|permis|autoris|соглас|разреш)\w*"
+_NEEDING = r"(?:need|requir|necess)\w*"
+_FREED = re.compile(
+    rf"(?i)(?<!\w)(?:{_NO}(?:\w+\W+){{0,3}}?{_ASKING}"
+    rf"|(?:without|ohne|sans|sin|senza|sem|zonder|без)\W+(?:\w+\W+){{0,3}}?(?:{_ASKING}|{_LEAVING})"
+    rf"|{_NEEDING} no {_LEAVING}|{_NO}(?:\w+\W+){{0,2}}?{_NEEDING}\W+(?:\w+\W+){{0,3}}?{_LEAVING}"
+    rf"|{_NO}{_LEAVING}\W+(?:\w+\W+){{0,2}}?{_NEEDING}"
+    r"|(?:confirm|approv|permission|consent|prompt)\w*\W+(?:\w+\W+){0,3}?(?:skipp|disabl|off(?!\w)|waiv"
+    r"|bypass"
+    r"|unneeded|unnecess|dispens|superflu|optional))"
+)
+"""Says that nobody need be asked."""
+_RESERVED = re.compile(
+    r"(?i)(?<!\w)(?:needs?|requires?|unless|until|before|whether|if|once|only (?:with|after)|await\w*|wait\w*"
+    r"|ask\w* (?:\w+ ){0,2}for|nur mit|erst nach|bevor|braucht|avant|faut|antes|necesita)(?!\w)[^.;]{0,40}$"
+)
+"""In front of a word of leave: it is still to be given."""
+_PENDING = re.compile(
+    r"(?i)^\w*(?: (?!given|granted|obtained|received)\w+){0,4} (?:not|needed|required|missing|outstanding"
+    r"|pending|awaited|first)(?!\w)"
+)
+"""Behind a word of leave: the same."""
+_FIRST = re.compile(
+    r"(?i)(?<!\w)(?:must|ha(?:s|ve) to|needs? to|first|before|until|muss|zuerst|erst|doit|debe)(?!\w)"
+)
+"""Beside the user: something is up to them."""
+_MAY = re.compile(
+    r"(?i)(?<!\w)(?:may|can|darf|kann|peut|puede|può|pode|mag|может|можно)(?!\w)|可以|してよい|해도"
+)
+_MUST = re.compile(
+    r"(?i)(?<!\w)(?:must|shall|(?:is|are) to|to be|muss|soll|doit|debe|deve|moet|должен)(?!\w)|必须"
+)
+_KEEPS = re.compile(
+    r"(?i)(?<!\w)(?:stay|remain|keep|kept|leave|left|untouched|unchanged|read|bleib|lass|rest|laiss|qued"
+    r"|deja|остав)\w*"
+    r"|不动|保持|残"
+)
+_YES = re.compile(
+    r"(?i)(?<![\w-])(?:yes|yep|yeah|sure|affirmative|agreed|oui|ja|sí|sim|da|да|так|tak|evet|hai)(?![\w-])"
+    r"|はい|是的|同意|네\b|نعم|כן"
+)
+_ANSWERED = re.compile(
+    r"(?i)(?<!\w)(?:answer|repl|respon|question|ask|sa(?:id|ys)|told|antwort|frage|sagte?|répon|dit|contest"
+    r"|respond|dijo|dice|disse|ответ|сказал)\w*|回答|答え|대답|(?<!\w)A:"
+)
+_OUTWARD = re.compile(
+    r"(?i)(?<![\w/-])(?:(?:force-?)?push|deploy|publish|releas|merg|commit|ship(?:ping|ped)|upload"
+    r"|pay(?:ment)?)"
+    r"(?:\w{0,4})(?![\w/-])"
+)
+"""What leaves the machine or the working copy: nobody may do it on the word of a summary."""
 _ASKED = re.compile(
     r"(?i)(?<!\w)(?:ask|wait\w* for|tell|show|report to|confirm with|await\w*)\s+(?:the\s+|an?\s+)?$"
 )
 """In front of the user: what they are still to be asked is none of their wishes."""
-_PER = re.compile(r"(?i)(?<!\w)(?:per|according to|laut|gemäß|selon|según)\s+(?:the |d\w\w |l['’]|el )?$")
+_AS_TOLD = re.compile(
+    r"(?i)^\W*(?:per|according to|laut|gemäß|selon|según)(?!\w)"
+    r"|^\W*(?:as|following|by|at|on)\s+(?:\w+(?:['’]s)?\s+){0,3}?"
+    r"(?:instruct|request|order|demand|wish|behest|agree|told|ask|advis|arrang)\w*"
+)
+"""Does something on somebody's word, whoever that is."""
 _THEY = re.compile(
     r"(?i)^\W*(?:they|she|he)(?:['’]re)? (?:would (?:rather|like|prefer)|wants?|wanted|asked|said"
     r"|prefer\w*|insist\w*|approved"
     r"|agreed|decided|are (?:fine|happy|ok)|fine|happy|ok|chose|told|gave)(?!\w)"
 )
 _DECIDED = re.compile(
-    r"(?i)(?<!\w)(?:decided|decisions?|agreed|agreements?|chosen|chose|settled on|opted|going with"
+    r"(?i)(?<!\w)(?:decided|decisions?|agreed|agreements?|chosen|chose|settled|opted|going with"
     r"|entschieden"
     r"|entscheidung\w*|geeinigt|beschlossen|décidé|décisions?|convenu|decidi\w+|decisi[óo]n\w*"
     r"|acord\w+)(?!\w)|决定|決定"
 )
 _RULED = re.compile(
-    r"(?i)^\W*(?:(?:must|never|always|do not|don['’]t|niemals|immer|toujours|nunca|siempre|не"
+    r"(?i)^\W*(?:\w+:\s+)?(?:(?:must|never|always|do not|don['’]t|niemals|immer|toujours|nunca|siempre|не"
     r"|никогда)(?!\w)|不要|必须|禁止)"
     r"|(?<!\w)(?:forbidden|prohibited|off[- ]limits|verboten|interdite?s?|prohibid[oa]s?)(?!\w)"
 )
 """Commands, whoever laid it down."""
-_INLINE = re.compile(r"^\W*((?:[^\W\d]\w*[ ()]+){0,4}?[^\W\d]\w*\)?)\s?[:：]")
-"""A label in front of a statement, on its own line."""
-_RULES = re.compile(
-    r"(?i)constraint|preference|rule|requirement|instruction|user.?s? (?:want|wish|request)|said by"
-    r"|einschränk|vorgabe|regel|wünsche"
-    r"|contrainte|préférence|règle|consigne|restriccion|preferencia|regla|ограничен|предпочт|правил|约束"
-    r"|偏好|规则|要求"
-    r"|制約|ルール|要件|제약|규칙|선호|قيود|قواعد"
-)
-"""Headings under which stands what the user laid down."""
 _INTENTS = re.compile(
     r"(?i)\bintent|\bgoal|request|\bask(?:ed|s)?\b|objective|absicht|ziel|auftrag|wunsch|objectif|demande"
     r"|objetivo|petici"
@@ -131,6 +184,7 @@ _GRAVE = re.compile(
     r"|部署|推送|削除|公開|삭제|배포|حذف"
 )
 """What cannot be taken back: it must have been named, not only what it is done to."""
+_CLAUSE = re.compile(r"[^,.;:()]*")
 _QUOTE = re.compile(r"[\"“„«]([^\"”“»\n]{8,400})[\"”“»]")
 _NAMED = re.compile(r"`|\w[./_]\w|\d")
 _HANDLE = re.compile(r"\(?#-?\d{1,12}\)?:?")
@@ -145,7 +199,6 @@ _LEAST_RULE = 12
 """Characters from which on a sentence of the user's is known in a statement."""
 FOREIGN = re.compile(r"[\u0370-\u1fff\u3040-\ud7ff]")
 """Letters of other scripts than the Latin one."""
-_LATIN = re.compile(r"[A-Za-z]{4,}")
 _SAME = 0.7
 """Share of the words of a rule that a statement about it holds."""
 _HALF, _HEADING = 0.5, 60
@@ -189,24 +242,31 @@ class UserEvidence:
         return [*found, *map(stems_of, self.beside)]
 
     @cached_property
+    def granted(self) -> list[frozenset[str]]:
+        """The telling words of all by which leave may have been given: no questions, no prohibitions."""
+        answers = [
+            stems
+            for stems, typed in zip(self.utterances, self.reading.typed, strict=False)
+            if len(typed.text.split()) <= _SHORT and not (_NOT.search(typed.text) or asks(typed.text))
+        ]
+        return [*answers, *(each.stems for each in self.laid_down if not (each.denies or each.excludes))]
+
+    @cached_property
     def everyone(self) -> list[frozenset[str]]:
         """The telling words of each sentence, the assistant's too."""
         spoken = (sentence for said in self.reading.spoken for sentence in sentences(said.text))
         return [*self.utterances, *(rule.stems for rule in self.laid_down), *map(stems_of, spoken)]
 
     @cached_property
+    def acted(self) -> frozenset[str]:
+        """The telling words of the commands that were run and the tools that were used."""
+        lines = dict.fromkeys(command_of(action) or action.tool for action in self.reading.actions)
+        return frozenset().union(*map(stems_of, lines))
+
+    @cached_property
     def every(self) -> frozenset[str]:
         """The telling words of all messages."""
         return frozenset().union(*self.utterances)
-
-    @cached_property
-    def said(self) -> frozenset[str]:
-        """All words of the user's, and of what they answered to, in small letters."""
-        texts = (*self.reading.typed, *self.reading.spoken)
-        words = (
-            word for text in (*(each.text for each in texts), *self.beside) for word in _LATIN.findall(text)
-        )
-        return frozenset(map(str.casefold, words))
 
     @cached_property
     def says_grave(self) -> bool:
@@ -244,9 +304,8 @@ class UserEvidence:
         for text in (*(said.text for said in self.reading.typed), *self.beside):
             for sentence in sentences(text):
                 stems = stems_of(sentence)
-                if len(stems) >= 2 and not sentence.rstrip("\"')* ").endswith(("?", "？")):
-                    denies, excludes = bool(_NOT.search(sentence)), bool(_WITHOUT.search(sentence))
-                    found.append(Sentence(sentence, stems, denies, excludes))
+                if len(stems) >= 2 and not asks(sentence):
+                    found.append(Sentence(sentence, stems - _STEERING, *polarity(sentence)))
         return found
 
     @cached_property
@@ -260,15 +319,41 @@ class UserEvidence:
         return any(wanted in one for one in self._flat)
 
 
+def polarity(text: str) -> tuple[bool, bool]:
+    """Whether a sentence forbids, and whether it rules something out or makes it depend on leave."""
+    if not frees(text) and any(map(_is_reserved, _LEAVE.finditer(text))):
+        return True, True  # to need leave is not to do it without
+    return bool(_NOT.search(text)), bool(_WITHOUT.search(text))
+
+
+def frees(text: str) -> bool:
+    """Whether a sentence says that nobody need be asked."""
+    return any(
+        not (_WITHOUT.match(match[0]) and _NOT.search(text[: match.start()]))
+        for match in _FREED.finditer(text)
+    )
+
+
+def _is_reserved(leave: re.Match[str]) -> bool:
+    """Whether leave is still to be given, or is not."""
+    before, behind = leave.string[: leave.start()], leave.string[leave.end() :]
+    return any((_UNGIVEN.search(before), _RESERVED.search(before), _PENDING.match(behind)))
+
+
 def flat(text: str) -> str:
     """A text in small letters on one line."""
     return " ".join(text.casefold().split())
 
 
-_OWN = stems_of(
-    "user users assistant session conversation summary request requested message wants asked said rule "
-    "constraint use used using make made get do done"
+_STEERING = stems_of(
+    "always never must should shall please dont cannot immer niemals toujours jamais siempre nunca"
 )
+"""Words that steer, whatever it is about."""
+OWN = stems_of(
+    "user users assistant session conversation summary request requested message wants asked said rule "
+    "constraint use used using make made get do done none nothing"
+)
+"""Words that tell nothing of what a summary is about."""
 
 
 def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool:
@@ -278,30 +363,28 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
         return True
     if _voids(text, bare, statement, user):
         return True
-    inline = match[1] if (match := _INLINE.match(bare)) else ""
-    named = _names_user(bare)
-    given = [not _UNGIVEN.search(bare[: match.start()]) for match in _LEAVE.finditer(bare)]
-    leaves = any(given)
+    named = _names_user(bare) or _AS_TOLD.match(bare) is not None
+    given = [not _is_reserved(match) for match in _LEAVE.finditer(bare)]
+    agreed = bool(_YES.search(bare)) and bool(_ANSWERED.search(bare) or _OUTWARD.search(bare))
+    leaves = any(given) or frees(bare) or agreed
     listed = bool(_USER.search(statement.label) and _WILLS.search(statement.label))
-    laid_down = listed or any(
-        _RULES.search(above) or _of_user(above) for above in (statement.heading, inline)
-    )
+    laid_down = listed or _of_user(statement.heading)
     wants = bool(_INTENTS.search(statement.heading))
     if not (named or leaves or laid_down or wants or _YOU.search(bare)):
         return _is_unheard(text, f"{bare} {statement.heading}", user)
     quotes = [quote for quote in _QUOTE.findall(text) if len(quote.split()) >= _FEW]
     if (named or laid_down) and quotes:
         return not all(map(user.quotes, quotes))
-    wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", _LEAVE.sub(" ", text)))) - _OWN
+    wanted = stems_of(_USER.sub(" ", _WILLS.sub(" ", _LEAVE.sub(" ", text)))) - OWN
     little = wants and not (named or leaves or laid_down) and not _GRAVE.search(bare)
     if len(wanted) < _FEW and (little or (given and not leaves)):
         return False
     if not wanted or not _comparable(text, user):
         grave = bool(_GRAVE.search(bare)) and not user.says_grave
-        unheard = (named or bool(_YOU.search(bare))) and (grave or _is_strange(bare, user))
+        unheard = grave and (named or bool(_YOU.search(bare)))
         unheard |= leaves and not user.may_have_consented
         unheard |= (laid_down or named) and bool(_NOT.search(bare)) and not user.denies
-        return unheard or (leaves and named and not _NAMED.search(text))
+        return unheard or (leaves and (named or not wanted) and not _NAMED.search(text))
     needed = _ALL if leaves or _YOU.search(bare) else _LAID_DOWN if laid_down and not named else _ONE
     needed = max(needed, _MOST if _GRAVE.search(bare) else 0)
     grave = any(stems_of(deed) - user.every for deed in _GRAVE.findall(bare))
@@ -310,19 +393,42 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
     # Names have been looked up already: beside them, or without them, the words must be somebody's.
     plain = wanted & stems_of(bare)
     ruled = bool(_RULED.search(text))
-    heard = [rule.stems for rule in user.laid_down] if ruled else user.utterances
+    heard = [rule.stems for rule in user.laid_down] if ruled else user.granted if leaves else user.utterances
     for words in (wanted, plain if plain and not leaves else wanted):
         if max((len(words & said) for said in heard), default=0) >= needed * len(words):
             return False
     return leaves or ruled or len(wanted & user.every) < _ALL * len(wanted)
 
 
+def without_quotes(bare: str, user: UserEvidence) -> str:
+    """A statement with each quotation blanked that somebody really wrote; nothing else moves."""
+    return _QUOTE.sub(lambda match: " " * len(match[0]) if user.quotes(match[1]) else match[0], bare)
+
+
+def goes_too_far(statement: Statement, bare: str, user: UserEvidence) -> bool:
+    """Whether a statement tells of what may be done, or leaves the machine, and nobody spoke of."""
+    acts = [stem for act in _OUTWARD.findall(bare) for stem in stems_of(act)]
+    told = stems_of(_MAY.sub(" ", bare)) - OWN
+    if (
+        told
+        and _MAY.search(bare)
+        and all(len(told & said) < _LAID_DOWN * len(told) for said in user.everyone)
+    ):
+        return True
+    denied = polarity(bare)[0] and not frees(bare)
+    denied |= bool(_USER.search(bare) and _FIRST.search(bare))
+    if not acts or denied or all(act in user.acted for act in acts):
+        return False
+    wanted = stems_of(statement.text) - OWN
+    heard = any(act in stems for act in acts for stems in user.granted)
+    return not heard and all(len(wanted & said) < _ALL * len(wanted) for said in user.everyone)
+
+
 def _names_user(bare: str) -> bool:
     """Whether a statement says of the user, and not to them, that they want something."""
     users = [match for match in _USER.finditer(bare) if not _ASKED.search(bare[: match.start()])]
     wills = bool(_WILLS.search(bare)) or not bare.isascii()
-    per = any(_PER.search(bare[: match.start()]) for match in users)
-    return per or bool(_THEY.search(bare)) or (bool(users) and wills)
+    return bool(_THEY.search(bare)) or (bool(users) and wills)
 
 
 def _is_unheard(text: str, said: str, user: UserEvidence) -> bool:
@@ -331,17 +437,11 @@ def _is_unheard(text: str, said: str, user: UserEvidence) -> bool:
     decided = any(not _UNGIVEN.search(said[: match.start()]) for match in _DECIDED.finditer(said))
     if not _comparable(text, user):
         return ruled and not any(rule_strength(rule.text) == 2 for rule in user.laid_down)
-    wanted = stems_of(_DECIDED.sub(" ", _RULED.sub(" ", text))) - _OWN
+    wanted = stems_of(_DECIDED.sub(" ", _RULED.sub(" ", text))) - OWN
     if not (ruled or decided) or not wanted:
         return False
     nearest = max((len(wanted & words) for words in user.everyone), default=0)
     return nearest < _LAID_DOWN * len(wanted)
-
-
-def _is_strange(bare: str, user: UserEvidence) -> bool:
-    """Whether nobody has said any of the words in Latin letters that a sentence in another script holds."""
-    strange = {word.casefold() for word in _LATIN.findall(bare)} if FOREIGN.search(bare) else set()
-    return bool(strange) and not strange & user.said
 
 
 def _voids(text: str, bare: str, statement: Statement, user: UserEvidence) -> bool:
@@ -377,17 +477,25 @@ def _comparable(text: str, user: UserEvidence) -> bool:
 
 def _turns_round(text: str, user: UserEvidence) -> bool:
     """Whether a statement says the opposite of what the user laid down."""
-    wanted = stems_of(text)
+    wanted = stems_of(text) - _STEERING
     steers = rule_strength(text) > 0
     if len(wanted) < 2:
         return False
-    denies, excludes = bool(_NOT.search(text)), bool(_WITHOUT.search(text))
+    denies, excludes = polarity(text)
+    denied = [stems_of(_CLAUSE.match(text, match.end())[0]) for match in _NOT.finditer(text)]  # type: ignore[index]
+    paths = {name.text for name in names_in(text) if name.is_path}
     for rule in user.laid_down:
-        if (denies, excludes) == (rule.denies, rule.excludes) or not (rule.denies or denies):
+        named = not denies and rule.denies and any(path in rule.text for path in paths)
+        if named and (_MAY.search(text) or _MUST.search(text)) and not _KEEPS.search(text):
+            return True
+        # Of ``tabs, not spaces`` only the spaces are denied.
+        apart = denies and denied and all(stems and not stems & rule.stems for stems in denied)
+        if (denies and not apart, excludes) == (rule.denies, rule.excludes) or not (rule.denies or denies):
             continue
         if rule.text.isascii() and not (rule_strength(rule.text) or steers):
             continue
-        shared = len(rule.stems & wanted)
-        if shared >= max(2, _SAME * len(rule.stems), _HALF * len(wanted)) and rule.text not in text:
+        about = rule.stems - OWN or rule.stems
+        shared = len(about & wanted)
+        if shared >= max(2, _SAME * len(about), _HALF * len(wanted)) and rule.text not in text:
             return True
     return False

@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.history import History, RunningMessages, same_objects, sizes_of
+from tui_app.context.message_marks import is_given_part
 from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
 from tui_app.context.view import (
@@ -85,8 +86,11 @@ def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[Mod
             following = tidy[index + 1] if index + 1 < len(tidy) else None
             skip = index + 1 if isinstance(following, ModelRequest) else skip
             repaired.append(_answering(index, calls, answers, following))
-    if begins and repaired and isinstance(repaired[0], ModelResponse):
-        repaired.insert(0, _said(START))
+    if begins:
+        # A system prompt goes out in another place: what is left must not begin with an answer.
+        answer = next((at for at, each in enumerate(repaired) if not _is_prompt_alone(each)), len(repaired))
+        if answer < len(repaired) and isinstance(repaired[answer], ModelResponse):
+            repaired.insert(answer, _said(START))
     return _merge_responses(repaired)
 
 
@@ -105,6 +109,10 @@ def sendable(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[M
     if isinstance(repaired[-1] if repaired else None, ModelRequest) or not (begins or repaired):
         return repaired
     return [*repaired, _said(CONTINUE)]
+
+
+def _is_prompt_alone(message: ModelMessage) -> bool:
+    return all(isinstance(part, SystemPromptPart) for part in message.parts)
 
 
 def _said(text: str) -> ModelRequest:
@@ -256,7 +264,8 @@ class Assembly:
         added = list(_new_parts(chunk, messages))
         closed = not any(isinstance(part, ToolReturnPart) for part in added)
         # Behind an answer another one would be joined to it, and a call left open may be answered yet.
-        settled = closed and bool(messages) and isinstance(messages[-1], ModelRequest)
+        spoken = bool(self._messages) or not all(map(_is_prompt_alone, messages))
+        settled = closed and spoken and bool(messages) and isinstance(messages[-1], ModelRequest)
         if settled:
             self._items.extend(chunk)
             self._messages.extend(messages)
@@ -281,7 +290,7 @@ def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> 
     extras: list[ModelRequestPart] = []
     for part in last.parts:
         alone = ModelRequest(parts=[part])
-        known = is_prompt(alone) or is_system(alone) or is_summary(alone)
+        known = is_prompt(alone) or is_system(alone) or is_summary(alone) or is_given_part(part)
         if not known and answer_id(part) is None:
             extras.append(part)
     if not isinstance(own, ModelRequest):

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, chain
 from operator import eq
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, WrapRunHandler
 from pydantic_ai.exceptions import RetryModelRequest
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.cache_marks import CacheMarks
+from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
@@ -29,12 +30,14 @@ from tui_app.context.overflow.detection import (
 )
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
+from tui_app.context.requests.fullness import FullnessNotes
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.wire_form import WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
+from tui_app.providers import SEARCHING
 from tui_app.usage import Breakdown
 
 # The share of a request that its provider may still hold in its prompt cache.
@@ -169,6 +172,7 @@ SILENT_TRUNCATION = (
 )
 
 
+_NOT_ASKED = Asked()
 _HEAVY = 0.75
 """Share of the window that what every request carries may take without a word."""
 
@@ -196,6 +200,10 @@ class Pipeline:
     """What the reversible stages ask of the world."""
     memory_limit_mb: int = 0
     """Megabytes of the process above which this looks after its memory; 0 where its program does."""
+    downloads: bool = False
+    """Whether the library may fetch a file that a message only names: the program's own messages alone."""
+    fullness: FullnessNotes | None = None
+    """Tells the model how full its window is; None tells nothing."""
     relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
@@ -220,7 +228,10 @@ class Pipeline:
     """The last reason why nothing could be compacted; said once, not with every request."""
 
     _forms: dict[str, WireForm] = field(default_factory=dict, init=False)
-    """By the model, the form that its server has made necessary."""
+    """By the model, with what its server has made necessary."""
+    _marks: CacheMarks = field(default_factory=CacheMarks, init=False)
+    _names: dict[str, str] = field(default_factory=dict, init=False)
+    """Own names of the newest request's tools, by those that were sent in their place."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
     _count: RunningCount = field(init=False)
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
@@ -259,6 +270,8 @@ class Pipeline:
             # A summary that is being written would be of another view.
             await self.relief.make_room()
         await self._relieve()
+        if self.fullness is not None and request.model.system not in SEARCHING:
+            self.fullness.tell(self.history.items(), self.history.usage(), self.policy)
         self._persist(ctx, version)
         return self._outgoing(request)
 
@@ -271,8 +284,24 @@ class Pipeline:
         """The request in the form that its model takes; one without a server takes any."""
         if request.model.provider is None:
             return request
-        form = self._form(request.model)
-        return replace(request, messages=form.of_messages(request.messages))
+        form, parameters = self._form(request.model), request.model_request_parameters
+        self._names = form.given_names(parameters)
+        messages, parameters = form.of_request(request.messages, parameters)
+        formed = replace(request, messages=messages, model_request_parameters=parameters)
+        return self._marks.marked(formed)
+
+    def own_names(self, response: ModelResponse) -> ModelResponse:
+        """The answer with tools called by their own names, which its provider may not take."""
+        names = self._names
+        if not names:
+            return response
+        parts = list[ModelResponsePart]()
+        for part in response.parts:
+            own = names.get(part.tool_name) if isinstance(part, ToolCallPart) else None
+            parts.append(
+                part if own is None else cast("ToolCallPart", replace(cast("Any", part), tool_name=own))
+            )
+        return replace(response, parts=parts)
 
     def reformed(self, model: Model[Any], error: Exception) -> bool:
         """Whether a refusal is of the form, and another one is tried from now on."""
@@ -282,7 +311,10 @@ class Pipeline:
         return form is not None
 
     def _form(self, model: Model[Any]) -> WireForm:
-        return self._forms.get(self.limits.model_key(model)) or WireForm.of(model)
+        key = self.limits.model_key(model)
+        if key not in self._forms:
+            self._forms[key] = WireForm.of(model, downloads=self.downloads)
+        return self._forms[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
@@ -352,6 +384,8 @@ class Pipeline:
     def _fix(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
         model = self.model = request.model
+        if model.provider is not None and self.counter.count_as(self._form(model).shown):
+            self._count = RunningCount(self.counter)
         window, factor = self.limits.window(model), self.limits.factor(model)
         self.history.fix(window, self._carried(request), model.model_name, factor)
 
@@ -384,6 +418,13 @@ class Pipeline:
             return
         if self.memory_limit_mb:
             await self._look_at_memory(self.compactor)
+        asked, self.compactor.asked = self.compactor.asked, None
+        if (
+            asked is not None
+            and self.compactor.state is State.IDLE
+            and self._start(self.compactor, "model", asked)
+        ):
+            await self.compactor.finish_for("model")
         if self.compactor.pressed:
             self.compactor.pressed = False
             # It may have shrunk since it was found large.
@@ -440,11 +481,11 @@ class Pipeline:
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)
 
-    def _start(self, compactor: Compactor, trigger: Trigger) -> bool:
+    def _start(self, compactor: Compactor, trigger: Trigger, asked: Asked = _NOT_ASKED) -> bool:
         if not compactor.wanted(trigger):
             return False
         try:
-            compactor.start(trigger)
+            compactor.start(trigger, asked.focus, asked=asked.reason)
         except CompactionRefused as refusal:
             # No model was asked, so this is no failed attempt: with the next message it may help.
             if trigger != "background" and str(refusal) != self._refusal:
@@ -576,9 +617,9 @@ class GovernedRun(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Learn from the reported usage."""
+        """Learn from the reported usage, and give the tools their own names back."""
         self.pipeline.answered(request_context, response)
-        return response
+        return self.pipeline.own_names(response)
 
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception

@@ -433,7 +433,7 @@ class NotesRequest:
                 async for event in events:
                     if isinstance(event, AgentRunResultEvent):
                         return str(event.result.output)
-                    text = _streamed(event)
+                    text = streamed(event)
                     written += self.count(text)
                     self.overheard(text)
                     heard(written)
@@ -465,7 +465,7 @@ def _ended(messages: Sequence[ModelMessage]) -> str:
     return "" if answer is None else why_not_whole(answer)
 
 
-def _streamed(event: object) -> str:
+def streamed(event: object) -> str:
     """Text of the answer that an event brings."""
     match event:
         case (
@@ -631,7 +631,7 @@ _MINIMUM_PART = 200
 """Tokens of transcript below which reading in parts is pointless."""
 _FRAMING = 120
 """Tokens of the sentences and markers around the transcript."""
-_LONGEST_NOTES = 6_000
+LONGEST_NOTES = 6_000
 """Tokens that are asked for at most, however large the window: more is not read any better."""
 _SHORTEST_ANSWER = 1_024
 """Tokens an answer may always take where the window allows it: notes of nine sections are never tiny."""
@@ -751,7 +751,7 @@ class ModelSummariser:
             previous=self.mask(task.previous),
             focus=self.mask(task.focus),
             instructions=self.mask(task.instructions),
-            budget_tokens=min(task.budget_tokens, _LONGEST_NOTES),
+            budget_tokens=min(task.budget_tokens, LONGEST_NOTES),
         )
         # In a thread: a long history takes a second, and a streaming answer shares this loop.
         material = await asyncio.to_thread(Material, task.items, self.mask)

@@ -2,12 +2,13 @@
 
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
 
+from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History, sizes_of
 from tui_app.context.message_marks import Stage, mark_of
 from tui_app.context.overflow.error_text import outline
@@ -45,6 +46,8 @@ class StageHost:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     handles: bool = True
     """Whether the model has a tool that brings a message back by its handle."""
+    cache: Callable[[], CacheRates | None] = lambda: None
+    """What a rewrite of what was sent costs just now; None where that is not known."""
 
 
 @dataclass(slots=True)
@@ -159,7 +162,7 @@ class StageRunner:
         chosen = tuple(item for item in to_archive(items, settings) if item.key not in exempt)
         # A model may write the digest, so it is not asked before there is enough.
         batch = self._enough("archive", settings.batch)
-        if chosen and self._pays(len(chosen), sum(map(self._weigh, chosen)), batch):
+        if chosen and self._pays([item.key for item in chosen], sum(map(self._weigh, chosen)), batch):
             written = Digest()
             if settings.strategy == "llm" and self.around.digest is not None:
                 try:
@@ -190,22 +193,29 @@ class StageRunner:
         new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
         old = [item for item in self.history.items() if item.key in new]
         after = [replace(item, message=new[item.key]) for item in old]
-        if self._pays(len(new), sum(map(self._weigh, old)) - sum(map(self._weigh, after)), batch):
+        if new and self._pays(new, sum(map(self._weigh, old)) - sum(map(self._weigh, after)), batch):
             self._commit(rewrite)
 
-    def _pays(self, changes: int, freed: int, batch: int | None) -> bool:
+    def _pays(self, changed: Collection[int], freed: int, batch: int | None) -> bool:
         """Whether a decision changes enough: each time costs what a cache has kept.
 
-        It does not wait where it spares a compaction, which costs more and loses something.
+        It does not wait where it spares a compaction, which costs more and loses something. Where nothing
+        presses and the cache is known, it has to save more than it costs: the conversation is expected to
+        make as many requests again as the view has answers.
 
         Args:
-            changes: How many messages it changes.
+            changed: Keys of the messages that it changes, at least one.
             freed: Tokens that they lose.
             batch: How many changes are enough; None takes it only where it spares a compaction.
         """
-        if batch is not None and changes >= batch:
-            return True
         usage, shares = self.history.usage(), self.policy.limit is None
+        if batch is not None and not self._due and (rates := self.around.cache()) is not None:
+            items = self.history.items()
+            behind = sum(self._weigh(item) for item in items if item.key >= min(changed)) - freed
+            answers = sum(isinstance(item.message, ModelResponse) for item in items)
+            return rates.pays(freed, behind, answers)
+        if batch is not None and len(changed) >= batch:
+            return True
         spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
         return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 

@@ -1,0 +1,227 @@
+"""Summaries on the warm prefix: the conversation's own request once more, with the task at its end."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.settings import ModelSettings
+
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.cache_marks import is_cache_mark
+from tui_app.context.counting.prices import Ledger, spent_on
+from tui_app.context.counting.prompt_cache import CacheRates
+from tui_app.context.facts.observations import one_line
+from tui_app.context.history import History
+from tui_app.context.overflow.error_text import outline
+from tui_app.context.summaries.prompt import (
+    LONG,
+    REPEATS,
+    RESULT_LIMIT,
+    language_of,
+    message_text,
+    prefix_prompt,
+    prompts_of,
+    repeats,
+    split_title,
+    unwrapped,
+    why_no_notes,
+)
+from tui_app.context.summaries.writer import (
+    HEADER,
+    INTERACTION,
+    LONGEST_NOTES,
+    Progress,
+    Summariser,
+    Summary,
+    SummaryFailed,
+    SummaryTask,
+    streamed,
+)
+from tui_app.context.user_text import typed_text
+from tui_app.context.view import Item, to_messages
+from tui_app.context.wire_form import WireForm
+
+_LOG = logging.getLogger(__name__)
+_TASK = 1_000
+"""Tokens of the task, about."""
+_ROOM = 8_192
+"""Tokens that are free for the notes, and for what a model thinks before it writes them."""
+_QUOTED = 120
+_RESULT = RESULT_LIMIT // 3
+"""Tokens of a tool result that a transcript of data shows at most, about."""
+
+
+class SentRequest(AbstractCapability[Any]):
+    """Keeps the last request of a conversation that was answered, as it was sent."""
+
+    def __init__(self) -> None:
+        self.last: ModelRequestContext | None = None
+        self._next: ModelRequestContext | None = None
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Behind whatever changes a request."""
+        return CapabilityOrdering(position="innermost")
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Look at it before the model makes its own form of it, as it will of the next one."""
+        self._next = request_context
+        return request_context
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Keep it: it was answered."""
+        self.last = self._next
+        return response
+
+
+def transcript_tokens(items: Sequence[Item], history: History) -> int:
+    """About how many tokens the messages take as data, where tool results are clipped."""
+    weights = [history.weigh(item) for item in items]
+    return sum(each.total - each.tool_results + min(each.tool_results, _RESULT) for each in weights)
+
+
+@dataclass(slots=True)
+class PrefixSummariser:
+    """Asks the conversation's own model behind its own messages, where its cache makes that the cheaper way.
+
+    Where it does not, and where that gives no notes, another writer is given the transcript as data.
+    """
+
+    other: Summariser
+    model: Model
+    history: History
+    sent: SentRequest
+    count: Callable[[str], int]
+    rates: Callable[[], CacheRates | None]
+    """What tokens cost on the prefix and behind it just now."""
+    repair: Callable[[Sequence[ModelMessage]], list[ModelMessage]]
+    """Repairs messages as those of a request are."""
+    mask: Callable[[str], str] = str
+
+    @property
+    def model_name(self) -> str:
+        return self.other.model_name
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        """Write the summary; see :class:`Summariser`."""
+        if self._pays(task):
+            try:
+                return await self._on_prefix(task, progress, ledger)
+            except Exception as error:
+                # Whatever went wrong there, the other way is left.
+                _LOG.warning("a summary was not written on the prefix: %s", outline(error))
+                _LOG.debug("a summary was not written on the prefix", exc_info=error)
+        return await self.other.summarise(task, progress, ledger)
+
+    def _pays(self, task: SummaryTask) -> bool:
+        """Whether the model can be asked so, and for less than with the transcript."""
+        usage, rates = self.history.usage(), self.rates()
+        if rates is None or rates.kept >= rates.changed or not task.items or self._messages() is None:
+            return False
+        if usage.total + _TASK + min(_ROOM, usage.window.limit // 8) > usage.window.limit:
+            return False
+        warm = rates.kept * usage.total + rates.changed * _TASK
+        return warm < transcript_tokens(task.items, self.history) + _TASK
+
+    async def _on_prefix(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        messages = self._messages()
+        if messages is None or self.sent.last is None or not task.items:
+            raise SummaryFailed("what the provider has cached is no longer the beginning of the conversation")
+        budget = min(task.budget_tokens, LONGEST_NOTES)
+        last = one_line(message_text(task.items[-1].message, _QUOTED))[:_QUOTED]
+        asked = prefix_prompt(
+            last,
+            focus=task.focus,
+            instructions=task.instructions,
+            budget_tokens=budget,
+            language=language_of([typed_text(text) for _, text in prompts_of(task.items)]),
+        )
+        messages = [*messages, ModelRequest(parts=[UserPromptPart(asked)])]
+        progress(1, 1, 0)
+        ledger.ask(self.model, self.history.usage().total + self.count(asked))
+        answer: ModelResponse | None = None
+        try:
+            answer = await self._answer(messages, self.sent.last, task, progress, ledger)
+        finally:
+            reported = spent_on([answer], self.model) if answer is not None else spent_on([])
+            ledger.request_id = (answer.provider_response_id if answer else None) or ledger.request_id
+            ledger.book(reported, answered=answer is not None)
+        return await self._read(answer, task, budget)
+
+    async def _read(self, answer: ModelResponse, task: SummaryTask, budget: int) -> Summary:
+        if any(isinstance(part, ToolCallPart) for part in answer.parts):
+            raise SummaryFailed("the model went on working instead of summarising")
+        said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+        notes = unwrapped(said)
+        reason = (
+            why_not_whole(answer) or ("" if notes else "the model answered nothing") or why_no_notes(notes)
+        )
+        if not reason and self.count(notes) > max(1_024, 4 * budget):
+            reason = "the model wrote far more than it was asked for"
+        if reason or (reason := await asyncio.to_thread(task.refusal, notes)):
+            raise SummaryFailed(reason)
+        title, text = split_title(self.mask(notes))
+        return Summary(text=text, title=title, model=self.model_name)
+
+    async def _answer(
+        self,
+        messages: list[ModelMessage],
+        sent: ModelRequestContext,
+        task: SummaryTask,
+        progress: Progress,
+        ledger: Ledger,
+    ) -> ModelResponse:
+        own = (sent.model_settings or {}).get("extra_headers", {})
+        parameters = sent.model_request_parameters
+        messages = self.model.prepare_messages(messages, parameters)
+        settings = (sent.model_settings or ModelSettings()).copy()
+        settings["extra_headers"] = {**own, HEADER: INTERACTION}
+        written, said, looked = 0, "", 0
+        try:
+            async with self.model.request_stream(messages, settings, parameters) as stream:
+                async for event in stream:
+                    text = streamed(event)
+                    written += self.count(text)
+                    said += text
+                    task.overheard(text)
+                    ledger.hear(written)
+                    progress(1, 1, written)
+                    if len(said) >= looked + LONG:
+                        looked = len(said)
+                        if repeats(said):
+                            raise SummaryFailed(REPEATS)
+                return stream.get()
+        except NotImplementedError:
+            # A model of somebody's own that cannot stream.
+            return await self.model.request(messages, settings, parameters)
+        raise SummaryFailed(CUT_OFF)
+
+    def _messages(self) -> list[ModelMessage] | None:
+        """The view as it is sent; None where it does not begin as the last request did."""
+        last = self.sent.last
+        if last is None or last.model is not self.model:
+            return None
+        messages = WireForm.of(self.model).of_messages(self.repair(to_messages(self.history.items())))
+        before = _parts(last.messages)
+        return list(messages) if before and _parts(messages)[: len(before)] == before else None
+
+
+def _parts(messages: Sequence[ModelMessage]) -> list[object]:
+    """The parts of messages, which stay the same when neighbouring requests are joined; no marks."""
+    return [part for message in messages for part in message.parts if not is_cache_mark(part)]
