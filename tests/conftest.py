@@ -1,6 +1,7 @@
 """What holds for every test: a home of its own, no keys, no network; and the servers to talk to."""
 
 import asyncio
+import functools
 import gc
 import os
 import socket
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import httpcore2
 import hypothesis
 import pytest
 import pytest_asyncio
@@ -30,6 +32,8 @@ FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
 # A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
 gc.set_threshold(100_000, 20, 20)
+# Every client reads the machine's certificates anew; no test speaks TLS to anybody.
+httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from rich.color import Color as RichColor
 from textual import _wait, events
+from textual import screen as textual_screen
 from textual.app import App
 from textual.color import Color
 from textual.pilot import Pilot
@@ -34,6 +35,8 @@ from tui_app.ui.widgets import HintRow
 
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
+# Nobody watches: frames in between are painted for nothing, a third of a test's work.
+textual_screen.UPDATE_PERIOD = 1 / 20
 
 
 class ThemedApp(App[None]):

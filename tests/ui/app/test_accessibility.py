@@ -105,7 +105,7 @@ async def at(deck: Deck, scene: str) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-async def test_all_text_has_contrast_the_focus_is_seen_and_keys_are_in_the_palette(
+async def test_text_has_contrast_focus_is_seen_keys_are_in_the_palette_and_all_fits(
     full: Desk, scene: str
 ) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
@@ -120,6 +120,10 @@ async def test_all_text_has_contrast_the_focus_is_seen_and_keys_are_in_the_palet
         await the_focus_is_seen(deck)
         if scene not in WITHOUT_DIALOG:
             await keys_are_offered(deck)
+        for size in (SMALL, USUAL, (200, 60)):
+            await deck.pilot.resize_terminal(*size)
+            await deck.settle()
+            await fits(deck, size)
 
 
 async def keys_are_offered(deck: Deck) -> None:
@@ -210,17 +214,6 @@ async def test_without_colour_there_is_none_and_the_focus_is_seen(
         }
         assert all(colour.is_default for colour in colours), "the terminal's own"
         await the_focus_is_seen(deck)
-
-
-@pytest.mark.parametrize("scene", SCENES)
-async def test_every_screen_fits(full: Desk, scene: str) -> None:
-    async with shown(full.app(everything(full)), SMALL) as deck:
-        await at(deck, scene)
-        await fits(deck, SMALL)
-        for size in (USUAL, (200, 60)):
-            await deck.pilot.resize_terminal(*size)
-            await deck.settle()
-            await fits(deck, size)
 
 
 async def fits(deck: Deck, size: tuple[int, int]) -> None:

@@ -599,10 +599,12 @@ class CompactionDetail(Dialog[Decision]):
         area.text = readable(text)
 
     def action_tab(self, step: int) -> None:
-        tabs = self.query_one(CompactionTabs)
-        tabs.turn(step)
-        target = tabs.active.query("TextArea, OptionList").first()
-        self.call_after_refresh(target.focus)
+        self.query_one(CompactionTabs).turn(step)
+        self.call_after_refresh(self._focus_active)
+
+    def _focus_active(self) -> None:
+        """Focus what is shown by now: focus in a part left meanwhile would bring that part back."""
+        self.query_one(CompactionTabs).active.query("TextArea, OptionList").first().focus()
 
     def action_undo(self) -> None:
         self._restate("undo")
