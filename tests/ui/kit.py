@@ -36,7 +36,7 @@ from tui_app.ui.widgets import HintRow
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
 # Nobody watches: frames in between are painted for nothing, a third of a test's work.
-textual_screen.UPDATE_PERIOD = 1 / 20
+textual_screen.UPDATE_PERIOD = 1 / 30
 
 
 class ThemedApp(App[None]):

@@ -73,7 +73,7 @@ async def refused(deck: Deck, text: str) -> None:
 @place
 async def edited(deck: Deck, text: str) -> None:
     screen = await review(deck, proposal(text))
-    await deck.press("e", *"More ")
+    await deck.hurry("e", *"More ")
     await deck.until(lambda: screen.query_one(TextArea).text.startswith("More "), "what was typed")
 
 

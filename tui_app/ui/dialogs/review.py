@@ -83,7 +83,7 @@ class SummaryArea(WrittenArea):
     @property
     def editing(self) -> bool:
         """Whether keys change the text."""
-        return self.has_focus and not self.read_only
+        return self.screen.focused is self and not self.read_only
 
     @property
     def edited(self) -> bool:
@@ -348,9 +348,18 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the ways that are meant for them."""
+        if self._area.editing:
+            if event.character is not None and event.is_printable:
+                # It was on its way to the ways when the focus went to the text, which stops those it gets.
+                event.stop()
+                self._area.insert(event.character)
         # Bindings act only after this.
-        if not self._area.editing and self._stray.catch(event, {"e", "f"} if not self.writing else ()):
+        elif self._stray.catch(event, {"e", "f"} if not self.writing else ()):
             event.stop()
+        elif event.key == "e":
+            # At once: what is typed next is meant for the text.
+            event.stop()
+            self.action_edit()
 
     def on_paste(self, event: events.Paste) -> None:
         """Keep a paste for the prompt, unless the summary is being edited."""
