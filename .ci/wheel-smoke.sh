@@ -33,3 +33,10 @@ run "$work/venv/bin/python" -m tui_app --version
 run "$work/venv/bin/plimsoll" run "what does this project do?" --model offline:extractive --json \
   > "$work/events.jsonl"
 "$work/venv/bin/python" "$checks/check_run.py" "$work/events.jsonl" "$work/project"
+
+# The oldest pydantic-ai that is supported, which is the one that pydantic-ai-harness asks for, and both together.
+cd "$checks/.."
+"$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+  "$wheel" pydantic-ai-harness pytest pytest-asyncio pytest-timeout pytest-xdist hypothesis
+(cd "$work" && run "$work/venv/bin/python" "$checks/../docs/examples/beside_harness.py")
+"$work/venv/bin/python" -m pytest -q -p no:cacheprovider tests/docs/test_context_package.py

@@ -95,9 +95,23 @@ def openai_provider(base_url: str, key: str) -> Provider[Any]:
 
 def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
     """Make a provider for a server of another maker that speaks OpenAI's protocols."""
-    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
-
+    try:
+        from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+    except ImportError:
+        return without_retries(_named_provider(name, base_url, key))
     return without_retries(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
+
+
+def _named_provider(name: str, base_url: str, key: str) -> Provider[Any]:
+    """The same for pydantic-ai before 2.63, whose provider of OpenAI has one name only."""
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    class NamedProvider(OpenAIProvider):
+        @property
+        def name(self) -> str:
+            return name
+
+    return NamedProvider(base_url=base_url, api_key=key or NO_KEY)
 
 
 def anthropic_provider(base_url: str, key: str) -> Provider[Any]:

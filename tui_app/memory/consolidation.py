@@ -13,6 +13,7 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
+from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.counting.prices import Spent, spent_on
 from tui_app.context.telemetry import INTERACTION_ATTRIBUTE
 from tui_app.context.view import Item
@@ -60,7 +61,7 @@ One sentence an entry, in the language of the conversation. Often nothing is wor
 finished, say done."""
 
 
-class Marked(AbstractCapability[Any]):
+class Marked(PreparesAttempts):
     """Puts the marker on the span of each request."""
 
     async def prepare_model_request(

@@ -10,14 +10,11 @@ from pydantic_ai.messages import (
     BaseToolCallPart,
     BaseToolReturnPart,
     CachePoint,
-    CapabilityLoadDeltaPart,
     CompactionPart,
     FilePart,
-    InstructionBaselinePart,
     InstructionDeltaPart,
     ModelMessage,
     ModelRequest,
-    ModelSettingsDeltaPart,
     MultiModalContent,
     RetryFeedbackPart,
     RetryPromptPart,
@@ -50,7 +47,8 @@ CALL_OVERHEAD = 4
 SUMMARY_OVERHEAD = 40
 """Tokens of the sentence and tags that pydantic-ai puts around a summary."""
 
-_NEVER_SENT = (InstructionBaselinePart, CapabilityLoadDeltaPart, ModelSettingsDeltaPart)
+_NEVER_SENT = frozenset({"instruction-baseline", "capability-load-delta", "model-settings-delta"})
+"""Kinds of parts that pydantic-ai keeps for itself; not all of its versions know each."""
 _DEPTH = 16
 _NESTED_FILE = "[file]"
 
@@ -66,7 +64,7 @@ def part_costs(part: object, text: TextCounter, *, unknown: str) -> Costs:
     Returns:
         The costs, empty only for records that pydantic-ai keeps in a history but never sends.
     """
-    if isinstance(part, _NEVER_SENT):
+    if getattr(part, "part_kind", "") in _NEVER_SENT:
         return []
     try:
         costs = _request_part(part, text) or _response_part(part, text)

@@ -8,15 +8,20 @@ from itertools import accumulate, chain
 from operator import eq
 from typing import Any, Protocol, cast
 
-from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, WrapRunHandler
-from pydantic_ai.exceptions import RetryModelRequest
+from pydantic_ai import RunContext, exceptions
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    CapabilityOrdering,
+    WrapModelRequestHandler,
+    WrapRunHandler,
+)
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from tui_app.context.attempts import PREPARES_ATTEMPTS
 from tui_app.context.cache_marks import CacheMarks
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
@@ -570,6 +575,7 @@ class GovernedRun(AbstractCapability[Any]):
     def __init__(self, pipelines: Pipelines) -> None:
         self._pipelines = pipelines
         self._pipeline: Pipeline | None = None
+        self._sent: ModelRequestContext | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -603,7 +609,11 @@ class GovernedRun(AbstractCapability[Any]):
         """Measure, relieve and build the request; one that only resumes a paused answer goes as it is."""
         if _resumes(request_context):
             return request_context
-        return await self.pipeline.first(ctx, request_context)
+        built = await self.pipeline.first(ctx, request_context)
+        if PREPARES_ATTEMPTS:
+            return built
+        self._sent = self.pipeline.formed(built)
+        return self._sent
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -621,25 +631,61 @@ class GovernedRun(AbstractCapability[Any]):
         self.pipeline.answered(request_context, response)
         return self.pipeline.own_names(response)
 
-    async def on_model_request_error(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
-    ) -> ModelResponse:
-        """Recover from "too long" and from a refused form; everything else is passed on.
+    if PREPARES_ATTEMPTS:
 
-        Raises:
-            RetryModelRequest: to try again with a smaller request, or in another form.
-            ContextTooLarge: if the second attempt was too long as well.
-        """
+        async def on_model_request_error(
+            self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+        ) -> ModelResponse:
+            """Recover from "too long" and from a refused form; everything else is passed on.
+
+            Raises:
+                RetryModelRequest: to try again with a smaller request, or in another form.
+                ContextTooLarge: if the second attempt was too long as well.
+            """
+            await self._recover(ctx, request_context, error)
+            raise exceptions.RetryModelRequest from error
+
+    else:
+
+        async def wrap_model_request(
+            self,
+            ctx: RunContext[Any],
+            *,
+            request_context: ModelRequestContext,
+            handler: WrapModelRequestHandler,
+        ) -> ModelResponse:
+            """The same where another attempt has to be made here, which is not streamed."""
+            before = self._sent
+            try:
+                return await handler(request_context)
+            except Exception as error:
+                if self._sent is None or self._sent is before:
+                    raise
+                refusal, request = error, self._sent
+            while True:
+                await self._recover(ctx, request, refusal)
+                request = self.pipeline.formed(self.pipeline.again(request))
+                try:
+                    response = await request.model.request(
+                        request.messages, request.model_settings, request.model_request_parameters
+                    )
+                except Exception as error:
+                    refusal = error
+                else:
+                    return await self.after_model_request(ctx, request_context=request, response=response)
+
+    async def _recover(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
+    ) -> None:
         overflow = detect_overflow(error, request_context.messages)
         if overflow is None:
             if self.pipeline.reformed(request_context.model, error):
-                raise RetryModelRequest from error
+                return
             raise error
         try:
             await self.pipeline.refused(ctx, request_context, overflow)
         except ContextTooLarge as too_large:
             raise too_large from error
-        raise RetryModelRequest from error
 
 
 def _resumes(request: ModelRequestContext) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import CapabilityOrdering
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -20,6 +20,7 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
 from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.cache_marks import is_cache_mark
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
@@ -64,7 +65,7 @@ _RESULT = RESULT_LIMIT // 3
 """Tokens of a tool result that a transcript of data shows at most, about."""
 
 
-class SentRequest(AbstractCapability[Any]):
+class SentRequest(PreparesAttempts):
     """Keeps the last request of a conversation that was answered, as it was sent."""
 
     def __init__(self) -> None:

@@ -30,6 +30,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.context.answer_end import CUT_OFF, FILTERED, why_not_whole
+from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.facts.candidates import SHOWN, Candidate, Carried, Tier, bullets, candidates, take_apart
 from tui_app.context.facts.commands import FAILED
@@ -317,7 +318,7 @@ class SummaryFailed(Exception):
     """
 
 
-class SpanMarker(AbstractCapability[Any]):
+class SpanMarker(PreparesAttempts):
     """Marks the span of a summary request where the agent is instrumented."""
 
     async def prepare_model_request(
