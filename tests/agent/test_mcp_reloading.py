@@ -24,6 +24,9 @@ class Alone:
     def heard(self, status: McpStatus) -> None:
         pass
 
+    def without(self, servers: object) -> None:
+        pass
+
     def weigh(self, tool: Offered) -> int:
         return 0
 

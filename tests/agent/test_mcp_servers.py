@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from tests.conversation.hook_commands import place
 from tests.process_ends import alive, gone
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
-from tui_app.agent.mcp import server as connection
-from tui_app.agent.mcp.server import CallFailed, Offered
+from tui_app.agent.mcp import connection
+from tui_app.agent.mcp import server as server_module
+from tui_app.agent.mcp.connection import CallFailed
+from tui_app.agent.mcp.server import RESTARTS, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
-from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.mcp.status import McpStatus, ServerRequired
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 
@@ -45,17 +47,24 @@ class Ours:
     def heard(self, status: McpStatus) -> None:
         pass
 
+    def without(self, servers: Sequence[McpStatus]) -> None:
+        pass
+
     def weigh(self, tool: Offered) -> int:
         return 0
 
 
 @asynccontextmanager
-async def running(tmp_path: Path, *servers: McpServer) -> AsyncIterator[McpServers]:
+async def running(
+    tmp_path: Path, *servers: McpServer, wait_s: float = 30, patient: bool = False
+) -> AsyncIterator[McpServers]:
     seen = SeenTools(tmp_path / "state" / "mcp.json")
-    all_of_them = McpServers({each.name: each for each in servers}, place(tmp_path, **ENV), seen, Ours())
+    all_of_them = McpServers(
+        {each.name: each for each in servers}, place(tmp_path, **ENV), seen, Ours(), patient=patient
+    )
     all_of_them.start()
     try:
-        await all_of_them.settle(30)
+        await all_of_them.settle(wait_s)
         yield all_of_them
     finally:
         await all_of_them.close()
@@ -73,7 +82,7 @@ async def call(servers: McpServers, name: str, **args: Any) -> Any:
 async def test_a_program_brings_its_tools_under_its_name(tmp_path: Path) -> None:
     async with running(tmp_path, program()) as servers:
         now = status(servers)
-        assert (now.state, now.words) == ("ready", "ready, 7 tools")
+        assert (now.state, now.words) == ("ready", "ready, 9 tools")
         assert now.tools[0].name == "files_echo"
         assert [tool.name for tool in now.tools if tool.claims_read_only] == ["files_echo"]
         assert await call(servers, "files_echo", text="ahoy") == "ahoy"
@@ -150,15 +159,88 @@ async def test_a_server_that_crashes_hangs_or_talks_nonsense_fails_alone(tmp_pat
         assert await call(servers, "files_echo", text="still here") == "still here"
 
 
-async def test_a_crash_in_mid_call_is_told_and_the_tools_are_gone(tmp_path: Path) -> None:
+async def test_a_program_that_dies_is_started_again_a_few_times(tmp_path: Path) -> None:
     async with running(tmp_path, program(), program("other")) as servers:
-        with pytest.raises(CallFailed, match="is gone: it exited with status 3"):
+        for restarts in range(1, RESTARTS + 1):
+            with pytest.raises(CallFailed, match="is gone: it exited with status 3"):
+                await call(servers, "files_die")
+            assert {tool.definition.name[:5] for _, tool in servers.offered()} == {"other"}
+            await servers.settle(30)
+            assert await call(servers, "files_echo", text="back") == "back"
+            assert (status(servers).state, status(servers).restarts) == ("ready", restarts)
+            assert "exited with status 3" in status(servers).error
+        with pytest.raises(CallFailed):
             await call(servers, "files_die")
+        await servers.settle(30)
         assert status(servers).state == "failed"
-        assert {tool.definition.name[:5] for _, tool in servers.offered()} == {"other"}
+        assert "started again 3 times" in status(servers).error
         await servers.reload(["files"])
         await servers.settle(30)
-        assert await call(servers, "files_echo", text="back") == "back"
+        assert await call(servers, "files_echo", text="by hand") == "by hand"
+
+
+async def test_an_address_that_was_started_again_works_again(tmp_path: Path) -> None:
+    with mcp_http() as web:
+        async with running(tmp_path, McpServer(name="web", url=web.url, timeout=20)) as servers:
+            web.session += 1
+            assert await call(servers, "web_echo", text="ahoy") == "ahoy"
+            assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", 1)
+
+
+async def test_an_address_that_was_away_for_longer_comes_back_with_the_next_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "REVIVE_S", -1.0)
+    with mcp_http() as web:
+        port = int(web.url.split(":")[2].split("/")[0])
+        settings = McpServer(name="web", url=web.url, timeout=20)
+        async with running(tmp_path, settings) as servers:
+            web_call = next(each for each in servers.offered() if each[1].own_name == "echo")
+            await asyncio.to_thread(web.stop)
+            with pytest.raises(CallFailed):
+                await web_call[0].call("echo", {"text": "ahoy"})
+            await servers.settle(30)
+            assert status(servers, "web").state == "failed"
+            with mcp_http(port):
+                await servers.gather()
+                assert await call(servers, "web_echo", text="ahoy") == "ahoy"
+
+
+async def test_a_malformed_tool_is_left_out_and_named(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="malformed")) as servers:
+        now = status(servers)
+        assert (now.state, len(now.tools)) == ("ready", 9)
+        told = "\n".join(now.left_out)
+        for name in ("schemaless", "listed", "textual", "adrift", "A tool without a name"):
+            assert f"{name} is left out: its" in told
+        assert await call(servers, "files_echo", text="ahoy") == "ahoy"
+
+
+async def test_a_list_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    async with running(tmp_path, program()) as servers:
+        await call(servers, "files_grow")
+        async with asyncio.timeout(20):
+            while "files_grown" not in {tool.definition.name for _, tool in servers.offered()}:
+                await asyncio.sleep(0.01)
+        assert await call(servers, "files_grown") == "grown"
+
+
+async def test_progress_keeps_a_call_alive(tmp_path: Path) -> None:
+    async with running(tmp_path, program(timeout=2.0)) as servers:
+        assert await call(servers, "files_progress") == "progress"
+
+
+async def test_whoever_is_patient_waits_for_a_slow_server_and_a_required_one_must_come(
+    tmp_path: Path,
+) -> None:
+    slow = program("slow", "slow", timeout=15)
+    needed = program("needed", "hang", timeout=1.0, required=True)
+    async with running(tmp_path, slow, wait_s=0.0, patient=True) as servers:
+        await servers.gather()
+        assert status(servers, "slow").state == "ready"
+    async with running(tmp_path, needed, wait_s=0.0) as servers:
+        with pytest.raises(ServerRequired, match="needed is required. It did not answer within 1 seconds"):
+            await servers.gather()
 
 
 async def test_a_server_that_was_stopped_offers_nothing_and_says_so(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """MCP servers in a session: their tools are called like any other; what goes wrong stays with the server."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from tests.conversation.driving import Desk, of, turn
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.events import Notice, ToolNormalised, ToolOffloaded, ToolResult
+from tui_app.agent.mcp import servers as servers_module
+from tui_app.conversation.assembly import open_session
+from tui_app.events import Error, Notice, ToolNormalised, ToolOffloaded, ToolResult, TurnEnd
 from tui_app.settings.tables import McpServer
 
 pytest.importorskip("fastmcp")
@@ -55,7 +58,36 @@ async def test_a_crash_in_mid_call_is_a_result_and_the_turn_goes_on(
         told = [notice.text for notice in of(records, Notice)]
         assert any("MCP server files" in text for text in told)
         last = str(fake_openai.exchanges[-1].body["tools"])
-        assert "files_echo" not in last, "the next request goes without its tools"
+        assert "files_echo" in last, "the next request waits until it was started again"
+        assert any("MCP server files was started again" in text for text in told)
+
+
+async def test_without_a_required_server_no_turn_begins(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    needed = replace(program("needed", "crash"), required=True)
+    async with desk.session(read_only=False, mcp={"needed": needed}) as opened:
+        records = await turn(opened.conversation, "Hello?")
+        (error,) = of(records, Error)
+        assert "The MCP server needed is required" in error.message
+        assert "required = false" in error.hint
+        assert not fake_openai.exchanges
+        assert of(records, TurnEnd)[0].prompt == "Hello?", "it goes back to the editor"
+
+
+async def test_what_a_request_goes_without_is_said(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers_module, "WAIT_S", 0.0)
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Text("Yes."))
+    opened = open_session(replace(desk.opening(mcp={"slow": program("slow", "hang")}), attended=True))
+    try:
+        await opened.prepare()
+        records = await turn(opened.conversation, "Hello?")
+        told = [notice.text for notice in of(records, Notice)]
+        assert any("goes out without the tools of slow" in text for text in told)
+    finally:
+        await opened.close()
 
 
 async def test_a_tool_of_a_server_asks_before_it_runs(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,12 +18,23 @@ class McpOverHttp:
     headers: list[dict[str, str]] = field(default_factory=list)
     broken: bool = False
     """Whether it answers everything with an error of its own."""
+    session: int = 1
+    """Names the session that it knows; another one than before is as if it had been started again."""
+
+    stop: Callable[[], None] = lambda: None
+    """Lets go of the address before the block ends."""
 
 
 @contextmanager
-def mcp_http() -> Iterator[McpOverHttp]:
-    """A server for the time of the block."""
+def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
+    """A server for the time of the block.
+
+    Args:
+        port: Where it listens; 0 for a free one.
+    """
     state = McpOverHttp()
+
+    ended = False
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -32,8 +43,12 @@ def mcp_http() -> Iterator[McpOverHttp]:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             message = json.loads(body)
-            if state.broken:
+            if ended:
+                self.close_connection = True
+            elif state.broken:
                 self.answer(500, b"[b]out of order[/b]", "text/plain")
+            elif self.headers.get("mcp-session-id", str(state.session)) != str(state.session):
+                self.answer(404, b"", "text/plain")
             elif "id" in message:
                 self.answer(200, json.dumps(reply(message, "plain")).encode(), "application/json")
             else:
@@ -47,6 +62,7 @@ def mcp_http() -> Iterator[McpOverHttp]:
         def answer(self, code: int, body: bytes, kind: str) -> None:
             self.send_response(code)
             self.send_header("content-type", kind)
+            self.send_header("mcp-session-id", str(state.session))
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -54,13 +70,21 @@ def mcp_http() -> Iterator[McpOverHttp]:
         def log_message(self, format: str, *args: object) -> None:
             """Nobody reads it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
+
+    def stop() -> None:
+        nonlocal ended
+        if not ended:
+            ended = True
+            server.shutdown()
+            server.server_close()
+            thread.join()
+
+    state.stop = stop
     try:
         yield state
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        stop()

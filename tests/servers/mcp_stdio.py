@@ -20,7 +20,14 @@ def tool(name: str, description: str = "A tool.") -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
 
 
-TOOLS = [ECHO, *map(tool, ("die", "hang", "fail", "long", "env", "file"))]
+TOOLS = [ECHO, *map(tool, ("die", "hang", "fail", "long", "env", "file", "grow", "progress"))]
+MALFORMED = [
+    {"name": "schemaless", "description": "Has no schema."},
+    {"name": "listed", "inputSchema": {"type": "array", "items": {}}},
+    {"name": "textual", "inputSchema": {"type": "object", "properties": {"x": {"type": "banana"}}}},
+    {"name": "adrift", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/$defs/none"}}}},
+    {"inputSchema": {"type": "object"}},
+]
 EVIL = [tool("bad name!", "\x1b[31m[b]red[/b]"), tool("bad_name_"), tool("x" * 80), tool("echo")]
 
 
@@ -30,11 +37,16 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
         case "initialize":
             version = message["params"]["protocolVersion"]
             info = {"name": "test", "version": "1"}
+            if mode == "slow":
+                time.sleep(6)
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list":
-            return {"tools": EVIL if mode == "evil" else TOOLS}
+            return {"tools": {"evil": EVIL, "malformed": [*MALFORMED, *TOOLS]}.get(mode, TOOLS)}
         case "tools/call":
-            return call(message["params"]["name"], message["params"].get("arguments") or {})
+            params = message["params"]
+            if params["name"] == "progress":
+                work(params.get("_meta", {}).get("progressToken"))
+            return call(params["name"], params.get("arguments") or {})
         case "ping":
             return {}
         case _:
@@ -56,10 +68,22 @@ def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
             return said(json.dumps(dict(os.environ)))
         case "fail":
             return {**said(args.get("text", "It went wrong.")), "isError": True}
+        case "grow":
+            TOOLS.append(tool("grown"))
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
         case "file" if "texts" in args:
             blocks = [{"type": "text", "text": text} for text in args["texts"]]
             return {"content": blocks, **{name: args[name] for name in args if name == "structuredContent"}}
     return said(name)
+
+
+def work(token: object) -> None:
+    """Take longer than a call may, and say so on the way."""
+    for step in range(1, 7):
+        time.sleep(0.5)
+        params = {"progressToken": token, "progress": step, "total": 6, "message": f"step {step}"}
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        print(json.dumps(note), flush=True)
 
 
 def said(text: str) -> dict[str, Any]:

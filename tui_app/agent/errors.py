@@ -25,6 +25,7 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent import tool_failures as say
+from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
@@ -266,6 +267,14 @@ def _no_model(error: BaseException, _model: str) -> Error:
     )
 
 
+def _server_required(error: BaseException, _model: str) -> Error:
+    return Error(
+        kind="tool",
+        message=say.plain(str(error)),
+        hint="/mcp shows it and starts it again; required = false lets turns begin without it.",
+    )
+
+
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
     (ModelQuotaExceededError, say.out_of_credit),
     (ModelRateLimitError, _limited),
@@ -275,6 +284,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (ModelRequestRejectedError, _refused),
     ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
     (ModelConnectionError, say.unreachable),
+    (ServerRequired, _server_required),
     (GoesInCircles, _circles),
     (UsageLimitExceeded, _limit_reached),
     (ContentFilterError, _filtered),

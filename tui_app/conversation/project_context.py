@@ -182,6 +182,10 @@ class Extras:
     servers: McpServers = field(init=False)
     left_out: str = ""
     """That the folder is not trusted, and what does not count for that; empty where all does."""
+    restarts: dict[str, int] = field(default_factory=dict)
+    """By server, how often it was started again as far as that was told."""
+    told: dict[str, str] = field(default_factory=dict)
+    """By server, what was said of it last."""
     measure: Callable[[], object] | None = None
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
@@ -192,6 +196,7 @@ class Extras:
             opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
             self,
+            patient=not opening.attended,
         )
 
     def additions(self) -> Sequence[Addition]:
@@ -207,9 +212,29 @@ class Extras:
         if self.measure is None:
             return
         if status.state == "failed":
-            self.history.append(Notice(text=f"MCP server {status.name}: {status.error} /mcp shows more."))
+            self._tell(status.name, f"MCP server {status.name}: {status.error} /mcp shows more.")
+        elif status.state == "ready" and status.restarts > self.restarts.get(status.name, 0):
+            self.restarts[status.name] = status.restarts
+            self._tell(status.name, f"MCP server {status.name} was started again. {status.error}")
+        elif status.state == "ready" and status.left_out:
+            told = " ".join(status.left_out[:3])
+            more = f" {len(status.left_out) - 3} more." if len(status.left_out) > 3 else ""
+            self._tell(f"{status.name} left out", f"MCP server {status.name}: {told}{more}")
         self.overhead.tools = (*self.own, *(tool.definition for _, tool in self.servers.offered()))
         self.measure()
+
+    def without(self, servers: Sequence[McpStatus]) -> None:
+        for status in servers:
+            self._tell(
+                status.name,
+                f"This request goes out without the tools of {status.name}: the server is still starting.",
+            )
+
+    def _tell(self, about: str, text: str) -> None:
+        """Say something of a server, once until there is something else to say of it."""
+        if self.told.get(about) != text:
+            self.told[about] = text
+            self.history.append(Notice(text=text))
 
     def other_names(self) -> Collection[str]:
         return [tool.name for tool in self.own]

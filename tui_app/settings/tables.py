@@ -467,6 +467,8 @@ class McpServer:
     )
     """Headers of its requests, each with the environment variable that holds its value."""
     enabled: bool = setting(True, Flag())
+    required: bool = setting(False, Flag())
+    """Whether no turn may begin without it."""
     tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
     """Names of its tools that may be used; None allows all."""
     timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))

@@ -1,220 +1,30 @@
 """One MCP server through its life: started, listed, called, ended; whatever it does, only it fails."""
 
 import asyncio
-import importlib
 import json
-import logging
-import os
 import re
-import sys
-import tempfile
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from time import monotonic
+from typing import Any
 
-from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.mcp import supervisor as warden
+from tui_app.agent.mcp.connection import (
+    CallFailed,
+    Callbacks,
+    ClientMissing,
+    Connection,
+    MissingVariable,
+    load_client,
+    secrets_of,
+)
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
+from tui_app.text import count
 from tui_app.tool_specs import TOOLS
-from tui_app.trust import FOLDER_VARIABLE, NotTrusted, ProgramPlace
-
-if TYPE_CHECKING:
-    from fastmcp.client.client import CallToolResult
-    from fastmcp.client.transports import ClientTransport
-
-# What an MCP server's program may see of our environment: what it needs to run, and what is named.
-
-NEEDED = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", FOLDER_VARIABLE,
-)  # fmt: skip
-"""Variables without which hardly any program runs as it should; none of them holds a key."""
-
-
-class MissingVariable(Exception):
-    """The settings name a variable that is not set. The message is a sentence."""
-
-
-def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a server's program.
-
-    Args:
-        server: Its settings.
-        env: Our own environment.
-
-    Raises:
-        MissingVariable: if one that is named is not set.
-    """
-    # An empty one also takes the place of what the client library would pass on by itself.
-    needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
-    return {**needed, **{name: _value(value, env, server) for name, value in server.env.items()}}
-
-
-def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a server's requests. Raises ``MissingVariable``."""
-    return {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
-
-
-def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Values that must not stand in anything that is shown."""
-    named = [value[1:] for value in server.env.values() if value.startswith("$")]
-    values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
-    own = [value for value in server.env.values() if not value.startswith("$")]
-    return tuple(value for value in (*values, *own) if len(value) >= 8)
-
-
-def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
-    if not text.startswith("$"):
-        return text
-    name = text[1:]
-    if not env.get(name):
-        raise MissingVariable(f"The variable {name} is not set; the settings name it for mcp.{server.name}.")
-    return env[name]
-
-
-# One connection to an MCP server. The client library is loaded only here, when a server is first started.
-
-_SAID_CHARS = 2_000
-
-
-class ClientMissing(Exception):
-    """The optional client is not installed. The message says what to do."""
-
-
-class CallFailed(Exception):
-    """A call came to nothing. The message is for the model and the user."""
-
-
-def load_client() -> None:
-    """Import the client library; takes seconds, so call it in a thread.
-
-    Raises:
-        ClientMissing: if it is not installed.
-    """
-    # It would read settings for itself from a file of the folder, and write on our terminal.
-    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
-    os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for module in ("pydantic_ai.mcp", "fastmcp.client.transports"):
-                importlib.import_module(module)
-    except ImportError as error:
-        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
-        raise ClientMissing(told) from error
-    for name in ("mcp", "fastmcp", "client"):
-        # What a server sends that is no message would be written out as it is.
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-
-
-class Connection:
-    """A server while it is connected; made and used on one event loop.
-
-    Args:
-        server: Its settings.
-        place: Where its program starts, with our own environment.
-    """
-
-    def __init__(self, server: McpServer, place: ProgramPlace) -> None:
-        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-        from pydantic_ai.mcp import MCPToolset
-
-        self._said: TextIO | None = None
-        env = place.environment()
-        transport: ClientTransport
-        if server.url:
-            transport = StreamableHttpTransport(server.url, headers=header_values(server, env))
-        else:
-            folder, inherited = place.start_folder(server.cwd), program_environment(server, env)
-            args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
-            self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
-            transport = StdioTransport(
-                command=sys.executable,
-                args=["-I", "-S", str(Path(warden.__file__)), server.command, *args],
-                env=inherited,
-                cwd=str(folder),
-                keep_alive=False,
-                log_file=self._said,
-            )
-        self.toolset: MCPToolset[Any] = MCPToolset(
-            transport,
-            id=server.name,
-            init_timeout=server.timeout,
-            read_timeout=server.timeout,
-            tool_error_behavior="failed",
-        )
-
-    async def call(self, name: str, args: dict[str, Any]) -> Any:
-        """Call a tool; its text comes back as it was sent. Raises whatever comes to the client library.
-
-        pydantic-ai would read a text that looks like JSON, and write it anew.
-        """
-        async with self.toolset:
-            result = await self.toolset.client.call_tool(name, args, raise_on_error=False)
-        content = _content(result)
-        if not result.is_error:
-            return content
-        told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
-        raise CallFailed(told if told.strip() else f"The tool {name} failed and says nothing.")
-
-    @property
-    def said(self) -> str:
-        """The end of what the server's program has said on standard error."""
-        return self._read().partition(warden.END_MARK)[0].strip()[-_SAID_CHARS:]
-
-    @property
-    def ended(self) -> str:
-        """Why the server's program is gone, as part of a sentence; empty while it runs."""
-        return self._read().partition(warden.END_MARK)[2].strip()
-
-    def _read(self) -> str:
-        if self._said is None or self._said.closed:
-            return ""
-        size = os.fstat(self._said.fileno()).st_size
-        start = max(0, size - 4 * _SAID_CHARS)
-        return os.pread(self._said.fileno(), size - start, start).decode("utf-8", "replace")
-
-    def close(self) -> None:
-        """Let go of what the program has said."""
-        if self._said is not None:
-            self._said.close()
-
-
-def _content(result: "CallToolResult") -> Any:
-    """What a server has answered: one text, or a list where files are among it."""
-    from pydantic_ai.mcp import _map_mcp_tool_result
-
-    pieces = [part.text if part.type == "text" else _map_mcp_tool_result(part) for part in result.content]
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    if len(texts) < len(pieces):
-        return pieces
-    structured = result.structured_content
-    if structured is not None and not _tell(texts, structured):
-        texts.append(json.dumps(structured, ensure_ascii=False))
-    return "\n".join(texts)
-
-
-def _tell(texts: Sequence[str], structured: Mapping[str, Any]) -> bool:
-    """Whether texts say all that structured content does; they do by the protocol, but not everywhere."""
-    # Servers put what is no object into a field of that name.
-    values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
-    read = [_read_json(text) for text in texts]
-    return any(value in (_read_json("\n".join(texts)), read, list(texts)) for value in values)
-
-
-def _read_json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
+from tui_app.trust import NotTrusted, ProgramPlace
 
 # Which tools of an MCP server the model is offered, and under which names. All a server says is foreign.
 
@@ -275,6 +85,8 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
             why = f"its schema is longer than {SCHEMA_CHARS:,} characters"
         elif len(tools) >= MOST_TOOLS:
             why = f"a server may bring {MOST_TOOLS} tools"
+        elif said := _wrong_schema(schema):
+            why = f"its schema is no JSON schema ({said})"
         if why:
             left_out.append(f"{each.name:.80} is left out: {why}.")
             continue
@@ -290,6 +102,36 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
         )
         tools[name] = Offered(server, each.name, definition)
     return Offer(tuple(tools.values()), tuple(left_out))
+
+
+def _wrong_schema(schema: Mapping[str, Any]) -> str:
+    """Why a provider would refuse a schema, and with it the whole request; empty where none would."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        resolver = Draft202012Validator(schema)._resolver
+        for target in _references(schema):
+            resolver.lookup(target)
+    except SchemaError as error:
+        return " ".join(error.message.split())[:120]
+    except Unresolvable as error:
+        return f"{error.ref} leads nowhere"[:120]
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""
+
+
+def _references(schema: Any) -> list[str]:
+    """Every place in a schema that it refers to itself."""
+    if isinstance(schema, list):
+        return [each for item in schema for each in _references(item)]
+    if not isinstance(schema, dict):
+        return []
+    own = [value for key, value in schema.items() if key == "$ref" and isinstance(value, str)]
+    return [*own, *(each for value in schema.values() for each in _references(value))]
 
 
 def prefixed(server: str, tool: str) -> str:
@@ -318,16 +160,32 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
 
 STOP_S = 2.5
 """Seconds a server has to end before it is let go of; its program is ended by then."""
+RESTARTS = 3
+"""Times in a row that a server which was lost is started again by itself."""
+STABLE_S = 60.0
+"""Seconds after which a server that was started again counts as well: what came before is forgotten."""
+_PAUSE_S = 0.2
+"""Seconds in front of the first of several restarts; twice as many in front of each further one."""
+REVIVE_S = 15.0
+"""Seconds after which an address that was given up may be tried again."""
+LONGEST_CALL_S = 3_600.0
+"""Seconds after which a call ends whatever progress its server reports."""
 _SERVER_SAID_CHARS = 300
+
+
+class _Lost(Exception):
+    """The connection is of no use any more. The message is a sentence."""
 
 
 class Server:
     """Starts a server and keeps it; all methods belong to one event loop.
 
+    One that is lost is started again by itself, a few times.
+
     Args:
         settings: What the user wrote.
         place: Where its program starts, with our own environment.
-        changed: Called whenever its state has changed.
+        changed: Called whenever its state or its list has changed.
     """
 
     def __init__(self, settings: McpServer, place: ProgramPlace, changed: Callable[["Server"], None]) -> None:
@@ -342,14 +200,25 @@ class Server:
         self._secrets = secrets_of(settings, place.env)
         self._connection: Connection | None = None
         self._stop = asyncio.Event()
+        self._again = asyncio.Event()
+        """The connection is lost, or a list has changed: the task that keeps it has to look."""
+        self._lost = ""
+        """Why the connection is of no use any more, as a sentence."""
         self._task: asyncio.Task[None] | None = None
+        self._restarts, self._since, self._was_ready = 0, 0.0, False
 
     @property
     def ready(self) -> bool:
         """Whether it can be called; a program that has ended meanwhile is noticed here."""
-        if self.status.state == "ready" and self._connection is not None and (why := self._connection.ended):
-            self._fail(f"{why[:1].upper()}{why[1:]}.")
+        if self.status.state == "ready" and self._connection is not None and self._connection.is_lost():
+            self._lose(self._connection.ended or "its address cannot be reached any more")
         return self.status.state == "ready"
+
+    @property
+    def may_revive(self) -> bool:
+        """Whether it was given up a while ago, and may have come back."""
+        gone = self.status.state == "failed" and self._was_ready and bool(self.settings.url)
+        return gone and monotonic() - self._since > REVIVE_S
 
     def start(self) -> None:
         """Begin to connect, unless that was done or it is switched off."""
@@ -358,9 +227,17 @@ class Server:
         elif self._task is None:
             self._task = asyncio.create_task(self._live(), name=f"mcp-{self.settings.name}")
 
+    def revive(self) -> None:
+        """Try a server again that was given up."""
+        self._restarts, self._lost = 0, ""
+        self.settled.clear()
+        self.status = replace(self.status, state="starting")
+        self._task = asyncio.create_task(self._live(), name=f"mcp-{self.settings.name}")
+
     async def stop(self) -> None:
         """End the connection, and the program with all its children."""
         self._stop.set()
+        self._again.set()
         self.settled.set()
         if self.status.state in ("starting", "ready"):
             self.offer = Offer()
@@ -374,7 +251,7 @@ class Server:
             await asyncio.wait([task], timeout=STOP_S)
 
     async def call(self, own_name: str, args: dict[str, Any]) -> Any:
-        """Call a tool.
+        """Call a tool; what a lost connection has not sent is sent again on the next one.
 
         Args:
             own_name: As the server calls it.
@@ -383,39 +260,63 @@ class Server:
         Raises:
             CallFailed: if there is no result, for whatever reason.
         """
-        connection = self._connection
-        if not self.ready or connection is None:
-            raise CallFailed(
-                f"The MCP server {self.settings.name} is not running. {self.status.error}".strip()
-            )
-        calling = asyncio.ensure_future(connection.call(own_name, args))
+        for retry in (True, False):
+            connection = self._connection
+            if not self.ready or connection is None:
+                raise CallFailed(
+                    f"The MCP server {self.settings.name} is not running. {self.status.error}".strip()
+                )
+            try:
+                return await self._call(connection, own_name, args)
+            except CallFailed:
+                raise
+            except Exception as error:  # whatever a foreign server makes the client raise
+                told = await self._why(connection, error)
+                if not (retry and connection.is_unsent(error)):
+                    raise CallFailed(told) from error
+            await self.settled.wait()
+        raise AssertionError
+
+    async def _call(self, connection: Connection, own_name: str, args: dict[str, Any]) -> Any:
+        """Call a tool, for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
+        begun = heard = monotonic()
+
+        def progressed(_text: str) -> None:
+            nonlocal heard
+            heard = monotonic()
+
+        calling = asyncio.ensure_future(connection.call(own_name, args, progressed))
         stopping = asyncio.ensure_future(self._stop.wait())
+        limit = self.settings.timeout
         try:
-            done, _ = await asyncio.wait(
-                [calling, stopping], timeout=self.settings.timeout, return_when=asyncio.FIRST_COMPLETED
-            )
-            if calling in done:
-                return calling.result()
-        except Exception as error:  # whatever a foreign server makes the client raise
-            raise CallFailed(await self._why(connection, error)) from error
+            while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
+                done, _ = await asyncio.wait(
+                    [calling, stopping], timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+                if calling in done:
+                    return calling.result()
+                if stopping in done:
+                    break
         finally:
             for task in (calling, stopping):
                 task.cancel()
             await asyncio.gather(calling, stopping, return_exceptions=True)
-        why = f"did not answer within {self.settings.timeout:g} seconds"
+        why = f"did not answer within {limit:g} seconds"
         if self._stop.is_set():
             why = "was stopped"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
     async def _why(self, connection: Connection, error: Exception) -> str:
-        """What to tell of a failed call; also finds out whether the program is gone."""
+        """What to tell of a failed call; also finds out whether the connection is lost with it."""
         for _ in range(10):  # The end of the pipe may be seen before the reason is written.
             if connection.ended or "closed" not in str(error).lower() or self.settings.url:
                 break
             await asyncio.sleep(0.05)
-        if connection.ended:
-            self._fail(f"In the middle of a call {connection.ended}.")
-            return f"The MCP server {self.settings.name} is gone: {connection.ended}."
+        if connection.is_lost(error):
+            if connection is self._connection:
+                self._lose(f"in the middle of a call {connection.ended or _words(error)}")
+            why = connection.ended or self._safe(_sentence(error)).rstrip(".")
+            return f"The MCP server {self.settings.name} is gone: {why}."
         self._note(_sentence(error))
         return self._safe(_words(error))
 
@@ -424,15 +325,54 @@ class Server:
         self.status = replace(self.status, error=self._safe(text))
         return self._safe(text)
 
+    def _lose(self, why: str) -> None:
+        """Have a connection that is of no use any more replaced, or given up."""
+        if self._lost or self._stop.is_set():
+            return
+        self._lost = f"{why[:1].upper()}{why[1:].rstrip('.')}."
+        if monotonic() - self._since > STABLE_S:
+            self._restarts = 0
+        self.offer = Offer()
+        self.settled.clear()
+        self.status = replace(self.status, state="starting", tools=(), error=self._safe(self._lost))
+        self._again.set()
+        self._changed(self)
+
+    def _list_changed(self, _what: str) -> None:
+        self._again.set()
+
     async def _live(self) -> None:
+        """Connect, and connect again when the connection is lost, until it is stopped or given up."""
+        while (trouble := await self._connect()) is not None and not self._stop.is_set():
+            if not self._was_ready or self._restarts >= RESTARTS:
+                tried = f" It was started again {count(self._restarts, 'time')}." if self._restarts else ""
+                self._fail(f"{trouble}{tried}")
+                break
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), _PAUSE_S * 2**self._restarts)
+            self._restarts += 1
+            self.status = replace(self.status, restarts=self.status.restarts + 1)
+        self.settled.set()
+
+    async def _connect(self) -> str | None:
+        """Connect once, and stay connected.
+
+        Returns:
+            Why there is no connection any more, as sentences; None where it is not to be tried again.
+        """
+        self._again.clear()
+        connection: Connection | None = None
         try:
             await asyncio.to_thread(load_client)
-            self._connection = Connection(self.settings, self._place)
-            await self._serve(self._connection)
+            connection = self._connection = Connection(
+                self.settings, self._place, Callbacks(changed=self._list_changed)
+            )
+            await self._serve(connection)
         except (ClientMissing, MissingVariable, NotTrusted) as error:
             self._fail(str(error))
+        except _Lost as lost:
+            return str(lost)
         except Exception as error:  # whatever a foreign program makes the client raise
-            connection = self._connection
             why = f"It could not be started: {_sentence(error)}"
             if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
                 why = f"It did not answer within {self.settings.timeout:g} seconds."
@@ -440,14 +380,15 @@ class Server:
                 why = f"It could not be started: {connection.ended}."
             if connection is not None and connection.said:
                 why += f" It said: {connection.said[-_SERVER_SAID_CHARS:]}"
-            self._fail(why)
+            return why
         finally:
-            self.settled.set()
-            if self._connection is not None:
-                self._connection.close()
+            if connection is not None:
+                connection.close()
+        return None
 
     async def _serve(self, connection: Connection) -> None:
-        opening = asyncio.create_task(connection.toolset.__aenter__())
+        """Keep a connection until the server is stopped. Raises ``_Lost``, and whatever the client raises."""
+        opening = asyncio.create_task(connection.open())
         stopping = asyncio.create_task(self._stop.wait())
         try:
             await asyncio.wait(
@@ -458,15 +399,16 @@ class Server:
                     return
                 raise TimeoutError
             opening.result()
-            async with asyncio.timeout(self.settings.timeout):
-                listed = await connection.toolset.list_tools()
-            if self._stop.is_set():
-                return
-            self.offer = offer(self.settings.name, listed, self.settings.tools)
-            self.status = replace(self.status, state="ready", error="", left_out=self.offer.left_out)
-            self.settled.set()
-            self._changed(self)
-            await stopping
+            await self._list(connection)
+            self._since, self._was_ready = monotonic(), True
+            while not self._stop.is_set():
+                await self._again.wait()
+                self._again.clear()
+                if self._lost:
+                    lost, self._lost = self._lost, ""
+                    raise _Lost(lost)
+                if not self._stop.is_set():
+                    await self._list(connection)
         finally:
             for task in (opening, stopping):
                 task.cancel()
@@ -474,13 +416,28 @@ class Server:
             await asyncio.gather(stopping, return_exceptions=True)
             if not isinstance(entered, BaseException):
                 with suppress(Exception):  # it is going anyway
-                    await connection.toolset.__aexit__(None, None, None)
+                    await connection.leave()
+
+    async def _list(self, connection: Connection) -> None:
+        """Read the server's list, at the start and whenever it says that it has changed."""
+        async with asyncio.timeout(self.settings.timeout):
+            listing = await connection.tools()
+        if self._stop.is_set() or self._lost:
+            return
+        made = offer(self.settings.name, listing.tools, self.settings.tools)
+        self.offer = replace(made, left_out=(*listing.malformed, *made.left_out))
+        # What went wrong before it was started again stays to be read.
+        error = self.status.error if self.status.restarts else ""
+        self.status = replace(self.status, state="ready", error=error, left_out=self.offer.left_out)
+        self.settled.set()
+        self._changed(self)
 
     def _fail(self, why: str) -> None:
         if self._stop.is_set():
             # It was asked to end: what it makes of that is no failure.
             return
         self.offer = Offer()
+        self._since = monotonic()
         self.status = self.status.failed(self._safe(why))
         self.settled.set()
         self._changed(self)

@@ -15,8 +15,9 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from tui_app.agent.mcp.server import CallFailed, Offered, Server, without_clashes
-from tui_app.agent.mcp.status import McpStatus, McpTool, ServerState
+from tui_app.agent.mcp.connection import CallFailed
+from tui_app.agent.mcp.server import Offered, Server, without_clashes
+from tui_app.agent.mcp.status import McpStatus, McpTool, ServerRequired, ServerState
 from tui_app.files import write_atomic
 from tui_app.settings.tables import McpServer
 from tui_app.trust import ProgramPlace
@@ -98,6 +99,10 @@ class McpHost(Protocol):
         """A server has become ready, has failed or was stopped."""
         ...
 
+    def without(self, servers: Sequence[McpStatus]) -> None:
+        """A request goes out although these are still starting."""
+        ...
+
     def weigh(self, tool: Offered) -> int: ...
 
 
@@ -110,6 +115,8 @@ class McpServers:
     seen: SeenTools
     """Where definitions are kept for whoever counts without starting anything."""
     host: McpHost
+    patient: bool = False
+    """Whether a request waits for a server as long as that may take to start: nobody is there to wonder."""
     _servers: dict[str, Server] = field(default_factory=dict)
     _restarts: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     """Under way, one of each server at most; nobody who asks for one can cancel it."""
@@ -140,9 +147,36 @@ class McpServers:
         # Those that are stopped to start again as well: they are not started now.
         await asyncio.gather(*(server.stop() for server in self._servers.values()), *self._restarts.values())
 
+    async def gather(self) -> None:
+        """Wait for those that are starting, as long as a request does; say which it goes without.
+
+        Raises:
+            ServerRequired: if one is not there without which no turn may begin.
+        """
+        self.start()
+        for server in self._servers.values():
+            if server.may_revive:
+                server.revive()
+        limits = [server.settings.timeout for server in self._servers.values() if server.settings.enabled]
+        # A moment more than its own limit: then it says itself what went wrong.
+        await self.settle(max(limits, default=0.0) + 1.0 if self.patient else WAIT_S)
+        for server in self._servers.values():
+            if server.settings.required and server.settings.enabled and not server.ready:
+                if server.status.state == "starting":
+                    await self._settled([server], server.settings.timeout)
+                if not server.ready:
+                    why = server.status.error or "It has not started yet."
+                    raise ServerRequired(f"The MCP server {server.settings.name} is required. {why}")
+        late = [server.status for server in self._servers.values() if not server.settled.is_set()]
+        if late:
+            self.host.without(late)
+
     async def settle(self, timeout_s: float = WAIT_S) -> None:
         """Wait for those that are starting, for a while."""
-        waiting = [asyncio.ensure_future(server.settled.wait()) for server in self._servers.values()]
+        await self._settled(list(self._servers.values()), timeout_s)
+
+    async def _settled(self, servers: Sequence[Server], timeout_s: float) -> None:
+        waiting = [asyncio.ensure_future(server.settled.wait()) for server in servers]
         if waiting:
             try:
                 await asyncio.wait(waiting, timeout=timeout_s)
@@ -167,6 +201,7 @@ class McpServers:
             status = McpStatus(name=settings.name, where=settings.where, state=state)
             if server is not None:
                 status = server.status
+            status = replace(status, required=settings.required)
             if name in kept:
                 tools = tuple(
                     McpTool(
@@ -232,8 +267,7 @@ class McpTools(AbstractToolset[Any]):
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What can be called now; waits a while for servers that are starting, never for one that hangs."""
-        self._servers.start()
-        await self._servers.settle()
+        await self._servers.gather()
         return {
             tool.definition.name: ToolsetTool(
                 toolset=self,

@@ -32,6 +32,10 @@ class McpStatus:
     tools: tuple[McpTool, ...] = ()
     error: str = ""
     """Why it failed, or what went wrong last."""
+    restarts: int = 0
+    """Times it was started again by itself because it was lost."""
+    required: bool = False
+    """Whether no turn may begin without it."""
     left_out: tuple[str, ...] = ()
     """Tools that cannot be used, each with the reason, as sentences."""
 
@@ -53,3 +57,7 @@ class McpStatus:
 
     def failed(self, why: str) -> "McpStatus":
         return replace(self, state="failed", tools=(), error=why)
+
+
+class ServerRequired(Exception):
+    """A server without which no turn may begin is not there. The message is sentences."""

@@ -38,8 +38,10 @@ def _pass_on(source: int) -> None:
         left = max(0, left - len(data))
 
 
-def _watch(child: "subprocess.Popen[bytes]") -> None:
+def _watch(child: "subprocess.Popen[bytes]", passing: threading.Thread) -> None:
     status = child.wait()
+    # Its last words come before the reason; a child of its own may hold the pipe open.
+    passing.join(GRACE_S)
     why = f"it exited with status {status}" if status >= 0 else f"it was ended by signal {-status}"
     _end(1, why)
 
@@ -56,8 +58,9 @@ def main(words: list[str]) -> None:
         return
     assert child.stdin is not None
     assert child.stderr is not None
-    threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True).start()
-    threading.Thread(target=_watch, args=(child,), daemon=True).start()
+    passing = threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True)
+    passing.start()
+    threading.Thread(target=_watch, args=(child, passing), daemon=True).start()
     target = child.stdin.fileno()
     while data := os.read(0, _CHUNK):
         # A server that has closed its own input is watched elsewhere.

@@ -1,0 +1,346 @@
+"""One connection to an MCP server: what its program may see, what is asked of it, what it answers."""
+
+import importlib
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from pydantic import ValidationError
+from pydantic_ai.messages import ToolReturnPart
+
+from tui_app.agent.mcp import supervisor as warden
+from tui_app.extras import install_command
+from tui_app.settings.tables import McpServer
+from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
+from tui_app.version import __version__
+
+if TYPE_CHECKING:
+    from fastmcp.client.client import CallToolResult
+    from fastmcp.client.elicitation import ElicitationHandler
+    from fastmcp.client.transports import ClientTransport
+    from httpx2 import Auth
+
+# What an MCP server's program may see of our environment: what it needs to run, and what is named.
+
+NEEDED = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", FOLDER_VARIABLE,
+)  # fmt: skip
+"""Variables without which hardly any program runs as it should; none of them holds a key."""
+
+
+class MissingVariable(Exception):
+    """The settings name a variable that is not set. The message is a sentence."""
+
+
+def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a server's program.
+
+    Args:
+        server: Its settings.
+        env: Our own environment.
+
+    Raises:
+        MissingVariable: if one that is named is not set.
+    """
+    # An empty one also takes the place of what the client library would pass on by itself.
+    needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
+    return {**needed, **{name: _value(value, env, server) for name, value in server.env.items()}}
+
+
+def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
+    """The headers of a server's requests. Raises ``MissingVariable``."""
+    return {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
+
+
+def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Values that must not stand in anything that is shown."""
+    named = [value[1:] for value in server.env.values() if value.startswith("$")]
+    values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
+    own = [value for value in server.env.values() if not value.startswith("$")]
+    return tuple(value for value in (*values, *own) if len(value) >= 8)
+
+
+def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
+    if not text.startswith("$"):
+        return text
+    name = text[1:]
+    if not env.get(name):
+        raise MissingVariable(f"The variable {name} is not set; the settings name it for mcp.{server.name}.")
+    return env[name]
+
+
+# One connection to an MCP server. The client library is loaded only here, when a server is first started.
+
+_SAID_CHARS = 2_000
+
+
+class ClientMissing(Exception):
+    """The optional client is not installed. The message says what to do."""
+
+
+class CallFailed(Exception):
+    """A call came to nothing. The message is for the model and the user."""
+
+
+def load_client() -> None:
+    """Import the client library; takes seconds, so call it in a thread.
+
+    Raises:
+        ClientMissing: if it is not installed.
+    """
+    # It would read settings for itself from a file of the folder, and write on our terminal.
+    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
+    os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for module in ("pydantic_ai.mcp", "fastmcp.client.client", "fastmcp.client.transports"):
+                importlib.import_module(module)
+    except ImportError as error:
+        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
+        raise ClientMissing(told) from error
+    for name in ("mcp", "fastmcp", "client"):
+        # What a server sends that is no message would be written out as it is.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callbacks:
+    """What a server may tell and ask the client while it is connected."""
+
+    changed: Callable[[str], None] = lambda _what: None
+    """A list of the server is another one by now: ``tools``, ``resources`` or ``prompts``."""
+    elicit: "ElicitationHandler[Any] | None" = None
+    """Answers a question of the server to the user; None where nobody can be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a server lists of its tools."""
+
+    tools: Sequence[Any] = ()
+    """As the protocol has them: name, description, input_schema, annotations."""
+    malformed: tuple[str, ...] = ()
+    """Sentences: which one is not of the protocol's form, and why."""
+
+
+class Connection:
+    """A server while it is connected; made and used on one event loop.
+
+    Args:
+        server: Its settings.
+        place: Where its program starts, with our own environment.
+        callbacks: What it may tell and ask.
+        auth: Signs requests to an address; None for none.
+    """
+
+    def __init__(
+        self,
+        server: McpServer,
+        place: ProgramPlace,
+        callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
+        auth: "Auth | None" = None,
+    ) -> None:
+        from fastmcp.client.client import Client
+        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
+        from mcp_types import Implementation
+
+        self._said: TextIO | None = None
+        self._server, self._callbacks = server, callbacks
+        self._malformed: list[str] = []
+        env = place.environment()
+        transport: ClientTransport
+        if server.url:
+            transport = StreamableHttpTransport(server.url, headers=header_values(server, env), auth=auth)
+        else:
+            folder, inherited = place.start_folder(server.cwd), program_environment(server, env)
+            args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
+            self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
+            transport = StdioTransport(
+                command=sys.executable,
+                args=["-I", "-S", str(Path(warden.__file__)), server.command, *args],
+                env=inherited,
+                cwd=str(folder),
+                keep_alive=False,
+                log_file=self._said,
+            )
+        # Every wait is bounded by whoever asks: progress makes some of them longer.
+        self.client: Client[Any] = Client(
+            transport,
+            init_timeout=server.timeout,
+            message_handler=self._heard,
+            elicitation_handler=callbacks.elicit,
+            client_info=Implementation(name="plimsoll", version=__version__),
+        )
+
+    async def open(self) -> None:
+        """Connect, and agree on the protocol. Raises whatever comes to the client library."""
+        await self.client.__aenter__()
+        dispatcher = self.client.session._dispatcher
+        ask = dispatcher.send_raw_request
+
+        async def sifted(method: str, params: Any, options: Any = None) -> Any:
+            answer = await ask(method, params, options)
+            return self._sift(answer) if method == "tools/list" else answer
+
+        # Before the library checks an answer as a whole: one malformed tool would take all others away.
+        dispatcher.send_raw_request = sifted  # type: ignore[method-assign]
+
+    async def leave(self) -> None:
+        """Disconnect, and end the server's program."""
+        await self.client.__aexit__(None, None, None)
+
+    @property
+    def instructions(self) -> str:
+        """What the server says of how it is to be used."""
+        return self.client.instructions or ""
+
+    def offers(self, what: str) -> bool:
+        """Whether the server says that it has ``tools``, ``resources`` or ``prompts``."""
+        return getattr(self.client.server_capabilities, what, None) is not None
+
+    async def tools(self) -> Listing:
+        """Every tool the server lists, page by page."""
+        self._malformed = []
+        tools = await self.client.list_tools()
+        return Listing(tools, tuple(self._malformed))
+
+    async def call(
+        self, name: str, args: dict[str, Any], progressed: Callable[[str], None] = lambda _text: None
+    ) -> Any:
+        """Call a tool; its text comes back as it was sent. Raises whatever comes to the client library.
+
+        pydantic-ai would read a text that looks like JSON, and write it anew.
+
+        Args:
+            name: As the server calls it.
+            args: Its arguments.
+            progressed: Called with what the server says of how far it is.
+        """
+
+        async def heard(_done: float, _of: float | None, message: str | None) -> None:
+            progressed(message or "")
+
+        result = await self.client.call_tool(name, args, raise_on_error=False, progress_handler=heard)
+        content = _content(result)
+        if not result.is_error:
+            return content
+        told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
+        raise CallFailed(told if told.strip() else f"The tool {name} failed and says nothing.")
+
+    def is_lost(self, error: BaseException | None = None) -> bool:
+        """Whether no further call can succeed: the program is gone, or the session at the address is."""
+        # The library's own task ends where the address cannot be reached.
+        task = self.client._session_state.session_task
+        return bool(self.ended) or task is None or task.done() or _is_unknown_session(error)
+
+    def is_unsent(self, error: BaseException) -> bool:
+        """Whether a call that failed has certainly not reached a tool, so that it may be made again."""
+        from httpx2 import ConnectError
+
+        return isinstance(error, ConnectError) or _is_unknown_session(error)
+
+    @property
+    def said(self) -> str:
+        """The end of what the server's program has said on standard error."""
+        return self._read().partition(warden.END_MARK)[0].strip()[-_SAID_CHARS:]
+
+    @property
+    def ended(self) -> str:
+        """Why the server's program is gone, as part of a sentence; empty while it runs."""
+        return self._read().partition(warden.END_MARK)[2].strip()
+
+    def _read(self) -> str:
+        if self._said is None or self._said.closed:
+            return ""
+        size = os.fstat(self._said.fileno()).st_size
+        start = max(0, size - 4 * _SAID_CHARS)
+        return os.pread(self._said.fileno(), size - start, start).decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """Let go of what the program has said."""
+        if self._said is not None:
+            self._said.close()
+
+    async def _heard(self, message: Any) -> None:
+        match getattr(message, "method", ""):
+            case "notifications/tools/list_changed":
+                self._callbacks.changed("tools")
+            case "notifications/resources/list_changed":
+                self._callbacks.changed("resources")
+            case "notifications/prompts/list_changed":
+                self._callbacks.changed("prompts")
+
+    def _sift(self, answer: Any) -> Any:
+        """Leave malformed tools out of a page of the server's list, and note which they are."""
+        listed = answer.get("tools") if isinstance(answer, dict) else None
+        if not isinstance(listed, list):
+            return answer
+        version = self.client.session.protocol_version or ""
+        found = [(tool, _why_malformed({**answer, "tools": [tool]}, version)) for tool in listed]
+        for tool, why in found:
+            if why:
+                name = tool.get("name") if isinstance(tool, dict) else None
+                told = name if isinstance(name, str) and name.strip() else "A tool without a name"
+                self._malformed.append(f"{told:.80} is left out: {why}.")
+        return {**answer, "tools": [tool for tool, why in found if not why]}
+
+
+def _why_malformed(page: dict[str, Any], version: str) -> str:
+    """Why the one tool of a page is not of the protocol's form; empty where it is."""
+    from mcp_types import ListToolsResult
+    from mcp_types.methods import validate_server_result
+
+    try:
+        with suppress(KeyError):  # a version without a schema of its own
+            validate_server_result("tools/list", version, page)
+        ListToolsResult.model_validate(page, by_name=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(each) for each in first["loc"] if each not in ("tools", 0))
+        return f"its {where or 'form'} is not as the protocol has it ({first['msg'].lower()})"
+    return ""
+
+
+def _is_unknown_session(error: BaseException | None) -> bool:
+    """Whether a server does not know the session that a request named: it was started again."""
+    text = str(error).lower()
+    return "session terminated" in text or ("404" in text and "not found" in text)
+
+
+def _content(result: "CallToolResult") -> Any:
+    """What a server has answered: one text, or a list where files are among it."""
+    from pydantic_ai.mcp import _map_mcp_tool_result
+
+    pieces = [part.text if part.type == "text" else _map_mcp_tool_result(part) for part in result.content]
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    if len(texts) < len(pieces):
+        return pieces
+    structured = result.structured_content
+    if structured is not None and not _tell(texts, structured):
+        texts.append(json.dumps(structured, ensure_ascii=False))
+    return "\n".join(texts)
+
+
+def _tell(texts: Sequence[str], structured: Mapping[str, Any]) -> bool:
+    """Whether texts say all that structured content does; they do by the protocol, but not everywhere."""
+    # Servers put what is no object into a field of that name.
+    values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
+    read = [_read_json(text) for text in texts]
+    return any(value in (_read_json("\n".join(texts)), read, list(texts)) for value in values)
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
