@@ -1,16 +1,20 @@
 """An editor drives sessions over stdio: prompts, streams, cancel, compactions, several sessions, garbage."""
 
 import asyncio
+import base64
 import json
 import signal
+import sys
 from pathlib import Path
 
 import psutil
 import pytest
-from acp import PROTOCOL_VERSION, RequestError
+from acp import PROTOCOL_VERSION, RequestError, text_block
+from acp.schema import EnvVariable, ImageContentBlock, McpServerStdio, SseMcpServer
 
 from tests.editors.kit import WAIT_S, endpoint, started, talking
-from tests.servers.behaviours import HangMidStream, Text, error, tool
+from tests.servers import mcp_stdio
+from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
 
@@ -47,7 +51,12 @@ async def test_prompt_streams_text_tools_and_usage(cwd: Path) -> None:
         assert calls[0].kind == "search"
         assert all(end.status == "completed" for end in ends)
         (commands,) = talk.editor.of(session, "available_commands_update")
-        assert [each.name for each in commands.available_commands] == ["compact", "undo", "context"]
+        assert [each.name for each in commands.available_commands] == [
+            "compact",
+            "undo",
+            "context",
+            "mcp",
+        ]
         assert talk.editor.of(session, "usage_update")[-1].size == 32_000
     assert talk.process.returncode == 0
 
@@ -307,3 +316,81 @@ async def test_closed_stdin_in_mid_stream_ends_it_cleanly(
             assert await talk.process.wait() == 0
         answer.cancel()
         await asyncio.gather(answer, return_exceptions=True)
+
+
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
+
+
+async def test_servers_that_the_editor_passes_are_used(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    pytest.importorskip("fastmcp")
+    endpoint(plimsoll_home, fake_openai.base_url, more='[approvals]\nallow = ["Their_own_*"]\n')
+    fake_openai.add(Tool((("Their_own_env", {}),)), Text("Done."))
+    theirs = McpServerStdio(
+        name="Their own",
+        command=sys.executable,
+        args=["-S", mcp_stdio.__file__, "plain"],
+        env=[EnvVariable(name="BERTH", value="$HOME is no variable here")],
+    )
+    sse = SseMcpServer(name="old", url="http://127.0.0.1:9/", headers=[], type="sse")
+    async with talking(cwd, "--trust") as talk:
+        await talk.agent.initialize(protocol_version=PROTOCOL_VERSION)
+        session = (await talk.agent.new_session(cwd=str(cwd), mcp_servers=[theirs, sse])).session_id
+        await talk.say(session, "Where do we berth?")
+        done = next(
+            each for each in talk.editor.of(session, "tool_call_update") if each.status == "completed"
+        )
+        assert "$HOME is no variable here" in done.content[0].content.text
+        await talk.say(session, "/mcp")
+        said = talk.editor.text(session)
+        assert "`Their_own` ready, 9 tools" in said
+        assert "The MCP server old is not started: only stdio and HTTP are spoken." in said
+
+
+async def test_pictures_and_the_todo_list_cross_the_protocol(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    items = [{"text": "Moor", "state": "done"}, {"text": "Unload", "state": "doing"}, {"text": "Sleep"}]
+    fake_openai.add(Tool((("todo", {"items": items}),)), Text("Noted."))
+    async with talking(cwd) as talk:
+        session = await talk.begin()
+        picture = ImageContentBlock(type="image", data=PIXEL, mime_type="image/png")
+        await talk.agent.prompt(session_id=session, prompt=[text_block("What is it?"), picture])
+        assert PIXEL in json.dumps(fake_openai.exchanges[0].body)
+        (plan,) = talk.editor.of(session, "plan")
+        assert [(each.content, each.status) for each in plan.entries] == [
+            ("Moor", "completed"),
+            ("Unload", "in_progress"),
+            ("Sleep", "pending"),
+        ]
+
+
+async def test_a_fork_goes_on_in_a_copy(cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(Text("Nine."), Text("At nine, as I said."))
+    async with talking(cwd) as talk:
+        session = await talk.begin()
+        await talk.say(session, "When does it leave?")
+        forked = (await talk.agent.fork_session(session_id=session, cwd=str(cwd))).session_id
+        assert forked != session
+        await talk.say(forked, "Once more?")
+        assert "When does it leave?" in fake_openai.exchanges[-1].text()
+        assert talk.editor.text(forked).endswith("At nine, as I said.")
+        assert "as I said" not in talk.editor.text(session)
+
+
+async def test_a_mode_is_chosen_while_an_answer_streams(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(HangMidStream("Half a sentence and then nothing"))
+    async with talking(cwd) as talk:
+        session = await talk.begin()
+        asked = asyncio.create_task(talk.say(session, "Talk."))
+        await talk.editor.until(lambda: bool(talk.editor.text(session)))
+        await talk.agent.set_session_mode(session_id=session, mode_id="off")
+        assert not asked.done()
+        await talk.agent.cancel(session_id=session)
+        assert (await asked).stop_reason == "cancelled"

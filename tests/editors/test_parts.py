@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from acp import RequestError, text_block
 from acp.schema import (
+    AudioContentBlock,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
     ResourceContentBlock,
@@ -68,6 +69,8 @@ def test_commands() -> None:
         [text_block("  \n")],
         [text_block("/compact --up-to x")],
         [ImageContentBlock(type="image", data="", mime_type="image/png")],
+        [ImageContentBlock(type="image", data="not base64 !", mime_type="image/png")],
+        [AudioContentBlock(type="audio", data="", mime_type="audio/ogg")],
     ],
 )
 def test_what_cannot_be_asked_is_said(blocks: list[Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from tests.servers.mcp_stdio import reply
 
@@ -21,20 +22,14 @@ class McpOverHttp:
     session: int = 1
     """Names the session that it knows; another one than before is as if it had been started again."""
 
+    ended: bool = False
+    """Whether it has let go of its address."""
     stop: Callable[[], None] = lambda: None
     """Lets go of the address before the block ends."""
 
 
-@contextmanager
-def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
-    """A server for the time of the block.
-
-    Args:
-        port: Where it listens; 0 for a free one.
-    """
-    state = McpOverHttp()
-
-    ended = False
+def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
+    """What answers requests as the state says."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -43,13 +38,17 @@ def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
             body = self.rfile.read(int(self.headers["content-length"]))
             state.headers.append({name.lower(): value for name, value in self.headers.items()})
             message = json.loads(body)
-            if ended:
+            if state.ended:
                 self.close_connection = True
             elif state.broken:
                 self.answer(500, b"[b]out of order[/b]", "text/plain")
             elif self.headers.get("mcp-session-id", str(state.session)) != str(state.session):
                 self.answer(404, b"", "text/plain")
-            elif "id" in message:
+            else:
+                self.reply(message)
+
+        def reply(self, message: dict[str, Any]) -> None:
+            if "id" in message:
                 self.answer(200, json.dumps(reply(message, "plain")).encode(), "application/json")
             else:
                 self.answer(202, b"", "text/plain")
@@ -70,15 +69,25 @@ def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
         def log_message(self, format: str, *args: object) -> None:
             """Nobody reads it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    return Handler
+
+
+@contextmanager
+def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
+    """A server for the time of the block.
+
+    Args:
+        port: Where it listens; 0 for a free one.
+    """
+    state = McpOverHttp()
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler_of(state))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
 
     def stop() -> None:
-        nonlocal ended
-        if not ended:
-            ended = True
+        if not state.ended:
+            state.ended = True
             server.shutdown()
             server.server_close()
             thread.join()

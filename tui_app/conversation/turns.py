@@ -291,7 +291,7 @@ class Turns:
             return None
         if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
             self.history.append(notice)
-        attached: list[AttachedFile] = []
+        attached = [*prompt.brought]
         if prompt.files:
             for each in await asyncio.to_thread(
                 read_attachments, self.workspace, prompt.files, self.may_read

@@ -3,10 +3,13 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tui_app.events import QueueChanged
 from tui_app.references import WHOLE, Span, log_number
+
+if TYPE_CHECKING:
+    from tui_app.conversation.attachments import AttachedFile
 
 REVIEW, EXTRACT, FROM, UP_TO = "--review", "--extract", "--from", "--up-to"
 """Behind ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
@@ -24,6 +27,8 @@ class Prompt:
     """Paths of attached files, as the user wrote them."""
     above_budget: bool = False
     """Whether the user has said that it may be sent although the session's budget is used up."""
+    brought: "tuple[AttachedFile, ...]" = ()
+    """What is sent along as it is: no file of this machine, such as a picture out of an editor."""
 
     @property
     def label(self) -> str:

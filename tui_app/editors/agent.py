@@ -9,8 +9,9 @@ import json
 import logging
 import os
 import queue
+import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,16 +26,21 @@ from acp.schema import (
     AgentCapabilities,
     CloseSessionResponse,
     ConfigOptionUpdate,
+    ForkSessionResponse,
+    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
+    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
     SessionCapabilities,
     SessionCloseCapabilities,
+    SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
     SessionResumeCapabilities,
@@ -58,7 +64,10 @@ from tui_app.editors.session import (
 from tui_app.editors.updates import NOT_FOUND, Updates, refused, trouble
 from tui_app.program_log import logging_to
 from tui_app.session.database import has_begun, open_store
+from tui_app.session.rewind_fork import fork_session
 from tui_app.session.store import SessionNotFound
+from tui_app.settings.tables import McpServer
+from tui_app.text import visible
 from tui_app.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -87,11 +96,13 @@ class EditorAgent:
             agent_info=Implementation(name="plimsoll", title="Plimsoll", version=__version__),
             agent_capabilities=AgentCapabilities(
                 load_session=True,
-                prompt_capabilities=PromptCapabilities(embedded_context=True),
+                prompt_capabilities=PromptCapabilities(embedded_context=True, image=True),
+                mcp_capabilities=McpCapabilities(http=True),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
                     close=SessionCloseCapabilities(),
                     resume=SessionResumeCapabilities(),
+                    fork=SessionForkCapabilities(),
                 ),
             ),
             auth_methods=[],
@@ -101,8 +112,10 @@ class EditorAgent:
         """Nobody needs to sign in; keys come from the environment."""
         raise refused("There is nothing to sign in to: keys are read from the environment.")
 
-    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
-        session = await self._open(cwd)
+    async def new_session(
+        self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> NewSessionResponse:
+        session = await self._open(cwd, servers=mcp_servers or ())
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return NewSessionResponse(
             session_id=session.id,
@@ -110,18 +123,38 @@ class EditorAgent:
             config_options=menus,
         )
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> LoadSessionResponse:
         """Go on with a session; all of it is sent again first."""
-        session = await self._open(cwd, session_id)
+        session = await self._open(cwd, session_id, mcp_servers or ())
         await session.replay()
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return LoadSessionResponse(
             modes=modes(session.opened.conversation, self.opening.settings), config_options=menus
         )
 
-    async def resume_session(self, session_id: str, cwd: str, **_: Any) -> ResumeSessionResponse:
+    async def fork_session(
+        self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ForkSessionResponse:
+        """Go on in a copy of a session; the session itself stays as it is."""
+        try:
+            forked = await asyncio.to_thread(self._fork, session_id)
+        except Exception as error:  # worded for the user
+            raise trouble(error) from error
+        session = await self._open(cwd, forked, mcp_servers or ())
+        menus = options(session.opened.conversation, self.opening.settings, self._models)
+        return ForkSessionResponse(
+            session_id=session.id,
+            modes=modes(session.opened.conversation, self.opening.settings),
+            config_options=menus,
+        )
+
+    async def resume_session(
+        self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+    ) -> ResumeSessionResponse:
         """Go on with a session whose past the editor knows."""
-        session = await self._open(cwd, session_id)
+        session = await self._open(cwd, session_id, mcp_servers or ())
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return ResumeSessionResponse(
             modes=modes(session.opened.conversation, self.opening.settings), config_options=menus
@@ -186,12 +219,30 @@ class EditorAgent:
             raise RequestError(NOT_FOUND, f"There is no open session {session_id}. Load it first.")
         return session
 
-    async def _open(self, cwd: str, session_id: str = "") -> EditorSession:
-        """Open a session, or take the one that is open here already."""
+    def _fork(self, session_id: str) -> str:
+        with contextlib.closing(open_store(self.opening.database)) as store:
+            return fork_session(
+                store, self.opening.paths.sessions_dir, session_id, now=datetime.now(UTC).timestamp()
+            ).session
+
+    async def _open(self, cwd: str, session_id: str = "", servers: Sequence[Any] = ()) -> EditorSession:
+        """Open a session, or take the one that is open here already.
+
+        Args:
+            cwd: Its folder, as the editor names it.
+            session_id: Which one; empty begins a new one.
+            servers: MCP servers that the editor passes along, beside those of the settings.
+        """
         folder = _folder(cwd)
         async with self._opening:
             if (known := self._sessions.get(session_id)) is None:
-                known = await self._opened(replace(self.opening, cwd=folder, session=session_id))
+                passed, remarks = passed_servers(servers, self.opening.settings.mcp)
+                settings = replace(self.opening.settings, mcp={**self.opening.settings.mcp, **passed})
+                known = await self._opened(
+                    replace(self.opening, settings=settings, cwd=folder, session=session_id)
+                )
+                for remark in remarks:
+                    known.say(remark)
         task = asyncio.create_task(self._introduce(known), name="acp introduction")
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
@@ -243,6 +294,39 @@ class EditorAgent:
             menus = options(session.opened.conversation, self.opening.settings, self._models)
             update = ConfigOptionUpdate(session_update="config_option_update", config_options=menus)
             await self._client.session_update(session_id=session.id, update=update)
+
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+def passed_servers(
+    servers: Sequence[Any], known: Mapping[str, McpServer]
+) -> tuple[dict[str, McpServer], list[str]]:
+    """MCP servers that an editor passes along as those of the settings are, and what there is to say of them.
+
+    Args:
+        servers: As the protocol has them.
+        known: Those of the settings, whose names are taken.
+    """
+    passed: dict[str, McpServer] = {}
+    remarks: list[str] = []
+    for server in servers:
+        name = _NOT_IN_NAMES.sub("_", server.name).strip("_-")[:32]
+        name = name if name[:1].isalpha() else f"mcp_{name}"[:32]
+        shown = visible(server.name)[:80]
+        if name in known or name in passed:
+            remarks.append(f"The MCP server {shown} is not started: another one is called {name}.")
+        elif isinstance(server, McpServerStdio):
+            env = {each.name: each.value for each in server.env}
+            passed[name] = McpServer(
+                name=name, command=server.command, args=tuple(server.args), given_env=env
+            )
+        elif isinstance(server, HttpMcpServer):
+            headers = {each.name: each.value for each in server.headers}
+            passed[name] = McpServer(name=name, url=server.url, given_headers=headers)
+        else:
+            remarks.append(f"The MCP server {shown} is not started: only stdio and HTTP are spoken.")
+    return passed, remarks
 
 
 def _folder(cwd: str) -> Path:

@@ -1,6 +1,7 @@
 """One session in an editor: prompts go in, updates come out in the order of the events."""
 
 import asyncio
+import base64
 import contextlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from acp.schema import (
     AvailableCommand,
     AvailableCommandInput,
     EmbeddedResourceContentBlock,
+    ImageContentBlock,
     RequestPermissionResponse,
     ResourceContentBlock,
     SessionConfigOptionBoolean,
@@ -30,8 +32,11 @@ from acp.schema import (
 )
 
 from tui_app.agent.catalog import ModelChoice, list_models
+from tui_app.agent.mcp.status import McpStatus
+from tui_app.context.counting.attachments import image_type
 from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.attachments import MAX_PICTURE, AttachedFile
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_names
@@ -132,7 +137,16 @@ class ShowContext:
     """The user wants to see what fills the context."""
 
 
-Asked = Prompt | Compact | Restate | ShowContext
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The user wants to see the MCP servers, or to have them started again."""
+
+    reload: bool = False
+    names: tuple[str, ...] = ()
+    """Which are started again; none for all."""
+
+
+Asked = Prompt | Compact | Restate | ShowContext | Servers
 COMMANDS = (
     AvailableCommand(
         name="compact",
@@ -141,6 +155,11 @@ COMMANDS = (
     ),
     AvailableCommand(name="undo", description="Take the last compaction or /clear back"),
     AvailableCommand(name="context", description="Show what fills the context"),
+    AvailableCommand(
+        name="mcp",
+        description="Show the MCP servers, or start them again",
+        input=AvailableCommandInput(root=UnstructuredCommandInput(hint="reload [NAME]")),
+    ),
 )
 """Advertised to the editor, which completes them."""
 
@@ -156,6 +175,7 @@ def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
         RequestError: if nothing is said, or a command cannot be read.
     """
     texts, files = [], []
+    pictures: list[AttachedFile] = []
     for block in blocks:
         match block:
             case TextContentBlock():
@@ -170,12 +190,29 @@ def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
                 longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
                 fence = "`" * max(3, longest + 1)
                 texts.append(f"{name}:\n{fence}\n{resource.text}\n{fence}")
+            case ImageContentBlock():
+                pictures.append(_picture(block, len(pictures) + 1))
             case _:
-                raise refused("Only text and files can be sent; pictures and sound cannot.")
+                raise refused("Only text, files and pictures can be sent; sound cannot.")
     text = " ".join(filter(None, texts)) if files else "\n\n".join(filter(None, texts))
-    if not text.strip():
+    if not text.strip() and not pictures:
         raise refused("The prompt is empty.")
-    return _command(text.strip()) or Prompt(text.strip("\n"), tuple(files))
+    command = None if pictures else _command(text.strip())
+    return command or Prompt(text.strip("\n"), tuple(files), brought=tuple(pictures))
+
+
+def _picture(block: ImageContentBlock, number: int) -> AttachedFile:
+    """A picture out of the editor; RequestError if no provider would take it."""
+    try:
+        data = base64.b64decode(block.data, validate=True)
+    except ValueError:
+        raise refused("A picture cannot be read: it is no base64.") from None
+    if not (kind := image_type(data)):
+        raise refused("A picture cannot be sent: only PNG, JPEG, GIF and WebP can.")
+    if len(data) > MAX_PICTURE:
+        raise refused(f"A picture cannot be sent: it is larger than {MAX_PICTURE >> 20} MB.")
+    name = Path(unquote(urlsplit(block.uri or "").path)).name or f"picture {number}"
+    return AttachedFile(name, picture=data, media_type=kind)
 
 
 def _command(text: str) -> Asked | None:
@@ -192,6 +229,10 @@ def _command(text: str) -> Asked | None:
             return Restate(undo=True)
         case "/context" if not rest.strip():
             return ShowContext()
+        case "/mcp" if not rest.strip():
+            return Servers()
+        case "/mcp" if rest.split()[0] == "reload":
+            return Servers(reload=True, names=tuple(rest.split()[1:]))
         case _:
             return None
 
@@ -222,6 +263,19 @@ def context_text(conversation: Conversation) -> str:
         f"{count(usage.messages, 'message')}, model {conversation.model}, policy {conversation.policy}."
     )
     return "\n".join([head, "", "| What | Tokens |", "|---|---:|", *rows])
+
+
+def servers_text(statuses: Sequence[McpStatus]) -> str:
+    """Every MCP server in a line of Markdown."""
+    if not statuses:
+        return "There is no MCP server."
+    rows = []
+    for status in statuses:
+        size = f", {status.tokens:,} tokens of each request" if status.tokens else ""
+        error = f": {visible(status.error)}" if status.error else ""
+        rows.append(f"- `{status.name}` {status.words}{size}{error}")
+        rows += [f"  - {visible(each)}" for each in status.left_out]
+    return "\n".join(rows)
 
 
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
@@ -288,7 +342,9 @@ class EditorSession:
                 if isinstance(asked, Prompt):
                     return await self._turn(asked)
                 if isinstance(asked, ShowContext):
-                    self._say(context_text(self.opened.conversation))
+                    self.say(context_text(self.opened.conversation))
+                elif isinstance(asked, Servers):
+                    self.say(await self._servers(asked))
                 else:
                     await self._work(asked)
                     if self._trouble is not None:
@@ -311,8 +367,18 @@ class EditorSession:
         if self._trouble is not None:
             if end.outcome == "failed":
                 raise failed(self._trouble)
-            self._say(told(self._trouble))
+            self.say(told(self._trouble))
         return "cancelled" if end.outcome == "cancelled" else "end_turn"
+
+    async def _servers(self, asked: Servers) -> str:
+        """What there is to say of the MCP servers, once those that were named have started again."""
+        servers = self.opened.extras.servers
+        if asked.reload:
+            if unknown := [name for name in asked.names if name not in servers.defined]:
+                return f"No MCP server is called {visible(unknown[0])[:_SAID_CHARS]}."
+            await servers.reload(asked.names)
+            await servers.gather()
+        return servers_text(servers.statuses())
 
     async def choose_model(self, name: str) -> None:
         """Go on with another model.
@@ -331,7 +397,13 @@ class EditorSession:
         """Go on under another policy; RequestError if there is none of that name."""
         if name == self.opened.conversation.policy:
             return
+        if name not in policy_names(self.opening.settings):
+            raise refused(f"There is no policy {visible(name)[:_SAID_CHARS]}.")
         self._notice = ""
+        if self._gate.locked():
+            # Behind the turn under way; the editor hears of the change then, and waits for nothing.
+            self.opened.conversation.submit(ChangePolicy(name))
+            return
         await self._work(ChangePolicy(name))
         if self.opened.conversation.policy != name:
             raise refused(self._notice)
@@ -390,7 +462,8 @@ class EditorSession:
                 self._permissions.withdraw(id)
         self._put(self.updates.of(record.data))
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Tell the editor something that is no event."""
         self._put(self.updates.of(Notice(text=text)))
 
     def _put(self, updates: Iterable[Update | Question]) -> None:

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -13,12 +13,15 @@ from typing import Any
 from acp import RequestError, helpers
 from acp.schema import (
     AgentMessageChunk,
+    AgentPlanUpdate,
     AgentThoughtChunk,
     ContentToolCallContent,
     Cost,
     CurrentModeUpdate,
     FileEditToolCallContent,
     PermissionOption,
+    PlanEntry,
+    PlanEntryStatus,
     TerminalToolCallContent,
     ToolCallLocation,
     ToolCallStatus,
@@ -62,7 +65,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
 from tui_app.text import count, thousands, visible
-from tui_app.tool_specs import tool_spec
+from tui_app.tool_specs import TODO, tool_spec
 
 # What a session has used and cost, as an editor wants to know it.
 
@@ -103,9 +106,27 @@ class Spending:
 # Every failure as an error of the protocol, with a sentence that the user can read.
 
 INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002
-_WORDS = MappingProxyType({"ctrl+g": "/compact", "ctrl+l": "the model menu", "/model": "the model menu"})
+_WORDS = MappingProxyType(
+    {
+        "ctrl+g": "/compact",
+        "ctrl+l": "the model menu",
+        "/model": "the model menu",
+        "The details (ctrl+o) tell": "plimsoll.log tells",
+        "The details (ctrl+o) hold": "plimsoll.log holds",
+        "(ctrl+o)": "(plimsoll.log)",
+        "f3 shows": "/context shows",
+        "/mcp shows more.": "",
+        "/mcp shows it and starts it again": "/mcp reload starts it again",
+        "/retry asks the same again": "send the prompt again",
+        "/retry sends it again": "send it again",
+        "/retry sends the prompt once more": "send the prompt once more",
+        "/retry": "sending it again",
+    }
+)
 """Keys and commands of the screen, and what does the same in an editor."""
-_SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
+_SPOKEN = re.compile(
+    rf"(?<![\w/])(?:{'|'.join(map(re.escape, sorted(_WORDS, key=len, reverse=True)))})(?![\w/-])"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -357,15 +378,17 @@ class Updates:
                 ]
             case ToolResult(name=name, text=text, outcome=outcome):
                 title = self._titles.pop(id, name)
-                self._inputs.pop(id, None)
+                args = self._inputs.pop(id, {})
                 note = result_note(name, text, outcome)
+                plan = _plan(args) if name == TODO.name and outcome == "success" else []
                 return [
+                    *plan,
                     helpers.update_tool_call(
                         id,
                         title=f"{title}, {note}" if note else title,
                         status="completed" if outcome == "success" else "failed",
                         content=[helpers.tool_content(helpers.text_block(text))],
-                    )
+                    ),
                 ]
             case SubAgentStep(calls=calls):
                 # How far the sub-agent is that the call has sent.
@@ -412,7 +435,7 @@ class Updates:
             case AgentOutput():
                 return [_message(output_text(payload))]
             case Notice(text=text):
-                return [_message(text)]
+                return [_message(for_editor(text).strip())]
             case CompactionUndone() | SessionRestored():
                 what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
                 return [_message(f"The {what} was taken back.")]
@@ -428,6 +451,26 @@ class Updates:
                 return [_message(told(payload))]
             case _:
                 return []
+
+
+_STATES: Mapping[str, PlanEntryStatus] = MappingProxyType(
+    {"pending": "pending", "doing": "in_progress", "done": "completed"}
+)
+
+
+def _plan(args: Mapping[str, Any]) -> Sequence[Update]:
+    """The todo list as the editor shows a plan: all of it each time."""
+    items = args.get("items")
+    entries = [
+        PlanEntry(
+            content=visible(str(item["text"])),
+            priority="medium",
+            status=_STATES.get(str(item.get("state", "pending")), "pending"),
+        )
+        for item in (items if isinstance(items, list) else [])
+        if isinstance(item, dict) and "text" in item
+    ]
+    return [AgentPlanUpdate(session_update="plan", entries=entries)] if entries else []
 
 
 def _arguments(text: str) -> dict[str, Any]:

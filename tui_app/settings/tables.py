@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
@@ -473,6 +473,10 @@ class McpServer:
     """Names of its tools that may be used; None allows all."""
     timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))
     """Seconds it may take to start, and for each call."""
+    given_env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables as an editor has given them; no setting."""
+    given_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Headers as an editor has given them; no setting."""
 
     @property
     def where(self) -> str:

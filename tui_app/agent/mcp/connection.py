@@ -53,12 +53,14 @@ def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, 
     """
     # An empty one also takes the place of what the client library would pass on by itself.
     needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
-    return {**needed, **{name: _value(value, env, server) for name, value in server.env.items()}}
+    named = {name: _value(value, env, server) for name, value in server.env.items()}
+    return {**needed, **named, **server.given_env}
 
 
 def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
     """The headers of a server's requests. Raises ``MissingVariable``."""
-    return {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
+    named = {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
+    return {**named, **server.given_headers}
 
 
 def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
     named = [value[1:] for value in server.env.values() if value.startswith("$")]
     values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
     own = [value for value in server.env.values() if not value.startswith("$")]
+    own += [*server.given_env.values(), *server.given_headers.values()]
     return tuple(value for value in (*values, *own) if len(value) >= 8)
 
 
@@ -147,7 +150,7 @@ class Connection:
         self,
         server: McpServer,
         place: ProgramPlace,
-        callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
+        callbacks: Callbacks = Callbacks(),
         auth: "Auth | None" = None,
     ) -> None:
         from fastmcp.client.client import Client
@@ -184,8 +187,8 @@ class Connection:
 
     async def open(self) -> None:
         """Connect, and agree on the protocol. Raises whatever comes to the client library."""
-        await self.client.__aenter__()
-        dispatcher = self.client.session._dispatcher
+        await self.client.__aenter__()  # type: ignore[no-untyped-call]
+        dispatcher: Any = self.client.session._dispatcher  # noqa: SLF001 - nothing public sees it in time
         ask = dispatcher.send_raw_request
 
         async def sifted(method: str, params: Any, options: Any = None) -> Any:
@@ -193,11 +196,11 @@ class Connection:
             return self._sift(answer) if method == "tools/list" else answer
 
         # Before the library checks an answer as a whole: one malformed tool would take all others away.
-        dispatcher.send_raw_request = sifted  # type: ignore[method-assign]
+        dispatcher.send_raw_request = sifted
 
     async def leave(self) -> None:
         """Disconnect, and end the server's program."""
-        await self.client.__aexit__(None, None, None)
+        await self.client.__aexit__(None, None, None)  # type: ignore[no-untyped-call]
 
     @property
     def instructions(self) -> str:
@@ -227,7 +230,7 @@ class Connection:
             progressed: Called with what the server says of how far it is.
         """
 
-        async def heard(_done: float, _of: float | None, message: str | None) -> None:
+        async def heard(progress: float, total: float | None, message: str | None) -> None:
             progressed(message or "")
 
         result = await self.client.call_tool(name, args, raise_on_error=False, progress_handler=heard)
@@ -240,7 +243,7 @@ class Connection:
     def is_lost(self, error: BaseException | None = None) -> bool:
         """Whether no further call can succeed: the program is gone, or the session at the address is."""
         # The library's own task ends where the address cannot be reached.
-        task = self.client._session_state.session_task
+        task = self.client._session_state.session_task  # noqa: SLF001 - nothing public tells
         return bool(self.ended) or task is None or task.done() or _is_unknown_session(error)
 
     def is_unsent(self, error: BaseException) -> bool:

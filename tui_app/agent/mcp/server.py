@@ -12,8 +12,8 @@ from typing import Any
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.mcp.connection import (
-    CallFailed,
     Callbacks,
+    CallFailed,
     ClientMissing,
     Connection,
     MissingVariable,
@@ -106,15 +106,17 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
 
 def _wrong_schema(schema: Mapping[str, Any]) -> str:
     """Why a provider would refuse a schema, and with it the whole request; empty where none would."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+    from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+    from referencing import Registry
     from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
 
     try:
         Draft202012Validator.check_schema(schema)
-        resolver = Draft202012Validator(schema)._resolver
+        registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
         for target in _references(schema):
-            resolver.lookup(target)
+            registry.resolver().lookup(target)
     except SchemaError as error:
         return " ".join(error.message.split())[:120]
     except Unresolvable as error:
