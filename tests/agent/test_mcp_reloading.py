@@ -37,7 +37,9 @@ class Fake:
     made: list["Fake"]
     may_end: asyncio.Event
 
-    def __init__(self, settings: McpServer, place: ProgramPlace, changed: object) -> None:
+    def __init__(
+        self, settings: McpServer, place: ProgramPlace, changed: object, sign_in: object = None
+    ) -> None:
         self.settings, self.offer, self.ready = settings, Offer(), False
         self.status = McpStatus(name=settings.name)
         self.alive = False

@@ -178,6 +178,8 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("keys", ("unset", "OPENAI_API_KEY"), (("--json",),)),
     ("doctor", (), (("--repair",), ("--json",))),
     ("schema", ("error",), (("--json",),)),
+    ("mcp", ("add", "files"), (("--url", "http://127.0.0.1/"), ("--scope", "project"), ("--json",))),
+    ("mcp", ("test", "files"), (("--json",),)),
     ("serve", (".",), (("--port", "8000"), ("--no-token",))),
     ("acp", (), (("--model", "offline:extractive"), ("--window", "8000"))),
     ("config", ("set", "theme", "dark"), (("--json",),)),

@@ -73,14 +73,9 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
-    """A server for the time of the block.
-
-    Args:
-        port: Where it listens; 0 for a free one.
-    """
-    state = McpOverHttp()
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler_of(state))
+def serving(state: McpOverHttp, handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[None]:
+    """Answer at an address of this machine for the time of the block."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
@@ -94,6 +89,18 @@ def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
 
     state.stop = stop
     try:
-        yield state
+        yield
     finally:
         stop()
+
+
+@contextmanager
+def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
+    """A server for the time of the block.
+
+    Args:
+        port: Where it listens; 0 for a free one.
+    """
+    state = McpOverHttp()
+    with serving(state, handler_of(state), port):
+        yield state

@@ -37,7 +37,8 @@ COMMANDS: Mapping[str, str] = {
     "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
     "handoff": "handoff", "simulate": "simulate", "audit": "audit", "models": "models", "keys": "models",
     "doctor": "doctor",
-    "schema": "export", "serve": "servers", "acp": "servers", "config": "config", "trust": "config",
+    "schema": "export", "mcp": "mcp", "serve": "servers", "acp": "servers",
+    "config": "config", "trust": "config",
 }  # fmt: skip
 """The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
 NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"

@@ -25,6 +25,7 @@ from tui_app.agent.instructions import (
 )
 from tui_app.agent.mcp.server import Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
@@ -41,6 +42,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.files import MayRead, Refused, anything
+from tui_app.settings.tables import servers_here
 from tui_app.tool_specs import PLAN, TODO, USE_SKILL
 from tui_app.usage import Breakdown
 
@@ -192,10 +194,11 @@ class Extras:
     def __post_init__(self, opening: Opening) -> None:
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
-            {} if opening.agent else opening.settings.mcp,
+            {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),
             opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
             self,
+            tokens=TokenStore(opening.keys.keyring, opening.paths.state / "mcp-sign-ins.json"),
             patient=not opening.attended,
         )
 

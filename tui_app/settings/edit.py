@@ -269,6 +269,19 @@ class SettingsFile:
         file = self.paths.config_file
         return self._change(key, _place_in(read_file(file), key) or locate(file, key).path, None)
 
+    def put(self, path: tuple[str, ...], value: object) -> Settings:
+        """Write one entry of a table that no command may write as text, such as ``("mcp", "files")``.
+
+        Args:
+            path: The setting, the entry, and a key of it where only that is meant.
+            value: As TOML would give it; None takes it out.
+
+        Raises:
+            SettingsError: if value or the settings as a whole would be wrong, or the file is not TOML.
+            OSError: if the file cannot be written.
+        """
+        return self._change(".".join(path), path, value)
+
     def _change(self, key: str, path: tuple[str, ...], value: object) -> Settings:
         file = self.paths.config_file
         before = read_file(file)

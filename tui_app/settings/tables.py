@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tui_app.files import repository_root
 from tui_app.paths import from_home
 from tui_app.settings.rules import (
     Address,
@@ -467,6 +468,8 @@ class McpServer:
     )
     """Headers of its requests, each with the environment variable that holds its value."""
     enabled: bool = setting(True, Flag())
+    project: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
+    """Folder of the repository in which alone it is started; empty is everywhere."""
     required: bool = setting(False, Flag())
     """Whether no turn may begin without it."""
     tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
@@ -505,6 +508,16 @@ class _Server(NamedTuple):
 
 
 MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
+
+
+def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:
+    """The servers that belong to a session: those of all projects, and those of its own."""
+    root = repository_root(folder)
+
+    def belongs(server: McpServer) -> bool:
+        return not server.project or repository_root(from_home(server.project)) == root
+
+    return {name: server for name, server in servers.items() if belongs(server)}
 
 
 def build_servers(checked: Mapping[str, dict[str, object]]) -> dict[str, McpServer]:

@@ -314,6 +314,15 @@ PLACES: Mapping[str, Place] = {
             "mcp.reload", "f5", "reload", "Reload", "Start the marked server again.",
             hint="start again", rank=1,
         ),
+        KeyBinding(
+            "mcp.sign_in", "f6", "sign_in", "Sign in", "Sign in at the marked server, in the browser.",
+            hint="sign in", rank=3,
+        ),
+        KeyBinding(
+            "mcp.switch", "f8", "switch", "On or off",
+            "Switch the marked server on or off, in this session and in the settings file.",
+            hint="on or off", rank=2,
+        ),
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),

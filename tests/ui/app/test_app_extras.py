@@ -57,7 +57,7 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
-        await deck.says("ready, 7 tools")
+        await deck.says("ready, 9 tools")
         await deck.until(lambda: "failed" in deck.text and "starting" not in deck.text, "an end")
         assert "files_echo" in deck.text
         assert "[b]red[/b]" in deck.text, "text is never markup"
@@ -76,6 +76,21 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
         await deck.says("/mcp reload NAME")
 
 
+async def test_a_server_is_switched_off_and_on_again(desk: Desk) -> None:
+    pytest.importorskip("fastmcp")
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("ready, 9 tools")
+        await deck.press("f6")
+        await deck.says("files is a program: there is nothing to sign in to.")
+        await deck.press("f8")
+        await deck.says("switched off")
+        await deck.press("f8")
+        await deck.says("ready, 9 tools")
+
+
 async def test_without_servers_it_says_how(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -90,7 +105,7 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
-        await deck.says("ready, 7 tools")
+        await deck.says("ready, 9 tools")
         await deck.press("escape")
         await deck.press("f3")
         await deck.says("Plimsoll")
@@ -99,7 +114,7 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
         await deck.press("escape")
         await deck.send("/status")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status")
-        assert "files: ready, 7 tools" in deck.text
+        assert "files: ready, 9 tools" in deck.text
         assert "AGENTS.md" in deck.text
 
 

@@ -144,6 +144,7 @@ class Connection:
         place: Where its program starts, with our own environment.
         callbacks: What it may tell and ask.
         auth: Signs requests to an address; None for none.
+        start_s: Seconds it may take to start; 0 for what the settings say.
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class Connection:
         place: ProgramPlace,
         callbacks: Callbacks = Callbacks(),
         auth: "Auth | None" = None,
+        start_s: float = 0.0,
     ) -> None:
         from fastmcp.client.client import Client
         from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
@@ -179,7 +181,7 @@ class Connection:
         # Every wait is bounded by whoever asks: progress makes some of them longer.
         self.client: Client[Any] = Client(
             transport,
-            init_timeout=server.timeout,
+            init_timeout=start_s or server.timeout,
             message_handler=self._heard,
             elicitation_handler=callbacks.elicit,
             client_info=Implementation(name="plimsoll", version=__version__),

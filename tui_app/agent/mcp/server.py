@@ -20,6 +20,7 @@ from tui_app.agent.mcp.connection import (
     load_client,
     secrets_of,
 )
+from tui_app.agent.mcp.sign_in import SignIn
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings.tables import McpServer
 from tui_app.text import count
@@ -188,10 +189,17 @@ class Server:
         settings: What the user wrote.
         place: Where its program starts, with our own environment.
         changed: Called whenever its state or its list has changed.
+        sign_in: How it may sign in at an address; None for not at all.
     """
 
-    def __init__(self, settings: McpServer, place: ProgramPlace, changed: Callable[["Server"], None]) -> None:
-        self.settings = settings
+    def __init__(
+        self,
+        settings: McpServer,
+        place: ProgramPlace,
+        changed: Callable[["Server"], None],
+        sign_in: SignIn | None = None,
+    ) -> None:
+        self.settings, self._sign_in = settings, sign_in
         self.offer = Offer()
         self.status = McpStatus(
             name=settings.name, where=settings.where, state="starting" if settings.enabled else "off"
@@ -221,6 +229,17 @@ class Server:
         """Whether it was given up a while ago, and may have come back."""
         gone = self.status.state == "failed" and self._was_ready and bool(self.settings.url)
         return gone and monotonic() - self._since > REVIVE_S
+
+    @property
+    def _signs_in(self) -> bool:
+        """Whether it may ask the user to sign in: an address for which no ``Authorization`` is set."""
+        headers = (*self.settings.headers_env, *self.settings.given_headers)
+        named = any(name.lower() == "authorization" for name in headers)
+        return bool(self.settings.url) and self._sign_in is not None and not named
+
+    @property
+    def _start_s(self) -> float:
+        return self.settings.timeout + (self._sign_in.wait_s if self._sign_in is not None else 0.0)
 
     def start(self) -> None:
         """Begin to connect, unless that was done or it is switched off."""
@@ -366,8 +385,11 @@ class Server:
         connection: Connection | None = None
         try:
             await asyncio.to_thread(load_client)
+            sign_in = self._sign_in if self._signs_in else None
+            auth = sign_in.client(self.settings.url) if sign_in is not None else None
+            callbacks = Callbacks(changed=self._list_changed)
             connection = self._connection = Connection(
-                self.settings, self._place, Callbacks(changed=self._list_changed)
+                self.settings, self._place, callbacks, auth, self._start_s
             )
             await self._serve(connection)
         except (ClientMissing, MissingVariable, NotTrusted) as error:
@@ -375,6 +397,11 @@ class Server:
         except _Lost as lost:
             return str(lost)
         except Exception as error:  # whatever a foreign program makes the client raise
+            if self._sign_in is not None and self._sign_in.is_needed:
+                self._fail(
+                    f"It wants you to sign in: plimsoll mcp login {self.settings.name}, or f6 in /mcp."
+                )
+                return None
             why = f"It could not be started: {_sentence(error)}"
             if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
                 why = f"It did not answer within {self.settings.timeout:g} seconds."
@@ -394,7 +421,7 @@ class Server:
         stopping = asyncio.create_task(self._stop.wait())
         try:
             await asyncio.wait(
-                [opening, stopping], timeout=self.settings.timeout, return_when=asyncio.FIRST_COMPLETED
+                [opening, stopping], timeout=self._start_s, return_when=asyncio.FIRST_COMPLETED
             )
             if not opening.done():
                 if self._stop.is_set():

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,8 @@ from pydantic_core import SchemaValidator, core_schema
 
 from tui_app.agent.mcp.connection import CallFailed
 from tui_app.agent.mcp.server import Offered, Server, without_clashes
+from tui_app.agent.mcp.sign_in import WAIT_S as WAIT_TO_SIGN_IN_S
+from tui_app.agent.mcp.sign_in import SignIn, TokenStore
 from tui_app.agent.mcp.status import McpStatus, McpTool, ServerRequired, ServerState
 from tui_app.files import write_atomic
 from tui_app.settings.tables import McpServer
@@ -115,9 +117,13 @@ class McpServers:
     seen: SeenTools
     """Where definitions are kept for whoever counts without starting anything."""
     host: McpHost
+    tokens: TokenStore | None = None
+    """Where is kept what servers give for later when the user signs in; None for nowhere."""
     patient: bool = False
     """Whether a request waits for a server as long as that may take to start: nobody is there to wonder."""
     _servers: dict[str, Server] = field(default_factory=dict)
+    _announce: dict[str, Callable[[str], None]] = field(default_factory=dict)
+    """By server, who is told at its next start where the user signs in."""
     _restarts: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     """Under way, one of each server at most; nobody who asks for one can cancel it."""
     _started: bool = False
@@ -140,6 +146,24 @@ class McpServers:
             return
         wanted = [name for name in names or self.defined if name in self.defined]
         await asyncio.gather(*(asyncio.shield(self._restart(name)) for name in wanted))
+
+    async def switch(self, name: str, *, on: bool) -> None:
+        """Switch a server on or off for this session."""
+        self.defined = {**self.defined, name: replace(self.defined[name], enabled=on)}
+        await self.reload([name])
+
+    async def sign_in(self, name: str, announce: Callable[[str], None]) -> McpStatus:
+        """Start a server again, and let it have the user sign in.
+
+        Args:
+            name: Which one.
+            announce: Told the address at which the user signs in.
+        """
+        self._announce[name] = announce
+        await self.reload([name])
+        server = self._servers[name]
+        await self._settled([server], server.settings.timeout + WAIT_TO_SIGN_IN_S)
+        return next(status for status in self.statuses() if status.name == name)
 
     async def close(self) -> None:
         """End all of them, and their programs."""
@@ -229,7 +253,9 @@ class McpServers:
             self._begin(name)
 
     def _begin(self, name: str) -> None:
-        server = self._servers[name] = Server(self.defined[name], self.place, self._changed)
+        announce = self._announce.pop(name, None)
+        sign_in = SignIn(tokens=self.tokens, announce=announce) if self.tokens is not None else None
+        server = self._servers[name] = Server(self.defined[name], self.place, self._changed, sign_in)
         server.start()
 
     def _is_ready(self, name: str) -> bool:

@@ -40,6 +40,11 @@ class McpStatus:
     """Tools that cannot be used, each with the reason, as sentences."""
 
     @property
+    def is_address(self) -> bool:
+        """Whether it is spoken to over HTTP."""
+        return self.where.startswith(("http://", "https://"))
+
+    @property
     def tokens(self) -> int:
         """What its tools take of each request."""
         return sum(tool.tokens for tool in self.tools)

@@ -12,6 +12,9 @@ from textual.widgets import Input
 
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.sources import SettingsError
+from tui_app.text import count as times
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.filter import FilterDialog
@@ -74,6 +77,8 @@ def mcp_note(row: McpRow) -> str:
         about = one_line(tool.description, 400) or "The server does not say what it does."
         return f"{about}\n{tool.tokens:,} tokens of each request.{hint}"
     lines = [f"{one_line(server.where, 300)}"]
+    if server.restarts:
+        lines.append(f"Started again {times(server.restarts, 'time')} because it was lost.")
     if server.error:
         lines.append(f"Last error: {one_line(server.error, 600)}")
     lines += [one_line(text, 200) for text in server.left_out[:4]]
@@ -94,6 +99,8 @@ class McpScreen(FilterDialog[McpRow, None]):
         servers: Sequence[McpStatus],
         read: Callable[[], Awaitable[Sequence[McpStatus]]],
         reload: Callable[[str], Awaitable[None]],
+        sign_in: Callable[[str, Callable[[str], None]], Awaitable[None]] | None = None,
+        switch: Callable[[str, bool], Awaitable[str]] | None = None,
     ) -> None:
         """Show servers.
 
@@ -101,8 +108,11 @@ class McpScreen(FilterDialog[McpRow, None]):
             servers: As they are.
             read: Looks at them again.
             reload: Starts one again, by its name.
+            sign_in: Starts one again and lets the user sign in; told who shows the address.
+            switch: Switches one on or off; says in a sentence what has come of it.
         """
         super().__init__()
+        self._sign_in, self._switch = sign_in, switch
         self._servers, self._read, self._reload = tuple(servers), read, reload
         self._marked = ("", "")
         self.offer(rows_of(servers))
@@ -166,6 +176,29 @@ class McpScreen(FilterDialog[McpRow, None]):
             await self._reload(name)
             await self._look()
 
+    @work(group="reload", exit_on_error=False)
+    async def action_sign_in(self) -> None:
+        if (row := self.marked) is None or self._sign_in is None:
+            return
+        if not row.server.is_address:
+            self.note(f"{row.server.name} is a program: there is nothing to sign in to.")
+            return
+
+        def show(address: str) -> None:
+            told = f"Sign in in the browser. If none has opened, go to:\n{one_line(address, 2_000)}"
+            self.app.call_from_thread(self.note, told)
+
+        self.note(f"Starting {row.server.name} again.")
+        await self._sign_in(row.server.name, show)
+        await self._look()
+
+    @work(group="reload", exit_on_error=False)
+    async def action_switch(self) -> None:
+        if (row := self.marked) is not None and self._switch is not None:
+            said = await self._switch(row.server.name, row.server.state == "off")
+            await self._look()
+            self.note(said)
+
 
 # What a session has beside its own tools: its servers, and what ``/status`` says of all.
 
@@ -215,7 +248,35 @@ async def _show_servers(app: "Host", session: ChatSession) -> None:
     async def reload(name: str) -> None:
         await _reload(session, [name])
 
-    await app.push_screen_wait(McpScreen(await read(), read, reload))
+    async def sign_in(name: str, announce: Callable[[str], None]) -> None:
+        async def start(opened: "OpenSession") -> None:
+            await opened.extras.servers.sign_in(name, announce)
+
+        await session.ask(start)
+
+    async def switch(name: str, on: bool) -> str:
+        return await _switch(session, name, on)
+
+    await app.push_screen_wait(McpScreen(await read(), read, reload, sign_in, switch))
+
+
+async def _switch(session: ChatSession, name: str, on: bool) -> str:
+    """Switch a server on or off, now and from now on; says what has come of it."""
+
+    async def change(opened: "OpenSession") -> None:
+        await opened.extras.servers.switch(name, on=on)
+
+    launch = session.launch
+    await session.ask(change)
+    word = "on" if on else "off"
+    if name not in launch.settings.mcp:
+        return f"{name} is switched {word} in this session."
+    try:
+        file = SettingsFile(launch.paths, launch.env)
+        await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
+    except (SettingsError, OSError) as error:
+        return f"{name} is switched {word} in this session alone: {one_line(str(error), 300)}"
+    return f"{name} is switched {word}, in this session and in the settings."
 
 
 async def _reload(session: ChatSession, names: list[str]) -> None:

@@ -1,0 +1,309 @@
+"""``plimsoll mcp``: add, list, try and remove MCP servers, and sign in at one."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, run_until_signal
+from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
+from tui_app.files import repository_root
+from tui_app.settings import Settings
+from tui_app.settings.edit import RefusedChange, SettingsFile
+from tui_app.settings.tables import McpServer, servers_here
+from tui_app.text import count
+from tui_app.ui.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.agent.mcp.server import Offered
+    from tui_app.agent.mcp.servers import McpServers
+    from tui_app.agent.mcp.status import McpStatus
+    from tui_app.context.counting.tokens import TokenCounter
+
+_SHOWN_CELLS = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "add", "remove", "test", "login", "logout"),
+        default="list",
+        help="list: the servers that are set (default); add, remove: change the settings file; "
+        "test: start one, list its tools and what they cost, say what is wrong; "
+        "login, logout: sign in at an address in the browser, or forget that",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="what the server is called")
+    parser.add_argument(
+        "command", metavar="COMMAND", nargs="*", help="program with its arguments, behind -- for add"
+    )
+    parser.add_argument("--url", metavar="URL", help="address of a server that speaks streamable HTTP")
+    parser.add_argument(
+        "--env", metavar="NAME=VALUE", action="append", default=[],
+        help="a variable for the program; $NAME as value stands for one of yours; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--header", metavar="NAME=VARIABLE", action="append", default=[],
+        help="a header, with the variable that holds its whole value; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scope", choices=("user", "project"), default="user",
+        help="user: everywhere (default); project: only in the repository of the current folder",
+    )  # fmt: skip
+    add_json(parser)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Do what is asked for; a server's name is needed for all but the list."""
+    if (args.name is not None) != (args.action != "list"):
+        raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
+    if args.action != "add" and (args.command or args.url or args.env or args.header):
+        raise WrongUsage(f"plimsoll mcp {args.action} takes a name alone.")
+    match args.action:
+        case "add":
+            return add(program, args)
+        case "remove":
+            return remove(program, args.name, as_json=args.json)
+        case "test":
+            return try_server(program, args.name, as_json=args.json, signs_in=False)
+        case "login":
+            return try_server(program, args.name, as_json=args.json, signs_in=True)
+        case "logout":
+            return sign_out(program, args.name, as_json=args.json)
+        case _:
+            return show(program, as_json=args.json)
+
+
+def add(program: Program, args: argparse.Namespace) -> int:
+    """Write a server to the settings file.
+
+    Raises:
+        WrongUsage: if it would be wrong there, or is there already; nothing is written then.
+    """
+    name: str = args.name
+    table: dict[str, Any] = {}
+    if args.url:
+        table["url"] = args.url
+    if args.command:
+        table |= {"command": args.command[0], "args": args.command[1:]}
+    if len({"url", "command"} & table.keys()) != 1:
+        raise WrongUsage(
+            "Usage: plimsoll mcp add NAME -- COMMAND [ARGUMENT …], or plimsoll mcp add NAME --url URL"
+        )
+    table |= {"env": _pairs(args.env, "--env")} if args.env else {}
+    table |= {"headers_env": _pairs(args.header, "--header")} if args.header else {}
+    if args.scope == "project":
+        table["project"] = str(repository_root(program.cwd))
+    if name in program.settings().mcp:
+        raise WrongUsage(f"There is a server {name} already. To replace it: plimsoll mcp remove {name}")
+    file = program.paths.config_file
+    program.paths.ensure()
+    try:
+        SettingsFile(program.paths, program.env).put(("mcp", name), table)
+    except RefusedChange as refused:
+        raise WrongUsage(f"{str(refused).removeprefix(f'{file}: ')} Nothing was written to {file}.") from None
+    if args.json:
+        print_json({"server": name, "file": str(file), "scope": args.scope})
+    else:
+        where = f", for {table['project']}" if "project" in table else ""
+        say(f"{name} is set in {file}{where}. Sessions that are opened from now on start it.")
+        tell(f"To see whether it works: plimsoll mcp test {name}")
+    return OK
+
+
+def _pairs(words: Sequence[str], flag: str) -> dict[str, str]:
+    pairs = [word.partition("=") for word in words]
+    if wrong := next((word for word, sign, _ in pairs if not sign or not word), None):
+        raise WrongUsage(f"{flag} is {one_line(wrong, 40)!r}; allowed: NAME=VALUE")
+    return {name.strip(): value for name, _, value in pairs}
+
+
+def remove(program: Program, name: str, *, as_json: bool) -> int:
+    """Take a server out of the settings file."""
+    _known(program.settings(), name)
+    SettingsFile(program.paths, program.env).put(("mcp", name), None)
+    if as_json:
+        print_json({"server": name, "file": str(program.paths.config_file)})
+    else:
+        say(f"{name} is no longer in {program.paths.config_file}.")
+    return OK
+
+
+def show(program: Program, *, as_json: bool) -> int:
+    """Print the servers that are set, with what is known of them; none is started."""
+    servers = program.settings().mcp
+    here = servers_here(servers, program.cwd)
+    # What counts tools comes with the agent side.
+    from tui_app.agent.mcp.servers import SeenTools
+
+    counter = _counter(program)
+    seen = SeenTools(program.paths.state / "mcp.json")
+    rows = []
+    for name, server in servers.items():
+        tools = seen.of(server)
+        size = counter.tools(tools) if tools is not None else None
+        state = "off" if not server.enabled else "on" if name in here else f"only in {server.project}"
+        rows.append((server, state, None if tools is None else len(tools), size))
+    if as_json:
+        listed = [
+            {"name": server.name, "where": server.where, "enabled": server.enabled, "project": server.project,
+             "here": server.name in here, "tools": tools, "tokens": size}
+            for server, _, tools, size in rows
+        ]  # fmt: skip
+        print_json({"servers": listed})
+    elif not rows:
+        say("No MCP server is set. To add one: plimsoll mcp add NAME -- COMMAND [ARGUMENT …]")
+    else:
+        table = [
+            (server.name, state, "?" if tools is None else str(tools), "?" if size is None else f"{size:,}",
+             one_line(server.where, _SHOWN_CELLS))
+            for server, state, tools, size in rows
+        ]  # fmt: skip
+        say_table([("NAME", "STATE", "TOOLS", "TOKENS", "WHERE"), *table], right=(2, 3))
+    return OK
+
+
+@dataclass(slots=True)
+class Alone:
+    """A host for servers that no session has."""
+
+    counter: "TokenCounter"
+    statuses: list["McpStatus"] = field(default_factory=list)
+
+    def other_names(self) -> Sequence[str]:
+        return ()
+
+    def heard(self, status: "McpStatus") -> None:
+        self.statuses.append(status)
+
+    def without(self, servers: Sequence["McpStatus"]) -> None: ...
+
+    def weigh(self, tool: "Offered") -> int:
+        return self.counter.tools([tool.definition])
+
+
+def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) -> int:
+    """Start a server, print its tools with what each costs, and end it.
+
+    Args:
+        program: Where the command runs.
+        name: The server.
+        as_json: Print one object.
+        signs_in: Whether the user may be asked to sign in.
+
+    Raises:
+        CommandFailed: if the server cannot be used; the text says why.
+    """
+    settings = program.settings()
+    server = replace(_known(settings, name), enabled=True)
+    if signs_in and not server.url:
+        raise CommandFailed(f"{name} is a program: there is nothing to sign in to.")
+
+    async def work() -> "McpStatus":
+        servers = _servers(program, settings, server)
+        try:
+            if signs_in:
+                return await servers.sign_in(name, _announce)
+            servers.start()
+            await servers.settle(server.timeout + 1)
+            return servers.statuses()[0]
+        finally:
+            await servers.close()
+
+    async def shown() -> int:
+        if signs_in:
+            status = await work()
+        else:
+            with ProgressLine(f"Starting {name}"):
+                status = await work()
+        if status.state != "ready":
+            raise CommandFailed(f"{name} does not work. {status.error or 'It has not started in time.'}")
+        _print_status(status, as_json=as_json)
+        return OK
+
+    return run_until_signal(shown())
+
+
+def _announce(address: str) -> None:
+    tell("Sign in in the browser. If none has opened, go to:")
+    tell(one_line(address, 4_000))
+
+
+def _print_status(status: "McpStatus", *, as_json: bool) -> None:
+    if as_json:
+        tools = [
+            {"name": tool.name, "tokens": tool.tokens, "description": tool.description}
+            for tool in status.tools
+        ]
+        print_json(
+            {
+                "server": status.name,
+                "tools": tools,
+                "tokens": status.tokens,
+                "left_out": list(status.left_out),
+            }
+        )
+        return
+    rows = [
+        (one_line(tool.name, 64), f"{tool.tokens:,}", one_line(tool.description, _SHOWN_CELLS))
+        for tool in status.tools
+    ]
+    say_table([("TOOL", "TOKENS", ""), *rows], right=(1,))
+    say(f"{status.name} works: {count(len(rows), 'tool')}, {status.tokens:,} tokens of each request.")
+    for sentence in status.left_out:
+        tell(one_line(sentence, 300))
+
+
+def sign_out(program: Program, name: str, *, as_json: bool) -> int:
+    """Forget what a server has given when the user signed in."""
+    from tui_app.agent.mcp.sign_in import TokenStore
+
+    server = _known(program.settings(), name)
+    gone = TokenStore(program.keys.keyring, program.paths.state / "mcp-sign-ins.json").forget(server.url)
+    if as_json:
+        print_json({"server": name, "forgotten": gone})
+    else:
+        say(f"{name}: signed out." if gone else f"Nobody was signed in at {name}.")
+    return OK
+
+
+def _known(settings: Settings, name: str) -> McpServer:
+    servers: Mapping[str, McpServer] = settings.mcp
+    if name not in servers:
+        there = ", ".join(servers) or "none"
+        raise CommandFailed(f"No MCP server is called {one_line(name, 40)}. There are: {there}.")
+    return servers[name]
+
+
+def _servers(program: Program, settings: Settings, server: McpServer) -> "McpServers":
+    from tui_app.agent.mcp.servers import McpServers, SeenTools
+    from tui_app.agent.mcp.sign_in import TokenStore
+    from tui_app.trust import ProgramPlace, trust_in
+
+    program.paths.ensure()
+    trusted = trust_in(program.paths, program.env, program.cwd) is True
+    return McpServers(
+        {server.name: server},
+        ProgramPlace(own=program.paths.config, folder=program.cwd, env=program.env, trusted=trusted),
+        SeenTools(program.paths.state / "mcp.json"),
+        Alone(_counter(program)),
+        tokens=TokenStore(program.keys.keyring, program.paths.state / "mcp-sign-ins.json"),
+    )
+
+
+def _counter(program: Program) -> "TokenCounter":
+    from tui_app.context.counting.encodings import TextCounter, encoding_name
+    from tui_app.context.counting.tokens import TokenCounter
+
+    return TokenCounter(TextCounter(encoding_name(program.settings().model)))
+
+
+COMMANDS = (
+    Command(
+        name="mcp",
+        usage="[ACTION]",
+        summary="Add, list, try and remove MCP servers, or sign in at one.",
+        configure=configure,
+        execute=execute,
+    ),
+)
