@@ -27,6 +27,9 @@ class Alone:
     def without(self, servers: object) -> None:
         pass
 
+    async def ask(self, server: str, message: str, schema: object) -> None:
+        return None
+
     def weigh(self, tool: Offered) -> int:
         return 0
 
@@ -38,7 +41,12 @@ class Fake:
     may_end: asyncio.Event
 
     def __init__(
-        self, settings: McpServer, place: ProgramPlace, changed: object, sign_in: object = None
+        self,
+        settings: McpServer,
+        place: ProgramPlace,
+        changed: object,
+        sign_in: object = None,
+        ask: object = None,
     ) -> None:
         self.settings, self.offer, self.ready = settings, Offer(), False
         self.status = McpStatus(name=settings.name)

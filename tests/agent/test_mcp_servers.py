@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ class Ours:
     def without(self, servers: Sequence[McpStatus]) -> None:
         pass
 
+    async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        return None
+
     def weigh(self, tool: Offered) -> int:
         return 0
 
@@ -82,7 +85,7 @@ async def call(servers: McpServers, name: str, **args: Any) -> Any:
 async def test_a_program_brings_its_tools_under_its_name(tmp_path: Path) -> None:
     async with running(tmp_path, program()) as servers:
         now = status(servers)
-        assert (now.state, now.words) == ("ready", "ready, 9 tools")
+        assert (now.state, now.words) == ("ready", "ready, 10 tools")
         assert now.tools[0].name == "files_echo"
         assert [tool.name for tool in now.tools if tool.claims_read_only] == ["files_echo"]
         assert await call(servers, "files_echo", text="ahoy") == "ahoy"
@@ -209,7 +212,7 @@ async def test_an_address_that_was_away_for_longer_comes_back_with_the_next_turn
 async def test_a_malformed_tool_is_left_out_and_named(tmp_path: Path) -> None:
     async with running(tmp_path, program(mode="malformed")) as servers:
         now = status(servers)
-        assert (now.state, len(now.tools)) == ("ready", 9)
+        assert (now.state, len(now.tools)) == ("ready", 10)
         told = "\n".join(now.left_out)
         for name in ("schemaless", "listed", "textual", "adrift", "A tool without a name"):
             assert f"{name} is left out: its" in told
@@ -235,6 +238,36 @@ async def test_a_list_that_has_changed_is_read_again(tmp_path: Path) -> None:
 async def test_progress_keeps_a_call_alive(tmp_path: Path) -> None:
     async with running(tmp_path, program(timeout=2.0)) as servers:
         assert await call(servers, "files_progress") == "progress"
+
+
+async def test_a_server_has_more_than_tools(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="rich")) as servers:
+        now = status(servers)
+        assert [each.mention for each in now.resources] == [
+            "files:notes://log",
+            "files:notes://chart",
+            "files:notes://big",
+        ]
+        assert await servers.read("files:notes://log") == "Fog until nine."
+        picture = await servers.read("files:notes://chart")
+        assert isinstance(picture, bytes)
+        assert picture.startswith(b"\x89PNG")
+        with pytest.raises(CallFailed, match="larger than 128 KB"):
+            await servers.read("files:notes://big")
+        assert await servers.read("other:notes://log") is None
+        (hail,) = now.prompts
+        assert (hail.command, hail.arguments) == ("files:hail", ("boat", "[tone]"))
+        values = hail.values(["Gull", "very", "loudly"])
+        assert isinstance(values, dict)
+        assert await servers.prompt("files", "hail", values) == "Hail Gull, very loudly."
+        assert hail.values([]) == "/files:hail needs boat."
+        assert hail.values(["tone=softly", "Gull"]) == {"tone": "softly", "boat": "Gull"}
+        assert "files:\nBoats are named before they are counted." in servers.instructions()
+
+
+async def test_a_question_is_declined_where_nobody_answers(tmp_path: Path) -> None:
+    async with running(tmp_path, program(timeout=5.0)) as servers:
+        assert json.loads(await call(servers, "files_ask")) == {"action": "decline"}
 
 
 async def test_whoever_is_patient_waits_for_a_slow_server_and_a_required_one_must_come(

@@ -26,12 +26,12 @@ def test_a_server_is_added_tried_listed_and_removed(
     assert plimsoll("mcp", "add", "files", "--url", "http://127.0.0.1:9/").code == 2
 
     tried = plimsoll("mcp", "test", "files", "--json")
-    assert (tried.code, len(tried.json["tools"])) == (0, 9)
+    assert (tried.code, len(tried.json["tools"])) == (0, 10)
     assert tried.json["tokens"] == sum(tool["tokens"] for tool in tried.json["tools"]) > 0
     assert any(each.startswith("schemaless is left out") for each in tried.json["left_out"])
 
     (listed,) = plimsoll("mcp", "--json").json["servers"]
-    assert (listed["name"], listed["tools"], listed["tokens"]) == ("files", 9, tried.json["tokens"])
+    assert (listed["name"], listed["tools"], listed["tokens"]) == ("files", 10, tried.json["tokens"])
     assert plimsoll("mcp", "remove", "files").code == 0
     assert plimsoll("mcp", "--json").json == {"servers": []}
     assert file.read_text().strip() == '# mine\npolicy = "off"'

@@ -1,5 +1,7 @@
 """MCP servers in a session: their tools are called like any other; what goes wrong stays with the server."""
 
+import asyncio
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,17 @@ from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.mcp import servers as servers_module
 from tui_app.conversation.assembly import open_session
-from tui_app.events import Error, Notice, ToolNormalised, ToolOffloaded, ToolResult, TurnEnd
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    Error,
+    Notice,
+    Record,
+    ServerAsked,
+    ToolNormalised,
+    ToolOffloaded,
+    ToolResult,
+    TurnEnd,
+)
 from tui_app.settings.tables import McpServer
 
 pytest.importorskip("fastmcp")
@@ -88,6 +100,66 @@ async def test_what_a_request_goes_without_is_said(
         assert any("goes out without the tools of slow" in text for text in told)
     finally:
         await opened.close()
+
+
+async def test_resources_and_instructions_reach_the_model(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Text("Fog."))
+    async with desk.session(read_only=False, mcp={"files": program("files", "rich")}) as opened:
+        conversation = opened.conversation
+        ask = Prompt(
+            "What is in @files:notes://log and @files:notes://big?",
+            ("files:notes://log", "files:notes://big"),
+        )
+        told: list[str] = []
+        opened.bus.listen(lambda one: told.append(one.data.text) if isinstance(one.data, Notice) else None)
+        conversation.submit(ask)
+        await conversation.settle()
+        sent = fake_openai.exchanges[0].text()
+        assert "Fog until nine." in sent
+        assert "Boats are named before they are counted." in sent
+        shares = {share.name: share for share in opened.extras.shares()}
+        assert shares["files (instructions)"].category == "memory"
+        assert "@files:notes://big is not attached: it is larger than 128 KB." in told
+
+
+async def test_a_question_waits_for_the_user_who_may_take_longer_than_a_call(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Tool((("files_ask", {"text": "Which one?"}),)), Text("Gull."))
+    opening = replace(
+        desk.opening(read_only=False, approvals=LET, mcp={"files": program(timeout=1.5)}), attended=True
+    )
+    opened = open_session(opening)
+    try:
+        await opened.prepare()
+        asked: list[ServerAsked] = []
+
+        def hear(record: Record) -> None:
+            if isinstance(record.data, ServerAsked):
+                asked.append(record.data)
+                later = asyncio.get_running_loop()
+                later.call_later(2.0, opened.extras.answer, record.data.id, {"boat": "Gull"})
+
+        opened.bus.listen(hear)
+        (result,) = of(await turn(opened.conversation, "Ask."), ToolResult)
+        assert asked[0].message == "Which one?"
+        assert json.loads(result.text) == {"action": "accept", "content": {"boat": "Gull"}}
+    finally:
+        await opened.close()
+
+
+async def test_without_a_user_a_question_is_declined_with_a_sentence(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(Tool((("files_ask", {}),)), Text("Nobody."))
+    async with desk.session(read_only=False, approvals=LET, mcp={"files": program()}) as opened:
+        records = await turn(opened.conversation, "Ask.")
+        assert '"decline"' in of(records, ToolResult)[0].text
+        told = [notice.text for notice in of(records, Notice)]
+        assert "MCP server files asks: Which boat? Nobody can be asked here: declined." in told
 
 
 async def test_a_tool_of_a_server_asks_before_it_runs(desk: Desk, fake_openai: FakeOpenAI) -> None:

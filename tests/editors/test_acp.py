@@ -337,14 +337,15 @@ async def test_servers_that_the_editor_passes_are_used(
     async with talking(cwd, "--trust") as talk:
         await talk.agent.initialize(protocol_version=PROTOCOL_VERSION)
         session = (await talk.agent.new_session(cwd=str(cwd), mcp_servers=[theirs, sse])).session_id
+        # However slowly it starts.
+        await talk.say(session, "/mcp")
         await talk.say(session, "Where do we berth?")
         done = next(
             each for each in talk.editor.of(session, "tool_call_update") if each.status == "completed"
         )
         assert "$HOME is no variable here" in done.content[0].content.text
-        await talk.say(session, "/mcp")
         said = talk.editor.text(session)
-        assert "`Their_own` ready, 9 tools" in said
+        assert "`Their_own` ready, 10 tools" in said
         assert "The MCP server old is not started: only stdio and HTTP are spoken." in said
 
 

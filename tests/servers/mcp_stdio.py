@@ -20,7 +20,7 @@ def tool(name: str, description: str = "A tool.") -> dict[str, Any]:
     return {"name": name, "description": description, "inputSchema": {"type": "object", "properties": {}}}
 
 
-TOOLS = [ECHO, *map(tool, ("die", "hang", "fail", "long", "env", "file", "grow", "progress"))]
+TOOLS = [ECHO, *map(tool, ("die", "hang", "fail", "long", "env", "file", "grow", "progress", "ask"))]
 MALFORMED = [
     {"name": "schemaless", "description": "Has no schema."},
     {"name": "listed", "inputSchema": {"type": "array", "items": {}}},
@@ -39,6 +39,10 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
             info = {"name": "test", "version": "1"}
             if mode == "slow":
                 time.sleep(6)
+            if mode == "rich":
+                told = {"instructions": "Boats are named before they are counted."}
+                able: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+                return {"protocolVersion": version, "capabilities": able, "serverInfo": info, **told}
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list":
             return {"tools": {"evil": EVIL, "malformed": [*MALFORMED, *TOOLS]}.get(mode, TOOLS)}
@@ -49,6 +53,26 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
             return call(params["name"], params.get("arguments") or {})
         case "ping":
             return {}
+        case _:
+            return other(message)
+
+
+def other(message: dict[str, Any]) -> dict[str, Any] | None:
+    """What there is beside tools."""
+    match message["method"]:
+        case "resources/list":
+            return {
+                "resources": [{"uri": f"notes://{name}", "name": name} for name in ("log", "chart", "big")]
+            }
+        case "resources/read":
+            return {"contents": [content(message["params"]["uri"])]}
+        case "prompts/list":
+            words = [{"name": "boat", "required": True}, {"name": "tone"}]
+            return {"prompts": [{"name": "hail", "description": "Hails a boat.", "arguments": words}]}
+        case "prompts/get":
+            words = message["params"]["arguments"]
+            text = f"Hail {words['boat']}, {words.get('tone', 'calmly')}."
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
         case _:
             return None
 
@@ -68,6 +92,8 @@ def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
             return said(json.dumps(dict(os.environ)))
         case "fail":
             return {**said(args.get("text", "It went wrong.")), "isError": True}
+        case "ask":
+            return said(json.dumps(ask(args)))
         case "grow":
             TOOLS.append(tool("grown"))
             print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
@@ -75,6 +101,42 @@ def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
             blocks = [{"type": "text", "text": text} for text in args["texts"]]
             return {"content": blocks, **{name: args[name] for name in args if name == "structuredContent"}}
     return said(name)
+
+
+PICTURE = "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAA"
+
+
+def content(uri: str) -> dict[str, Any]:
+    """What a resource holds."""
+    match uri:
+        case "notes://chart":
+            return {"uri": uri, "blob": PICTURE, "mimeType": "image/png"}
+        case "notes://big":
+            return {"uri": uri, "text": "deep " * 40_000}
+        case _:
+            return {"uri": uri, "text": "Fog until nine."}
+
+
+def ask(args: dict[str, Any]) -> Any:
+    """Ask the user something, and wait for the answer."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "boat": {"type": "string", "title": "Boat"},
+            "berths": {"type": "integer"},
+            "sail": {"type": "string", "enum": ["jib", "main"]},
+            "sure": {"type": "boolean"},
+        },
+        "required": ["boat"],
+    }
+    params = {"message": args.get("text", "Which boat?"), "requestedSchema": schema}
+    request = {"jsonrpc": "2.0", "id": "question", "method": "elicitation/create", "params": params}
+    print(json.dumps(request), flush=True)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "question":
+            return message.get("result", message.get("error"))
+    return None
 
 
 def work(token: object) -> None:

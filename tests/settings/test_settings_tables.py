@@ -69,6 +69,7 @@ def test_what_a_file_may_say(paths: Paths) -> None:
         "match": ("background",),
         "timeout_s": 5.0,
         "cwd": "",
+        "on_failure": "ignore",
         "shell": False,
     }
     assert second["shell"] is True
@@ -83,6 +84,10 @@ def test_what_a_file_may_say(paths: Paths) -> None:
             ["hooks.preCompct", "an unknown event (did you mean preCompact?)", "only preC"],
         ),
         ('[hooks.preTool]\ncommand = ["x"]', ["hooks.preTool", "a list of tables"]),
+        (
+            '[[hooks.postTool]]\ncommand = ["x"]\non_failure = "deny"',
+            ["hooks.postTool.1.on_failure", "ignore"],
+        ),
         ("[[hooks.preTool]]", ["hooks.preTool.1.command", "missing"]),
         ('[[hooks.preTool]]\ncommand = ["x"]\n[[hooks.preTool]]\ncommand = []', ["hooks.preTool.2.command"]),
         ('[[hooks.preTool]]\ncommand = ["x", 1]', ["hooks.preTool.1.command", "a list such as"]),

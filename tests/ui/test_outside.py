@@ -152,3 +152,17 @@ def test_no_bell_unless_asked_for() -> None:
 )
 def test_progress_only_where_it_is_known(env: dict[str, str], known: bool) -> None:
     assert shows_progress(env) is known
+
+
+@pytest.mark.parametrize(
+    ("notify", "has_focus", "bells"),
+    [("unfocused", True, 0), ("unfocused", False, 2), ("always", True, 2), ("off", False, 0)],
+)
+def test_whoever_looks_elsewhere_is_called(notify: str, has_focus: bool, bells: int) -> None:
+    terminal = Terminal({}, notify=notify)
+    terminal.terminal_title.has_focus = has_focus
+    terminal.after(BUSY)
+    terminal.after(replace(BUSY, question=ASKS), 100.5)
+    terminal.after(BUSY, 101.0)
+    terminal.after(replace(IDLE, turn_started=100.0), 102.0)
+    assert terminal.bells == bells

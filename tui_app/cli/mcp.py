@@ -178,6 +178,9 @@ class Alone:
 
     def without(self, servers: Sequence["McpStatus"]) -> None: ...
 
+    async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        return None
+
     def weigh(self, tool: "Offered") -> int:
         return self.counter.tools([tool.definition])
 

@@ -78,7 +78,11 @@ class AgentSetup:
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
-            instructions=[extras.overhead.instructions, extras.project.instructions],
+            instructions=[
+                extras.overhead.instructions,
+                extras.project.instructions,
+                extras.server_instructions,
+            ],
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[

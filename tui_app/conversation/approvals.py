@@ -33,6 +33,7 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
+from tui_app.conversation.hooks import ChangedArguments
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -439,7 +440,8 @@ class ToolGate(AbstractCapability[Any]):
         with self._ahead.begun(call.tool_call_id):
             if call.tool_name in self._known:
                 return await handler(args)
-            action = replace(_action(call), looks=call.tool_name in self._free)
+            asked = replace(call, args=args.said) if isinstance(args, ChangedArguments) else call
+            action = replace(_action(asked), looks=call.tool_name in self._free)
             if action in self._let_through and ctx.tool_call_approved:
                 self._let_through.discard(action)
                 self._ahead.judged(call.tool_call_id)

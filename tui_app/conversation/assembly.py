@@ -318,6 +318,8 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         if opening.attended
         else ColdWarning(database=opening.database, session=place.session, settings=settings),
         cache=partial(turn_cache, place.store, place.session, settings),
+        hooks=hooks,
+        resource=extras.resource,
         deliver=remembering.inbox.deliver,
     )
     work_runner = WorkRunner(

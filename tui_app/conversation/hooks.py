@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from pydantic_ai import RunContext, ToolDenied, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler, WrapToolValidateHandler
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
@@ -23,16 +23,22 @@ from tui_app.context.summaries.prompt import clip
 from tui_app.conversation.threads import log_defect
 from tui_app.environment import Secrets, masked
 from tui_app.events import (
+    ApprovalRequested,
     CompactionComplete,
+    CompactionProposed,
     CompactionStart,
     HookName,
     HookOutcome,
     HookRan,
+    Notice,
     Payload,
     Record,
+    ServerAsked,
     SessionEnd,
     ToolCall,
     ToolResult,
+    TurnEnd,
+    UserMessage,
 )
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.settings.tables import Hook
@@ -41,10 +47,13 @@ from tui_app.trust import NotTrusted, ProgramPlace
 
 # What the end of a hook means: pure functions from how its process ended to the event and its effect.
 
+_NOT_WELL = ("failed", "timeout", "missing")
 VETO = 2
 """The exit code that says no."""
 INSTRUCTIONS_CHARS = 4_000
 """Characters that all hooks together may add to what a summary is asked for."""
+PROMPT_CHARS = 4_000
+"""Characters that all hooks together may add to a prompt."""
 OUTPUT_CHARS = 2_000
 """Characters of output that the event keeps."""
 _REASON_CHARS = 300
@@ -74,7 +83,12 @@ class Run:
 
     ran: HookRan
     said: str = ""
-    """Its stdout when it ended well; the reason when it vetoed."""
+    """Its stdout when it ended well; the reason when it vetoed, or denies because it has not ended well."""
+
+    @property
+    def refuses(self) -> bool:
+        """Whether what it ran before must not happen."""
+        return self.ran.outcome == "vetoed" or self.ran.denies
 
 
 def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
@@ -82,37 +96,56 @@ def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
     out, err = plain_text(ended.stdout).strip(), plain_text(ended.stderr).strip()
     why = _one_line(err) or "it gave no reason"
     outcome = _outcome(hook, trigger, ended)
+    denies = settings.on_failure == "deny" and outcome in _NOT_WELL and may_veto(hook, trigger)
+    reason = _reason(outcome, hook, trigger, ended, why)
     ran = HookRan(
         hook=hook,
         command=name_of(settings),
         trigger=trigger,
         outcome=outcome,
+        denies=denies,
         exit=ended.exit,
         duration_s=round(ended.duration_s, 3),
-        reason=_reason(outcome, hook, trigger, ended, why),
+        reason=f"{reason}, which denies" if denies else reason,
         output=_cut("\n".join(text for text in (out, err) if text), OUTPUT_CHARS),
     )
-    return Run(ran, {"ok": out, "vetoed": why}.get(outcome, ""))
+    return Run(ran, reason if denies else {"ok": out, "vetoed": why}.get(outcome, ""))
 
 
 def may_veto(hook: HookName, trigger: str) -> bool:
     """Whether a hook can stop what it runs before: a tool, or a compaction that need not be."""
-    return hook == "preTool" or (hook == "preCompact" and trigger in ("background", "model"))
+    return hook in ("preTool", "userPrompt", "stop") or (
+        hook == "preCompact" and trigger in ("background", "model")
+    )
 
 
 def before_compaction(runs: Sequence[Run]) -> str | Veto:
     for run in runs:
-        if run.ran.outcome == "vetoed":
+        if run.refuses:
             return Veto(f"{run.said.rstrip('.')} (preCompact hook {run.ran.command})")
     return _cut("\n".join(run.said for run in runs if run.said), INSTRUCTIONS_CHARS)
 
 
 def before_tool(runs: Sequence[Run]) -> str:
     """What the model is told instead of a result; empty when the tool may run."""
-    declined = next((run for run in runs if run.ran.outcome == "vetoed"), None)
+    declined = next((run for run in runs if run.refuses), None)
     if declined is None:
         return ""
     return f"Not run: the user's preTool hook {declined.ran.command} declined this call: {declined.said}"
+
+
+def changed_arguments(run: Run) -> dict[str, Any] | None:
+    """The arguments that a preTool hook wants a tool to be called with; None where it leaves them alone.
+
+    It prints a JSON object ``{"args": {…}}``; whatever else it prints is no wish.
+    """
+    if run.ran.outcome != "ok" or not run.said.startswith("{"):
+        return None
+    try:
+        args = json.loads(run.said)["args"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return args if isinstance(args, dict) else None
 
 
 def name_of(hook: Hook) -> str:
@@ -151,6 +184,10 @@ def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit,
             return f"took longer than {ended.limit_s:g} s and was ended"
         case "vetoed" if hook == "preTool":
             return f"declined {trigger}: {why}"
+        case "vetoed" if hook == "userPrompt":
+            return f"refused the prompt: {why}"
+        case "vetoed" if hook == "stop":
+            return f"has the model go on: {why}"
         case "vetoed":
             return f"vetoed the compaction: {why}"
         case "overruled":
@@ -287,6 +324,8 @@ class Hooks:
     """Whether the session was there before it was opened."""
     report: Callable[[Payload], object]
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    _waited: set[str] = field(default_factory=set)
+    """Ids of the questions that hooks were told of."""
     _started: bool = False
     _stopped: bool = False
 
@@ -299,16 +338,43 @@ class Hooks:
         for settings in self._meant(hook, trigger):
             run = await self._one(hook, trigger, event, settings, settings.timeout_s)
             runs.append(run)
-            if run.ran.outcome == "vetoed":
+            if run.refuses:
                 break
         return runs
+
+    async def before_prompt(self, text: str, files: Sequence[str]) -> tuple[str, str]:
+        """What hooks add to a prompt, and why it must not be sent; each empty for nothing."""
+        runs = await self.run_hooks("userPrompt", "", UserMessage(text=text, attachments=tuple(files)))
+        for run in runs:
+            if run.refuses:
+                why = run.said.rstrip(".")
+                return "", f"The userPrompt hook {run.ran.command} refused the prompt: {why}."
+        return _cut("\n".join(run.said for run in runs if run.said), PROMPT_CHARS), ""
+
+    async def before_stop(self, end: TurnEnd) -> str:
+        """What the model is told when a hook wants it to go on; empty where the turn may end."""
+        runs = await self.run_hooks("stop", "", end)
+        return next((run.said for run in runs if run.refuses), "")
+
+    def waits(self, trigger: str, event: Payload | Record) -> None:
+        """Something waits for the user."""
+        self._begin("waiting", trigger, event)
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
         return before_compaction(await self.run_hooks("preCompact", start.trigger, start))
 
     def heard(self, record: Record) -> None:
-        if isinstance(record.data, CompactionComplete):
-            self._begin("postCompact", record.data.trigger, record)
+        match record.data:
+            case CompactionComplete(trigger=trigger):
+                self._begin("postCompact", trigger, record)
+            case TurnEnd(outcome=outcome):
+                self._begin("turnEnd", outcome, record)
+            case ApprovalRequested(id=id) | ServerAsked(id=id) if id not in self._waited:
+                # It is said again when more calls wait.
+                self._waited.add(id)
+                self.waits("approval" if isinstance(record.data, ApprovalRequested) else "question", record)
+            case CompactionProposed():
+                self.waits("review", record)
 
     def started(self, start: Record) -> None:
         """Run what the user wants when a session is opened; ``start`` is the first event of its log."""
@@ -387,11 +453,36 @@ _NO_RESULT = (ApprovalRequired, CallDeferred, SkipToolExecution)
 """What others raise around a tool that did not run; there is nothing to tell hooks of."""
 
 
+class ChangedArguments(dict[str, Any]):
+    """Arguments that a hook has put in place of the model's: who asks about the call must ask about these."""
+
+    def __init__(self, args: Mapping[str, Any], *, said: Mapping[str, Any]) -> None:
+        super().__init__(args)
+        self.said = dict(said)
+        """As the hook wrote them."""
+
+
 class ToolHooks(AbstractCapability[Any]):
     """Runs a conversation's preTool and postTool hooks around every tool."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
+        self._validators: dict[str, WrapToolValidateHandler] = {}
+        """By the id of a call, what checks arguments of its tool."""
+
+    async def wrap_tool_validate(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: str | dict[str, Any],
+        handler: WrapToolValidateHandler,
+    ) -> dict[str, Any]:
+        """Keep what checks arguments: a hook may change them."""
+        validated = await handler(args)
+        self._validators[call.tool_call_id] = handler
+        return validated
 
     async def wrap_tool_execute(
         self,
@@ -404,8 +495,27 @@ class ToolHooks(AbstractCapability[Any]):
     ) -> Any:
         """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
         asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
-        if declined := before_tool(await self._hooks.run_hooks("preTool", call.tool_name, asked)):
+        validate = self._validators.pop(call.tool_call_id, None)
+        runs = await self._hooks.run_hooks("preTool", call.tool_name, asked)
+        if declined := before_tool(runs):
             return ToolDenied(declined)
+        for run in runs:
+            if validate is None or (changed := changed_arguments(run)) is None:
+                continue
+            try:
+                args = ChangedArguments(await validate(changed), said=changed)
+            except Exception as error:  # whatever a validation raises: the model did not write these
+                why = _one_line(plain_text(str(error)))
+                told = (
+                    f"Not run: the user's preTool hook {run.ran.command} changed its arguments into what the "
+                )
+                return ToolDenied(f"{told}tool does not take: {why}")
+            self._hooks.report(
+                Notice(
+                    text=f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: "
+                    f"{_cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"
+                )
+            )
         started = monotonic()
         try:
             result = await handler(args)

@@ -4,7 +4,10 @@ Instructions and names of skills are part of every request. They are read when a
 after each compaction: in between every request begins with the same bytes, which a provider may have cached.
 """
 
-from collections.abc import Callable, Collection, Sequence
+import asyncio
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,12 +26,15 @@ from tui_app.agent.instructions import (
     skill_body,
     skills_text,
 )
-from tui_app.agent.mcp.server import Offered
+from tui_app.agent.mcp.connection import CallFailed
+from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.context.compaction.plan import Addition
+from tui_app.context.counting.attachments import image_type
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.conversation.attachments import AttachedFile, NamedPath
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
@@ -36,6 +42,7 @@ from tui_app.events import (
     CompactionComplete,
     Notice,
     Record,
+    ServerAsked,
     SessionRestored,
     SessionRewind,
     ToolCall,
@@ -43,6 +50,7 @@ from tui_app.events import (
 )
 from tui_app.files import MayRead, Refused, anything
 from tui_app.settings.tables import servers_here
+from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO, USE_SKILL
 from tui_app.usage import Breakdown
 
@@ -137,9 +145,12 @@ class RequestOverhead:
     tools: Sequence[ToolDefinition] = field(default_factory=tuple)
     project: Callable[[], str] = str
     """The part of the instructions that is counted as memory: those of the project, names of skills."""
+    servers: Callable[[], str] = str
+    """Another such part: what MCP servers say."""
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         memory = counter.unscaled(counter.instructions(self.project()))
+        memory += counter.unscaled(counter.instructions(self.servers()))
         return counter.carried(self.instructions, self.tools) + Breakdown(memory=memory)
 
 
@@ -158,14 +169,16 @@ class OverheadWatch(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
-        project = self._overhead.project()
-        self._overhead.instructions = "\n\n".join(part for part in parts if part != project)
+        apart = self._overhead.project(), self._overhead.servers()
+        self._overhead.instructions = "\n\n".join(part for part in parts if part not in apart)
         self._overhead.tools = (*parameters.function_tools, *parameters.output_tools)
         return request_context
 
 
 # Everything together, with what it takes of each request.
 
+QUESTION_CHARS = 2_000
+"""Characters of a server's question that are shown."""
 OURS = "Plimsoll"
 """What the program's own tools are called among those of servers."""
 
@@ -188,10 +201,15 @@ class Extras:
     """By server, how often it was started again as far as that was told."""
     told: dict[str, str] = field(default_factory=dict)
     """By server, what was said of it last."""
+    questions: "dict[str, asyncio.Future[dict[str, Any] | None]]" = field(default_factory=dict)
+    """Questions of servers that wait for the user, by id."""
+    attended: bool = field(default=False, init=False)
+    """Whether there is a user who can be asked."""
     measure: Callable[[], object] | None = None
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
     def __post_init__(self, opening: Opening) -> None:
+        self.attended = opening.attended
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
             {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),
@@ -201,6 +219,7 @@ class Extras:
             tokens=TokenStore(opening.keys.keyring, opening.paths.state / "mcp-sign-ins.json"),
             patient=not opening.attended,
         )
+        self.overhead.servers = self.servers.instructions
 
     def additions(self) -> Sequence[Addition]:
         """What compactions keep as it is now: plan, todo list, skills in use."""
@@ -232,6 +251,53 @@ class Extras:
                 status.name,
                 f"This request goes out without the tools of {status.name}: the server is still starting.",
             )
+
+    async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""
+        shown = plain_text(message)[:QUESTION_CHARS]
+        if not self.attended:
+            self._tell(
+                f"{server} asks", f"MCP server {server} asks: {shown} Nobody can be asked here: declined."
+            )
+            return None
+        id = f"{server}-{len(self.told)}-{time.monotonic_ns()}"
+        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self.questions[id] = answer
+        try:
+            self.history.append(
+                ServerAsked(id=id, server=server, message=shown, schema=json.dumps(schema)[:SCHEMA_CHARS])
+            )
+            return await answer
+        finally:
+            self.questions.pop(id, None)
+
+    def answer(self, id: str, values: dict[str, Any] | None) -> None:
+        """Answer a question of a server; None declines it. One that waits no more is left alone."""
+        if (waiting := self.questions.get(id)) is not None and not waiting.done():
+            waiting.set_result(values)
+
+    async def resource(self, mention: str) -> "AttachedFile | NamedPath | None":
+        """The resource of a server that a prompt names; None where it names none."""
+        try:
+            found = await self.servers.read(mention)
+        except CallFailed as error:
+            return NamedPath(mention, plain_text(str(error)))
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return AttachedFile(mention, found)
+        if kind := image_type(found):
+            return AttachedFile(mention, picture=found, media_type=kind)
+        try:
+            text = found.decode()
+        except UnicodeDecodeError:
+            return NamedPath(mention, "it is neither text nor a picture")
+        return AttachedFile(mention, text)
+
+    async def server_instructions(self) -> str:
+        """What servers say, once they have started: every request begins with it."""
+        await self.servers.gather()
+        return self.servers.instructions()
 
     def _tell(self, about: str, text: str) -> None:
         """Say something of a server, once until there is something else to say of it."""
@@ -280,7 +346,11 @@ class Extras:
             if file.text
         ]
         skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
-        return tuple(each for each in (ours, *servers, *instructions, skills) if each.tokens)
+        said = [
+            Share("memory", f"{status.name} (instructions)", self._text(status.instructions))
+            for status in self.servers.statuses()
+        ]
+        return tuple(each for each in (ours, *servers, *instructions, skills, *said) if each.tokens)
 
     def weigh(self, tool: Offered) -> int:
         return self._tools([tool.definition])

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import (
     BaseToolCallPart,
@@ -30,7 +30,7 @@ from tui_app.context.answer_end import CUT_OFF, TOO_LONG, why_not_whole
 from tui_app.context.counting.attachments import file_content, picture_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
-from tui_app.conversation.attachments import AttachedFile, read_attachments
+from tui_app.conversation.attachments import AttachedFile, Attachment, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.retry_advice import with_size, with_way_back
@@ -98,6 +98,11 @@ def budget_of(settings: Mapping[str, float], database: Database, session: str) -
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+HOOK = "said by a hook of the user"
+"""Names, among what is attached to a prompt, what no user has written."""
+GOING_ON = "Go on: a stop hook finds that this is not done."
+MOST_GOING_ON = 3
+"""Times in a row that hooks may have the model go on."""
 UNANSWERED = Error(
     kind="internal",
     message="Interrupted: the program ended before this prompt was answered.",
@@ -109,6 +114,22 @@ _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 """Kinds of errors with which another model may help."""
+
+
+class TurnHooks(Protocol):
+    """What the user wants done around prompts and turns."""
+
+    async def before_prompt(self, text: str, files: Sequence[str]) -> tuple[str, str]:
+        """What goes along with a prompt, and why it must not be sent; each empty for nothing."""
+        ...
+
+    async def before_stop(self, end: TurnEnd) -> str:
+        """What the model is told where it is to go on; empty where the turn may end."""
+        ...
+
+    def waits(self, trigger: str, event: Notice | Error) -> None:
+        """Something waits for the user."""
+        ...
 
 
 class Stopped(Exception):
@@ -139,6 +160,12 @@ class Turns:
     """Warns of what it costs that the prompt cache is cold."""
     cache: Callable[[int], tuple[float | None, str]] = lambda _since: (None, "")
     """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
+    hooks: TurnHooks | None = None
+    """Runs what the user wants around prompts and turns."""
+    _goes_on: int = 0
+    """Times in a row that a hook has had the model go on."""
+    resource: Callable[[str], Awaitable[Attachment | None]] | None = None
+    """Reads what a prompt names of an MCP server; None where it names nothing of one."""
     deliver: Callable[[], Awaitable[None]] | None = None
     """Puts in front of a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
@@ -187,7 +214,22 @@ class Turns:
         share = None if share is None else round(share, 4)
         self._end(prompt, replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
+            await self._may_stop(end)
             await self.compactions.after_turn()
+
+    async def _may_stop(self, end: TurnEnd) -> None:
+        """Let hooks have the model go on after a turn, a few times in a row."""
+        told = "" if self.hooks is None else await self.hooks.before_stop(end)
+        if not told:
+            self._goes_on = 0
+        elif self._goes_on >= MOST_GOING_ON:
+            self._goes_on = 0
+            self.history.append(
+                Notice(text=f"A stop hook wanted the model to go on {MOST_GOING_ON} times: enough.")
+            )
+        else:
+            self._goes_on += 1
+            self.queue.enqueue(Prompt(GOING_ON, brought=(AttachedFile(HOOK, told),)))
 
     def give_up(self) -> None:
         """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
@@ -215,6 +257,8 @@ class Turns:
             handed_back: Whether a prompt that is refused goes back to the editor.
         """
         told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
+        if told is not None and self.hooks is not None:
+            self.hooks.waits("budget", told)
         if isinstance(told, Error):
             self.history.append(with_way_back(told, handed_back=True) if handed_back else told)
         elif told is not None:
@@ -273,7 +317,8 @@ class Turns:
         if needed > most(usage.window) > 2 * usage.parts.tools:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
-        tokens, paths = history.counter.message(request).nonzero(), tuple(file.path for file in files)
+        tokens = history.counter.message(request).nonzero()
+        paths = tuple(file.path for file in files if file.path != HOOK)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
         result = await self._answer(model)
         self.close_open_calls(result.error)
@@ -292,17 +337,37 @@ class Turns:
         if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
             self.history.append(notice)
         attached = [*prompt.brought]
+        paths, found = await self._resources(prompt.files)
         if prompt.files:
-            for each in await asyncio.to_thread(
-                read_attachments, self.workspace, prompt.files, self.may_read
-            ):
+            for each in [
+                *found,
+                *await asyncio.to_thread(read_attachments, self.workspace, paths, self.may_read),
+            ]:
                 if isinstance(each, AttachedFile):
                     attached.append(each)
                 elif each.is_telling:
                     self.history.append(Notice(text=each.sentence))
+        if self.hooks is not None:
+            said, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
+            if refused:
+                self.history.append(with_way_back(Error(kind="input", message=refused), handed_back=True))
+                return None
+            attached += [AttachedFile(HOOK, said)] if said else []
         if self.deliver is not None:
             await self.deliver()
         return attached
+
+    async def _resources(self, names: Sequence[str]) -> tuple[list[str], list[Attachment]]:
+        """Split what a prompt names into files, and resources of servers with what is in them."""
+        paths: list[str] = []
+        found: list[Attachment] = []
+        for name in names:
+            resource = await self.resource(name) if self.resource is not None and ":" in name else None
+            if resource is None:
+                paths.append(name)
+            else:
+                found.append(resource)
+        return paths, found
 
     async def _answer(self, model: Model) -> TurnResult:
         """Have the prompt at the end of the view answered, retrying transient failures.

@@ -42,7 +42,15 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_names
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
 from tui_app.editors.updates import Question, Update, Updates, failed, refused, told
-from tui_app.events import ApprovalDecided, ApprovalRequested, Error, Notice, Record, TurnEnd
+from tui_app.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    Error,
+    Notice,
+    Record,
+    ServerAsked,
+    TurnEnd,
+)
 from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
@@ -278,6 +286,8 @@ def servers_text(statuses: Sequence[McpStatus]) -> str:
     return "\n".join(rows)
 
 
+SETTLE_S = 60.0
+"""Seconds for which ``/mcp`` waits for servers that are starting."""
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
 _ANYWHERE = 1_000_000
 """A place behind everything that may wait."""
@@ -377,7 +387,8 @@ class EditorSession:
             if unknown := [name for name in asked.names if name not in servers.defined]:
                 return f"No MCP server is called {visible(unknown[0])[:_SAID_CHARS]}."
             await servers.reload(asked.names)
-            await servers.gather()
+        # What it says is how they stand, not that they are about to.
+        await servers.settle(SETTLE_S)
         return servers_text(servers.statuses())
 
     async def choose_model(self, name: str) -> None:
@@ -458,6 +469,11 @@ class EditorSession:
                 # The editor asks behind the call that the question is about: that must be known there.
                 if self._permissions.opens(asked.id):
                     self._put([self.updates.question(asked)])
+            case ServerAsked(id=id, server=server, message=message):
+                self.opened.extras.answer(id, None)
+                self.say(
+                    f"MCP server {server} asks: {visible(message)} It cannot be answered here: declined."
+                )
             case ApprovalDecided(id=id):
                 self._permissions.withdraw(id)
         self._put(self.updates.of(record.data))

@@ -117,6 +117,17 @@ class ApprovalRequested(Payload):
     """Further calls that wait to be asked about."""
 
 
+@event("mcp.question", stored=False)
+class ServerAsked(Payload):
+    """An MCP server asks the user something, and its call waits for the answer."""
+
+    id: str
+    server: str
+    message: str
+    schema: str = ""
+    """Of the answer: a JSON schema whose properties are plain values."""
+
+
 @event("approval.ahead", stored=False)
 class ApprovalsAhead(Payload):
     """Which calls of the answer have to be allowed before they run, and have not been yet."""

@@ -205,7 +205,18 @@ class MemoryConsolidated(Payload):
         return f"memory: {self.added} remembered, {self.pruned} taken off, by {by}"
 
 
-HookName = Literal["preCompact", "postCompact", "preTool", "postTool", "sessionStart", "sessionEnd"]
+HookName = Literal[
+    "preCompact",
+    "postCompact",
+    "preTool",
+    "postTool",
+    "userPrompt",
+    "turnEnd",
+    "waiting",
+    "stop",
+    "sessionStart",
+    "sessionEnd",
+]
 """When a hook runs."""
 
 
@@ -220,9 +231,13 @@ class HookRan(Payload):
     command: str
     """Name of the program, without its arguments."""
     trigger: str = ""
-    """What `match` is compared with: why a compaction runs, the tool's name, `new` or `resume`."""
+    """What `match` is compared with: why a compaction runs, the tool's name, how a turn ended, what waits,
+    `new` or `resume`."""
     outcome: HookOutcome = "ok"
-    """`overruled` is a veto where nothing can be vetoed; all but `ok` and `vetoed` changed nothing."""
+    """`overruled` is a veto where nothing can be vetoed; all but `ok` and `vetoed` changed nothing, unless
+    `denies` is true."""
+    denies: bool = False
+    """Whether it has not ended well, and what it guards was refused for that."""
     exit: int | None = None
     """Exit code, negative for a signal; null when the command never started or had to be ended."""
     duration_s: float = 0.0

@@ -298,6 +298,12 @@ class Settings:
         "Ring the bell and notify when a turn that took so long ends, or when a question waits.",
         Effect.NOW,
     )
+    notify: str = setting(
+        "unfocused",
+        Choice(("unfocused", "always", "off")),
+        "When the end of a turn or a question notifies: while you look elsewhere, always, never.",
+        Effect.NOW,
+    )
     timeline: bool = setting(
         True, Flag(), "Whether the timeline is open, where there is room for it.", Effect.NOW
     )

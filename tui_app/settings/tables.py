@@ -272,11 +272,21 @@ TRIGGERS = (
 """Why a compaction may start."""
 BEGINNINGS = ("new", "resume")
 """How a session may start."""
+ENDINGS = ("done", "cancelled", "failed")
+"""How a turn may end."""
+WAITING = ("approval", "question", "review", "budget")
+"""What may wait for the user."""
+GUARDS = ("preCompact", "preTool", "userPrompt")
+"""Hooks that may refuse what they run before."""
 HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
     "preCompact": TRIGGERS,
     "postCompact": TRIGGERS,
     "preTool": None,
     "postTool": None,
+    "userPrompt": (),
+    "turnEnd": ENDINGS,
+    "waiting": WAITING,
+    "stop": (),
     "sessionStart": BEGINNINGS,
     "sessionEnd": (),
 }
@@ -295,6 +305,8 @@ class Hook:
     """Patterns of which one must fit the trigger, as in file names; none fits all."""
     cwd: str = ""
     """Empty is the folder of the settings; a relative one starts at that of the session."""
+    on_failure: Literal["ignore", "deny"] = "ignore"
+    """Whether what it guards is refused when it fails, takes too long or cannot be started."""
 
     @property
     def shell(self) -> bool:
@@ -393,6 +405,7 @@ HOOKS = FileOnly(
                             "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
                             "match": _Match(words),
                             "cwd": Text(r"[^\0]*\S[^\0]*", "a folder"),
+                            "on_failure": Choice(("ignore", "deny") if event in GUARDS else ("ignore",)),
                         },
                         required=("command",),
                     )
@@ -468,6 +481,8 @@ class McpServer:
     )
     """Headers of its requests, each with the environment variable that holds its value."""
     enabled: bool = setting(True, Flag())
+    instructions: bool = setting(True, Flag())
+    """Whether the model is told what the server says of how it is to be used."""
     project: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
     """Folder of the repository in which alone it is started; empty is everywhere."""
     required: bool = setting(False, Flag())

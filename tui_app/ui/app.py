@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Console
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter
@@ -69,6 +69,7 @@ class PlimsollApp(TellsFailures, Host):
             title=settings.terminal_title and not settings.plain,
             bell_after_s=settings.bell_after_s,
             ring=self.bell,
+            notify=settings.notify,
         )
         self.type_ahead = TypeAhead(self, lambda: self.chat.pane.prompt.editor)
         self.chat = ChatScreen(launch, launch.session)
@@ -114,6 +115,12 @@ class PlimsollApp(TellsFailures, Host):
         self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
             self.run_worker(self._pick(), exit_on_error=False)
+
+    @on(events.AppFocus)
+    @on(events.AppBlur)
+    def note_focus(self, event: events.AppFocus | events.AppBlur) -> None:
+        """Note whether the user looks at this terminal, as far as it tells."""
+        self.terminal_title.has_focus = isinstance(event, events.AppFocus)
 
     async def on_event(self, event: events.Event) -> None:
         """Hold back what is typed before there is a session or a dialog: no key waits for a frame."""

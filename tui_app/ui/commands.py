@@ -4,13 +4,14 @@ Prompt, help, palette and the page of the keys read the table. It is made before
 command needs is imported when it runs.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tui_app.ui import slash
-from tui_app.ui.slash import Busy, Opens, SlashCommand
+from tui_app.ui.slash import Busy, CustomCommand, Opens, SlashCommand
 
 if TYPE_CHECKING:
+    from tui_app.events import ServerAsked
     from tui_app.ui.host import Chat
 
     Handler = Callable[[Chat, str], Coroutine[Any, Any, None]]
@@ -44,6 +45,20 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
         chat.session.say(why)
     else:
         await command.handler(chat, argument)
+
+
+async def offer_served(chat: "Chat", written: Sequence[CustomCommand]) -> None:
+    """Let the prompt offer what MCP servers have beside the commands out of files, once they have started."""
+    from tui_app.ui.dialogs import extensions
+
+    await extensions.offer_served(chat, written)
+
+
+async def answer_server(chat: "Chat", asked: "ServerAsked") -> None:
+    """Have the user answer what an MCP server asks."""
+    from tui_app.ui.dialogs.extensions import ask_for_server
+
+    await ask_for_server(chat.app, chat.session, asked)
 
 
 @command(

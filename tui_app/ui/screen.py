@@ -16,8 +16,8 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted
-from tui_app.ui.commands import COMMANDS, run_command
+from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted, ServerQuestion
+from tui_app.ui.commands import COMMANDS, answer_server, offer_served, run_command
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
@@ -67,6 +67,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self._launch, self._wanted = launch, session
         self.carried, self._at = carried, at
         self._session: ChatSession | None = None
+        self._questions = asyncio.Lock()
+        """Held while a question of an MCP server is asked."""
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
         self.pane.prompt.gate = lambda: launch.opening().may_read()
 
@@ -166,7 +168,14 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
     async def _offer_custom(self, find: Callable[[], tuple[CustomCommand, ...]]) -> None:
         """Let the prompt offer commands that users have written; the files are looked for in a thread."""
-        self.pane.prompt.editor.custom = await asyncio.to_thread(find)
+        editor = self.pane.prompt.editor
+        editor.custom = written = await asyncio.to_thread(find)
+        if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
+            await offer_served(self, written)
+
+    async def _in_turn(self, flow: "Callable[[], Coroutine[Any, Any, None]]") -> None:
+        async with self._questions:
+            await flow()
 
     def run(self, command: SlashCommand, argument: str = "") -> None:
         self.app.quit_asked = float("-inf")
@@ -189,6 +198,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     @on(PromptEditor.Cleared)
     @on(ReviewWanted)
     @on(ReviewOver)
+    @on(ServerQuestion)
     @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
@@ -208,6 +218,13 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                 self.action_slash("/quit")
             case ReviewWanted(event=about):
                 review(self.app, self.session, about)
+            case ServerQuestion(event=asked):
+                # One after the other: a second question waits for the first one's answer.
+                self.work(
+                    self._in_turn(partial(answer_server, self, asked)),
+                    group="questions",
+                    exclusive=False,
+                )
             case ApprovalBox.Answered(id=id, decision=decision):
                 self.session.answer(id, decision)
             case ReviewOver(job=job):

@@ -10,7 +10,10 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tui_app.text import plain_text
+
 if TYPE_CHECKING:
+    from tui_app.agent.mcp.status import McpPrompt
     from tui_app.files import MayRead
 
 Busy = Literal["now", "queue"]
@@ -146,6 +149,8 @@ class CustomCommand(NamedTuple):
     file: Path = Path()
     root: Path | None = None
     """Folder that the file must not lead out of; None for the user's own."""
+    prompt: "McpPrompt | None" = None
+    """The prompt of an MCP server that it stands for, instead of a file."""
 
 
 def find_commands(
@@ -214,7 +219,7 @@ def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str
     read = read_inside(command.file, command.root, FILE_CHARS, may_read)
     if read is None:
         raise Refused("its file is gone")
-    body, words = read_document(read.text).body, _words(argument)
+    body, words = read_document(read.text).body, words_of(argument)
 
     def put(place: re.Match[str]) -> str:
         if place[1] == "ARGUMENTS":
@@ -226,7 +231,21 @@ def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str
     return text if count or not argument else f"{text}\n\n{argument}"
 
 
-def _words(argument: str) -> Sequence[str]:
+def prompt_commands(prompts: "Sequence[McpPrompt]") -> tuple[CustomCommand, ...]:
+    """The slash commands of prompts that servers have ready."""
+    return tuple(
+        CustomCommand(
+            name=prompt.command,
+            summary=" ".join(plain_text(prompt.about).split())[:SUMMARY_CHARS],
+            argument=" ".join(plain_text(name) for name in prompt.arguments)[:SUMMARY_CHARS],
+            prompt=prompt,
+        )
+        for prompt in prompts
+    )
+
+
+def words_of(argument: str) -> Sequence[str]:
+    """The words behind a command, quotes kept together."""
     import shlex
 
     try:

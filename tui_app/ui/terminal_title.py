@@ -34,11 +34,22 @@ class TerminalTitle:
         title: Whether to set its title.
         bell_after_s: Seconds a turn must have taken for a bell at its end; 0 for no bell at all.
         ring: Rings the bell.
+        notify: When the end of a turn, however short, or a question calls the user: ``unfocused``,
+            ``always`` or ``off``.
     """
 
     def __init__(
-        self, env: Mapping[str, str], *, title: bool, bell_after_s: float, ring: Callable[[], None]
+        self,
+        env: Mapping[str, str],
+        *,
+        title: bool,
+        bell_after_s: float,
+        ring: Callable[[], None],
+        notify: str = "off",
     ) -> None:
+        self.notify = notify
+        self.has_focus = True
+        """Whether the terminal has the focus; one that does not tell is taken to have it."""
         self._titled, self._progress = title, shows_progress(env)
         self._notification = notification(env)
         self._ring = ring
@@ -75,11 +86,12 @@ class TerminalTitle:
         )
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
         asked, self._asked = self._asked, question_of(state)
-        if not self.bell_after_s:
+        calls = self.notify == "always" or (self.notify == "unfocused" and not self.has_focus)
+        if not (self.bell_after_s or calls):
             return
         if self._asked not in ("", asked):
             self._call("needs your answer", state)
-        elif started is not None and not state.turn and self.bell_after_s <= now - started:
+        elif started is not None and not state.turn and (calls or self.bell_after_s <= now - started):
             self._call("is done", state)
 
     def _call(self, what: str, state: "ChatState") -> None:

@@ -1,11 +1,14 @@
 """MCP servers, skills, instructions of the project and commands from files, on the screen, and pictures."""
 
+import asyncio
+import json
 import os
 import re
 import sys
 
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
+from textual import events
 
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import HangMidStream, Text, Tool, tool
@@ -15,6 +18,7 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import Deck, Desk, shown
 from tests.ui.looks import Look
+from tui_app.conversation.assembly import OpenSession
 from tui_app.events import (
     AssistantMessage,
     SubAgentCall,
@@ -25,10 +29,11 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.settings.tables import Hook, McpServer
-from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.rows import sub_agent_text
+from tui_app.ui.prompt.editor import PromptEditor
 
 
 def program(name: str = "files", mode: str = "plain") -> McpServer:
@@ -57,7 +62,7 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
-        await deck.says("ready, 9 tools")
+        await deck.says("ready, 10 tools")
         await deck.until(lambda: "failed" in deck.text and "starting" not in deck.text, "an end")
         assert "files_echo" in deck.text
         assert "[b]red[/b]" in deck.text, "text is never markup"
@@ -82,13 +87,13 @@ async def test_a_server_is_switched_off_and_on_again(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
-        await deck.says("ready, 9 tools")
+        await deck.says("ready, 10 tools")
         await deck.press("f6")
         await deck.says("files is a program: there is nothing to sign in to.")
         await deck.press("f8")
         await deck.says("switched off")
         await deck.press("f8")
-        await deck.says("ready, 9 tools")
+        await deck.says("ready, 10 tools")
 
 
 async def test_without_servers_it_says_how(desk: Desk) -> None:
@@ -105,7 +110,7 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
-        await deck.says("ready, 9 tools")
+        await deck.says("ready, 10 tools")
         await deck.press("escape")
         await deck.press("f3")
         await deck.says("Plimsoll")
@@ -114,7 +119,7 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
         await deck.press("escape")
         await deck.send("/status")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status")
-        assert "files: ready, 9 tools" in deck.text
+        assert "files: ready, 10 tools" in deck.text
         assert "AGENTS.md" in deck.text
 
 
@@ -337,3 +342,64 @@ async def test_row_counts_while_it_works_and_escape_stops_it(desk: Desk, fake_op
         await deck.press("escape")
         await deck.says("interrupted")
         assert "2 calls" in deck.text
+
+
+async def test_resources_prompts_and_questions_of_a_server(desk: Desk) -> None:
+    pytest.importorskip("fastmcp")
+    desk.change(mcp={"files": program("files", "rich")})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("It also has 3 resources, 1 prompt, instructions.")
+        await deck.press("escape")
+        editor = deck.app.screen.query_one(PromptEditor)
+        await deck.until(lambda: any(each.name == "files:hail" for each in editor.custom), "the prompt")
+        await deck.press(*"@files")
+        await deck.says("files:notes://chart")
+        await deck.press("escape", "ctrl+c")
+        await deck.send("/files:hail")
+        await deck.says("/files:hail needs boat")
+        await deck.press("ctrl+c")
+        await deck.send("/files:hail Gull")
+        await deck.says("Hail Gull, calmly.")
+
+
+async def test_a_server_asks_the_user(desk: Desk) -> None:
+    pytest.importorskip("fastmcp")
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        session = deck.app.screen.session  # type: ignore[attr-defined]
+
+        async def ask(opened: OpenSession) -> object:
+            await opened.extras.servers.settle(30)
+            server = next(
+                server for server, tool in opened.extras.servers.offered() if tool.own_name == "ask"
+            )
+            return await server.call("ask", {"text": "Which [b]boat[/b]?"})
+
+        answer = asyncio.create_task(session.ask(ask))
+        await deck.says("files asks: Which [b]boat[/b]?")
+        await deck.press(*"Gull", "enter")
+        await deck.says("berths")
+        await deck.press(*"many", "enter")
+        await deck.says("That is no whole number.")
+        await deck.press("backspace", "backspace", "backspace", "backspace", *"3", "enter")
+        await deck.says("jib")
+        await deck.until(lambda: isinstance(deck.app.screen, WaysDialog), "the choice")
+        await deck.press("up", "enter")
+        await deck.until(lambda: "yes" in deck.text, "the second choice")
+        await deck.press("up", "up", "enter")
+        content = json.loads(str(await answer))["content"]
+        assert content == {"boat": "Gull", "berths": 3, "sail": "main", "sure": True}
+
+
+async def test_a_terminal_that_loses_the_focus_is_called_when_a_turn_ends(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        assert deck.app.terminal_title.has_focus
+        deck.app.post_message(events.AppBlur())
+        await deck.until(lambda: not deck.app.terminal_title.has_focus, "the blur")
+        assert deck.app.terminal_title.notify == "unfocused"
+        deck.app.post_message(events.AppFocus())
+        await deck.until(lambda: deck.app.terminal_title.has_focus, "the focus")

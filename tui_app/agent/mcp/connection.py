@@ -1,5 +1,6 @@
 """One connection to an MCP server: what its program may see, what is asked of it, what it answers."""
 
+import base64
 import importlib
 import json
 import logging
@@ -218,6 +219,34 @@ class Connection:
         self._malformed = []
         tools = await self.client.list_tools()
         return Listing(tools, tuple(self._malformed))
+
+    async def resources(self) -> Sequence[Any]:
+        """What the server has to read; nothing where it says that it has none."""
+        return await self.client.list_resources() if self.offers("resources") else ()
+
+    async def prompts(self) -> Sequence[Any]:
+        """The prompts that the server has ready."""
+        return await self.client.list_prompts() if self.offers("prompts") else ()
+
+    async def read(self, uri: str) -> Sequence[str | bytes]:
+        """The pieces of a resource, each as text or as it is."""
+        pieces = await self.client.read_resource(uri)
+        return [
+            piece.text if hasattr(piece, "text") else base64.b64decode(piece.blob, validate=False)
+            for piece in pieces
+        ]
+
+    async def prompt(self, name: str, values: dict[str, str]) -> str:
+        """The text of a prompt with its arguments put in."""
+        result = await self.client.get_prompt(name, values)
+        texts = []
+        for message in result.messages:
+            text = getattr(message.content, "text", None)
+            if text is None and (resource := getattr(message.content, "resource", None)) is not None:
+                text = getattr(resource, "text", None)
+            said = text if text is not None else f"[{message.content.type} left out]"
+            texts.append(said if message.role == "user" else f"[answer given as an example] {said}")
+        return "\n\n".join(texts)
 
     async def call(
         self, name: str, args: dict[str, Any], progressed: Callable[[str], None] = lambda _text: None

@@ -3,11 +3,11 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_ai.tools import ToolDefinition
 
@@ -21,9 +21,9 @@ from tui_app.agent.mcp.connection import (
     secrets_of,
 )
 from tui_app.agent.mcp.sign_in import SignIn
-from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.mcp.status import McpPrompt, McpResource, McpStatus
 from tui_app.settings.tables import McpServer
-from tui_app.text import count
+from tui_app.text import count, plain_text
 from tui_app.tool_specs import TOOLS
 from tui_app.trust import NotTrusted, ProgramPlace
 
@@ -34,6 +34,8 @@ NAME_CHARS = 64
 DESCRIPTION_CHARS = 4_000
 SCHEMA_CHARS = 40_000
 MOST_TOOLS = 128
+T = TypeVar("T")
+_PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -176,6 +178,16 @@ LONGEST_CALL_S = 3_600.0
 _SERVER_SAID_CHARS = 300
 
 
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Given the server's name, its question and the schema of the answer, gives the answer; None for none."""
+INSTRUCTION_CHARS = 2_000
+"""Characters of a server's instructions that the model is told."""
+MOST_LISTED = 500
+"""Resources, or prompts, of one server that are offered."""
+RESOURCE_BYTES = 128 * 1024
+"""A longer resource is not sent along."""
+
+
 class _Lost(Exception):
     """The connection is of no use any more. The message is a sentence."""
 
@@ -190,6 +202,7 @@ class Server:
         place: Where its program starts, with our own environment.
         changed: Called whenever its state or its list has changed.
         sign_in: How it may sign in at an address; None for not at all.
+        ask: Has the user answer a question of the server; None where nobody can be asked.
     """
 
     def __init__(
@@ -198,8 +211,11 @@ class Server:
         place: ProgramPlace,
         changed: Callable[["Server"], None],
         sign_in: SignIn | None = None,
+        ask: Ask | None = None,
     ) -> None:
-        self.settings, self._sign_in = settings, sign_in
+        self.settings, self._sign_in, self._ask = settings, sign_in, ask
+        self._asking = 0
+        """Questions that wait for the user: no call ends for its length meanwhile."""
         self.offer = Offer()
         self.status = McpStatus(
             name=settings.name, where=settings.where, state="starting" if settings.enabled else "off"
@@ -318,6 +334,8 @@ class Server:
                     return calling.result()
                 if stopping in done:
                     break
+                if self._asking:
+                    heard = monotonic()
         finally:
             for task in (calling, stopping):
                 task.cancel()
@@ -387,7 +405,9 @@ class Server:
             await asyncio.to_thread(load_client)
             sign_in = self._sign_in if self._signs_in else None
             auth = sign_in.client(self.settings.url) if sign_in is not None else None
-            callbacks = Callbacks(changed=self._list_changed)
+            callbacks = Callbacks(
+                changed=self._list_changed, elicit=None if self._ask is None else self._elicit
+            )
             connection = self._connection = Connection(
                 self.settings, self._place, callbacks, auth, self._start_s
             )
@@ -453,13 +473,97 @@ class Server:
             listing = await connection.tools()
         if self._stop.is_set() or self._lost:
             return
+        resources, prompts = await self._other_lists(connection)
         made = offer(self.settings.name, listing.tools, self.settings.tools)
         self.offer = replace(made, left_out=(*listing.malformed, *made.left_out))
         # What went wrong before it was started again stays to be read.
         error = self.status.error if self.status.restarts else ""
-        self.status = replace(self.status, state="ready", error=error, left_out=self.offer.left_out)
+        said = plain_text(connection.instructions).strip() if self.settings.instructions else ""
+        self.status = replace(
+            self.status,
+            state="ready",
+            error=error,
+            left_out=self.offer.left_out,
+            resources=resources,
+            prompts=prompts,
+            instructions=said if len(said) <= INSTRUCTION_CHARS else f"{said[:INSTRUCTION_CHARS]}…",
+        )
         self.settled.set()
         self._changed(self)
+
+    async def _other_lists(
+        self, connection: Connection
+    ) -> tuple[tuple[McpResource, ...], tuple[McpPrompt, ...]]:
+        """What it has beside tools; a list that cannot be read is none, and the tools stay."""
+        name = self.settings.name
+        resources, prompts = tuple[McpResource, ...](), tuple[McpPrompt, ...]()
+        with suppress(Exception):  # whatever a foreign server makes the client raise
+            async with asyncio.timeout(self.settings.timeout):
+                resources = tuple(
+                    McpResource(server=name, uri=str(each.uri), about=each.description or each.name or "")
+                    for each in list(await connection.resources())[:MOST_LISTED]
+                )
+        with suppress(Exception):  # the same
+            async with asyncio.timeout(self.settings.timeout):
+                prompts = tuple(
+                    McpPrompt(
+                        server=name,
+                        name=each.name,
+                        about=each.description or "",
+                        arguments=tuple(
+                            one.name if one.required else f"[{one.name}]" for one in each.arguments or ()
+                        ),
+                    )
+                    for each in list(await connection.prompts())[:MOST_LISTED]
+                    if _PROMPT_NAME.fullmatch(each.name)
+                )
+        return resources, prompts
+
+    async def read(self, uri: str) -> str | bytes:
+        """A resource: text, or a file as it is. Raises ``CallFailed``."""
+        pieces = await self._asked(lambda connection: connection.read(uri))
+        if sum(len(piece) for piece in pieces) > RESOURCE_BYTES * (40 if len(pieces) == 1 else 1):
+            raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
+        if len(pieces) == 1 and isinstance(pieces[0], bytes):
+            return pieces[0]
+        if any(isinstance(piece, bytes) for piece in pieces):
+            raise CallFailed("it holds several files")
+        text = "\n\n".join(piece for piece in pieces if isinstance(piece, str))
+        if len(text) > RESOURCE_BYTES:
+            raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
+        return text
+
+    async def prompt(self, name: str, values: dict[str, str]) -> str:
+        """The text of one of its prompts. Raises ``CallFailed``."""
+        return await self._asked(lambda connection: connection.prompt(name, values))
+
+    async def _asked(self, question: Callable[[Connection], Awaitable[T]]) -> T:
+        """Ask something that is no call of a tool. Raises ``CallFailed``."""
+        connection = self._connection
+        if not self.ready or connection is None:
+            raise CallFailed(f"the MCP server {self.settings.name} is not running")
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                return await question(connection)
+        except TimeoutError:
+            raise CallFailed(f"{self.settings.name} did not answer in time") from None
+        except Exception as error:  # whatever a foreign server makes the client raise
+            raise CallFailed((await self._why(connection, error)).rstrip(".")) from error
+
+    async def _elicit(self, message: str, _type: object, params: Any, _context: object) -> Any:
+        """Put a question of the server to the user."""
+        from mcp_types import ElicitResult
+
+        schema = getattr(params, "requested_schema", None)
+        if self._ask is None or not isinstance(schema, dict):
+            # To be sent to some address is no question that is answered here.
+            return ElicitResult(action="decline")
+        self._asking += 1
+        try:
+            answer = await self._ask(self.settings.name, message, schema)
+        finally:
+            self._asking -= 1
+        return ElicitResult(action="decline" if answer is None else "accept", content=answer)
 
     def _fail(self, why: str) -> None:
         if self._stop.is_set():

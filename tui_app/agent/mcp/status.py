@@ -1,5 +1,6 @@
 """How an MCP server does, in plain values: the screen shows it. Imports nothing heavy."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +23,61 @@ class McpTool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class McpResource:
+    """Something a server has to read."""
+
+    server: str
+    uri: str
+    about: str = ""
+
+    @property
+    def mention(self) -> str:
+        """How a prompt names it, behind an ``@``."""
+        return f"{self.server}:{self.uri}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpPrompt:
+    """A prompt that a server has ready."""
+
+    server: str
+    name: str
+    about: str = ""
+    arguments: tuple[str, ...] = ()
+    """Names of what is put into it; one that may be left out stands in brackets."""
+
+    @property
+    def command(self) -> str:
+        """Name of its slash command."""
+        return f"{self.server}:{self.name}".lower()
+
+    def values(self, words: Sequence[str]) -> "dict[str, str] | str":
+        """Give its arguments their values, in order or as ``name=value``; else a sentence that says how.
+
+        What stands behind the last argument belongs to it.
+        """
+        names = [name.strip("[]") for name in self.arguments]
+        found: dict[str, str] = {}
+        free = []
+        for word in words:
+            name, sign, value = word.partition("=")
+            if sign and name in names:
+                found[name] = value
+            else:
+                free.append(word)
+        left = [name for name in names if name not in found]
+        if free and not left:
+            return f"/{self.command} takes nothing more: {' '.join(free)[:80]}"
+        for name in left[:-1]:
+            if free:
+                found[name] = free.pop(0)
+        if free:
+            found[left[-1]] = " ".join(free)
+        missing = [name for name in self.arguments if not name.startswith("[") and name not in found]
+        return f"/{self.command} needs {', '.join(missing)}." if missing else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class McpStatus:
     """One server."""
 
@@ -30,6 +86,10 @@ class McpStatus:
     """Program or address."""
     state: ServerState = "starting"
     tools: tuple[McpTool, ...] = ()
+    resources: tuple[McpResource, ...] = ()
+    prompts: tuple[McpPrompt, ...] = ()
+    instructions: str = ""
+    """What it says of how it is to be used, as far as the model is told."""
     error: str = ""
     """Why it failed, or what went wrong last."""
     restarts: int = 0

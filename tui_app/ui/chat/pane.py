@@ -45,7 +45,7 @@ from tui_app.ui.widgets import HintRow, TellsFailures
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
-    from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart
+    from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.launch import Launch
     from tui_app.ui.transcript.find import FindRow
@@ -58,6 +58,14 @@ class ReviewWanted(Message):
     """A summary that a user decides on is begun, goes on, or waits for the decision."""
 
     def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
+        super().__init__()
+        self.event = event
+
+
+class ServerQuestion(Message):
+    """An MCP server asks the user something."""
+
+    def __init__(self, event: "ServerAsked") -> None:
         super().__init__()
         self.event = event
 

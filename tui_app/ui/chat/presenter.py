@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from textual.message import Message
+
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
@@ -13,7 +15,9 @@ from tui_app.events import (
     CompactionStart,
     Error,
     MemoryPressure,
+    Payload,
     Record,
+    ServerAsked,
     TurnEnd,
     TurnRetry,
     TurnStart,
@@ -26,7 +30,7 @@ from tui_app.session.preview import Preview
 from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
-from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted
+from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
 from tui_app.ui.chat.state import ChatState, advance, saying
 from tui_app.ui.transcript.entries import Rail
 
@@ -203,15 +207,13 @@ class Presenter:
             editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
 
     def _draw(self, record: Record) -> None:
+        if (asked := _asked(record.data)) is not None:
+            self._pane.post_message(asked)
         match record.data:
             case TurnStart():
                 self._transcript.live_start()
             case AssistantDelta(text=text, thinking=thinking):
                 self._transcript.live_append(text, thinking)
-            case CompactionStart() | CompactionProgress() | CompactionProposed() as new if _is_reviewed(new):
-                self._pane.post_message(ReviewWanted(new))
-            case CompactionComplete(job=job):
-                self._pane.post_message(ReviewOver(job))
             case AssistantMessage() | TurnRetry():
                 self._transcript.live_end()
             case MemoryPressure():
@@ -265,6 +267,19 @@ def _unallowed(state: ChatState) -> frozenset[str]:
     """Ids of the calls that wait for a user."""
     asked = () if state.question is None else (state.question.tool_call_id,)
     return frozenset((*state.ahead, *asked))
+
+
+def _asked(payload: Payload) -> Message | None:
+    """What the user is to be asked because of an event, or not any more."""
+    match payload:
+        case CompactionStart() | CompactionProgress() | CompactionProposed() as new if _is_reviewed(new):
+            return ReviewWanted(new)
+        case ServerAsked():
+            return ServerQuestion(payload)
+        case CompactionComplete(job=job):
+            return ReviewOver(job)
+        case _:
+            return None
 
 
 def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:

@@ -17,6 +17,7 @@ from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
 from tui_app.settings.spec import cache_settings
+from tui_app.text import plain_text
 from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
@@ -24,10 +25,12 @@ from tui_app.ui.dialogs.base import WaysDialog, cancel_lookup, confirmed, write_
 from tui_app.ui.host import FLOW
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
-from tui_app.ui.slash import CustomCommand, prompt_of
+from tui_app.ui.slash import CustomCommand, prompt_of, words_of
 from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
+    from tui_app.agent.mcp.status import McpPrompt
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
 
 ASK_AGAIN = "Press ctrl+c again to quit"
@@ -252,16 +255,38 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()
     try:
-        text = await asyncio.to_thread(prompt_of, command, argument, session.launch.opening().may_read())
+        if command.prompt is not None:
+            text = await _prompt_of_server(session, command.prompt, argument)
+        else:
+            text = await asyncio.to_thread(prompt_of, command, argument, session.launch.opening().may_read())
     except Refused as refused:
         editor.give_back(typed)
         session.say(f"/{command.name} cannot be used: {refused}.")
         return
     if text.strip():
-        send(screen, Prompt(text, mentions(text)))
+        # What a server writes names no files of the user's.
+        send(screen, Prompt(text, () if command.prompt is not None else mentions(text)))
+    elif command.prompt is not None:
+        editor.give_back(typed)
+        session.say(f"/{command.name} says nothing.")
     else:
         editor.give_back(typed)
         session.say(f"/{command.name} says nothing: {command.file} is empty.")
+
+
+async def _prompt_of_server(session: ChatSession, prompt: "McpPrompt", argument: str) -> str:
+    """The text of a server's prompt. Raises ``Refused``."""
+    values = prompt.values(words_of(argument))
+    if isinstance(values, str):
+        raise Refused(values.rstrip("."))
+
+    async def read(opened: "OpenSession") -> str:
+        try:
+            return await opened.extras.servers.prompt(prompt.server, prompt.name, values)
+        except Exception as error:  # the agent side names the class; here only its sentence counts
+            raise Refused(one_line(str(error), 300).rstrip(".")) from error
+
+    return plain_text(await session.ask(read))
 
 
 _TRUST = """\

@@ -1,30 +1,38 @@
 """MCP servers and skills: what each offers and costs, and what went wrong."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import json
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import work
 from textual.content import Content
 from textual.widgets import Input
 
-from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
+from tui_app.events import ServerAsked
+from tui_app.references import is_writable
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
+from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.text import one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.ui.host import Host
+    from tui_app.ui.host import Chat, Host
 
+SETTLE_S = 600.0
+"""Seconds for which the prompts of servers that start slowly are waited for, behind everything else."""
 LOOK_S = 0.5
 """Seconds between two looks at the servers while the screen is open."""
 NONE = "No server is set. docs/mcp.md says how: [mcp.NAME] with command or url in the settings file."
@@ -81,6 +89,11 @@ def mcp_note(row: McpRow) -> str:
         lines.append(f"Started again {times(server.restarts, 'time')} because it was lost.")
     if server.error:
         lines.append(f"Last error: {one_line(server.error, 600)}")
+    has = [times(len(server.resources), "resource") if server.resources else "",
+           times(len(server.prompts), "prompt") if server.prompts else "",
+           "instructions" if server.instructions else ""]  # fmt: skip
+    if any(has):
+        lines.append(f"It also has {', '.join(filter(None, has))}.")
     lines += [one_line(text, 200) for text in server.left_out[:4]]
     return "\n".join(lines)
 
@@ -214,6 +227,29 @@ async def overview(session: ChatSession) -> Overview:
     if session.read_only or session.conversation is None:
         return Overview()
     return await session.ask(look)
+
+
+async def mentions_of(session: ChatSession) -> Sequence[str]:
+    """What the servers have to read, as an ``@`` in the prompt names it."""
+
+    async def look(opened: "OpenSession") -> Sequence[str]:
+        statuses = opened.extras.servers.statuses()
+        return [each.mention for status in statuses for each in status.resources]
+
+    if session.conversation is None:
+        return ()
+    return [mention for mention in await session.ask(look) if is_writable(mention)]
+
+
+async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCommand, ...]:
+    """Slash commands of the prompts that servers have ready, once they have started."""
+
+    async def look(opened: "OpenSession") -> Sequence[McpPrompt]:
+        opened.extras.servers.start()
+        await opened.extras.servers.settle(SETTLE_S)
+        return [each for status in opened.extras.servers.statuses() for each in status.prompts]
+
+    return tuple(each for each in prompt_commands(await session.ask(look)) if each.name not in taken)
 
 
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
@@ -401,3 +437,122 @@ def _text(file: Path) -> str:
             return stream.read(_LONGEST).decode("utf-8", "replace")
     except OSError as error:
         return f"{file} cannot be read: {error.strerror}."
+
+
+# What MCP servers have for the prompt, and what they ask the user: each value in a dialog of its own.
+
+
+async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None:
+    """Let the prompt offer what MCP servers have, once they have started.
+
+    Args:
+        screen: The chat.
+        written: Commands out of files, whose names go first.
+    """
+    session, editor = screen.session, screen.pane.prompt.editor
+    editor.resources = partial(mentions_of, session)
+    editor.custom = (*written, *await served(session, {each.name for each in written}))
+
+
+DECLINE = "Decline"
+_ABOUT = "Esc declines. Never type a password or a key here: a program asks, not Plimsoll."
+_MOST_FIELDS = 12
+
+
+async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
+    """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
+    values = await _values(app, asked)
+
+    async def answer(opened: "OpenSession") -> None:
+        opened.extras.answer(asked.id, values)
+
+    await session.ask(answer)
+    if values is None:
+        session.say(f"Declined what {asked.server} asks.")
+
+
+async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
+    try:
+        schema = json.loads(asked.schema)
+        fields = schema.get("properties") or {}
+        required = set(schema.get("required") or ())
+    except (ValueError, AttributeError, TypeError):
+        return None
+    if not isinstance(fields, dict) or len(fields) > _MOST_FIELDS:
+        return None
+    if not fields:
+        way = await app.push_screen_wait(
+            WaysDialog(
+                one_line(f"{asked.server} asks: {asked.message}", 200),
+                [("Accept", "says yes"), (DECLINE, "says no")],
+                _ABOUT,
+            )
+        )
+        return {} if way == "Accept" else None
+    values: dict[str, Any] = {}
+    for name, described in fields.items():
+        field = described if isinstance(described, dict) else {}
+        given, value = await _value(app, asked, str(name), field, needed=name in required)
+        if not given:
+            return None
+        if value is not None:
+            values[str(name)] = value
+    return values
+
+
+async def _value(
+    app: "Host", asked: ServerAsked, name: str, field: Mapping[str, Any], *, needed: bool
+) -> tuple[bool, Any]:
+    """One value: whether it was given at all, and what; None where it was left out."""
+    title = one_line(plain_text(str(field.get("title") or name)), 60)
+    about = plain_text(str(field.get("description") or ""))[:400]
+    head = f"{asked.server} asks: {asked.message}"
+    choices = field.get("enum")
+    if field.get("type") == "boolean":
+        choices = ["yes", "no"]
+    if isinstance(choices, list) and choices:
+        ways = [(one_line(plain_text(str(each)), 60), "") for each in choices[:20]]
+        way = await app.push_screen_wait(
+            WaysDialog(one_line(f"{head} · {title}", 200), [*ways, (DECLINE, "")], about or _ABOUT)
+        )
+        at = next((number for number, (label, _) in enumerate(ways) if label == way), None)
+        if at is None:
+            return False, None
+        return True, at == 0 if field.get("type") == "boolean" else choices[at]
+    refused, text = "", str(field.get("default", ""))
+    while True:
+        typed = await app.push_screen_wait(
+            EditDialog(title, "\n".join(filter(None, (head, about, _ABOUT))), text, refused, verb="answer")
+        )
+        if typed is None:
+            return False, None
+        if not typed and not needed:
+            return True, None
+        try:
+            return True, read_value(typed, field)
+        except ValueError as error:
+            refused, text = str(error), typed
+
+
+def read_value(typed: str, field: Mapping[str, Any]) -> Any:
+    """What was typed, as the schema of the field wants it.
+
+    Raises:
+        ValueError: if it is something else; the text is a sentence.
+    """
+    kind = field.get("type", "string")
+    if kind in ("integer", "number"):
+        try:
+            return int(typed) if kind == "integer" else float(typed)
+        except ValueError:
+            raise ValueError(
+                "That is no whole number." if kind == "integer" else "That is no number."
+            ) from None
+    if not typed:
+        raise ValueError("Something has to stand here.")
+    least, most = field.get("minLength"), field.get("maxLength")
+    if isinstance(least, int) and len(typed) < least:
+        raise ValueError(f"At least {least} characters.")
+    if isinstance(most, int) and len(typed) > most:
+        raise ValueError(f"At most {most} characters.")
+    return typed

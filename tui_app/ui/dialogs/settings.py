@@ -235,6 +235,7 @@ class SettingsDesk:
         still = settings.plain or not settings.animations
         app.animation_level = "none" if still else "full"
         app.terminal_title.bell_after_s = settings.bell_after_s
+        app.terminal_title.notify = settings.notify
         if settings.review != before.review and app.chat.is_ready:
             app.chat.session.ask_about(settings.review)
         pane = app.chat.pane

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
@@ -138,13 +138,16 @@ class FileFinder:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.resources: Callable[[], Awaitable[Sequence[str]]] | None = None
+        """Looks for what MCP servers have to read; None where there are none."""
         self._walk: asyncio.Task[tuple[str, ...]] | None = None
         self._stop = threading.Event()
         self._walked_at = 0.0
 
     async def find(self, wanted: str) -> list[str]:
         """Return the paths that fit, best first, folders ending in a slash."""
-        return await asyncio.to_thread(rank, await self._paths(), wanted)
+        named = tuple(await self.resources()) if self.resources is not None else ()
+        return await asyncio.to_thread(rank, (*named, *await self._paths()), wanted)
 
     def end_walk(self) -> None:
         if self._walk is not None and not self._walk.done():
@@ -258,7 +261,7 @@ class Completer:
     """
 
     def __init__(self, shown: OfferList, finder: FileFinder) -> None:
-        self._shown, self._finder = shown, finder
+        self._shown, self.finder = shown, finder
         self.custom: tuple[CustomCommand, ...] = ()
         """Commands that are not built in."""
         self._commands: list[SlashCommand | CustomCommand] = []
@@ -367,7 +370,7 @@ class Completer:
         return [*complete(prefix), *(each for each in self.custom if each.name.startswith(wanted))]
 
     async def _look(self, mention: Mention) -> None:
-        paths = await self._finder.find(mention.wanted)
+        paths = await self.finder.find(mention.wanted)
         if self._mention == mention:
             self._paths = paths
             self._shown.offer([Offer(path) for path in paths])
@@ -376,7 +379,7 @@ class Completer:
         if self._mention is not None:
             self._mention = None
             self._shown.look_no_more()
-            self._finder.end_walk()
+            self.finder.end_walk()
 
 
 def _command_offer(command: SlashCommand | CustomCommand) -> Offer:

@@ -1,5 +1,6 @@
 """The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -214,6 +215,15 @@ class PromptEditor(WrittenArea):
     @custom.setter
     def custom(self, commands: tuple[CustomCommand, ...]) -> None:
         self._completer.custom = commands
+
+    @property
+    def resources(self) -> "Callable[[], Awaitable[Sequence[str]]] | None":
+        """Looks for what MCP servers have to read, as an ``@`` names it."""
+        return self._completer.finder.resources
+
+    @resources.setter
+    def resources(self, look: "Callable[[], Awaitable[Sequence[str]]]") -> None:
+        self._completer.finder.resources = look
 
     @property
     def prompts(self) -> list[str]:
