@@ -11,7 +11,6 @@ from tui_app.ui import slash
 from tui_app.ui.slash import Busy, CustomCommand, Opens, SlashCommand
 
 if TYPE_CHECKING:
-    from tui_app.events import ServerAsked
     from tui_app.ui.host import Chat
 
     Handler = Callable[[Chat, str], Coroutine[Any, Any, None]]
@@ -54,7 +53,7 @@ async def offer_served(chat: "Chat", written: Sequence[CustomCommand]) -> None:
     await extensions.offer_served(chat, written)
 
 
-async def answer_server(chat: "Chat", asked: "ServerAsked") -> None:
+async def answer_server(chat: "Chat", asked: Any) -> None:
     """Have the user answer what an MCP server asks."""
     from tui_app.ui.dialogs.extensions import ask_for_server
 
