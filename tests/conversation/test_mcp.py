@@ -119,7 +119,7 @@ async def test_resources_and_instructions_reach_the_model(desk: Desk, fake_opena
         assert "Fog until nine." in sent
         assert "Boats are named before they are counted." in sent
         shares = {share.name: share for share in opened.extras.shares()}
-        assert shares["files (instructions)"].category == "memory"
+        assert shares["MCP instructions"].category == "memory"
         assert "@files:notes://big is not attached: it is larger than 128 KB." in told
 
 

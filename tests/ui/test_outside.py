@@ -166,3 +166,5 @@ def test_whoever_looks_elsewhere_is_called(notify: str, has_focus: bool, bells: 
     terminal.after(BUSY, 101.0)
     terminal.after(replace(IDLE, turn_started=100.0), 102.0)
     assert terminal.bells == bells
+    terminal.terminal_title.ask(IDLE)
+    assert terminal.bells == bells + bool(bells), "a dialog of its own calls as well"

@@ -346,11 +346,8 @@ class Extras:
             if file.text
         ]
         skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
-        said = [
-            Share("memory", f"{status.name} (instructions)", self._text(status.instructions))
-            for status in self.servers.statuses()
-        ]
-        return tuple(each for each in (ours, *servers, *instructions, skills, *said) if each.tokens)
+        said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
+        return tuple(each for each in (ours, *servers, *instructions, skills, said) if each.tokens)
 
     def weigh(self, tool: Offered) -> int:
         return self._tools([tool.definition])

@@ -219,6 +219,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             case ReviewWanted(event=about):
                 review(self.app, self.session, about)
             case ServerQuestion(event=asked):
+                self.app.terminal_title.ask(self.session.state)
                 # One after the other: a second question waits for the first one's answer.
                 self.work(
                     self._in_turn(partial(answer_server, self, asked)),

@@ -86,13 +86,23 @@ class TerminalTitle:
         )
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
         asked, self._asked = self._asked, question_of(state)
-        calls = self.notify == "always" or (self.notify == "unfocused" and not self.has_focus)
+        calls = self._calls
         if not (self.bell_after_s or calls):
             return
         if self._asked not in ("", asked):
             self._call("needs your answer", state)
         elif started is not None and not state.turn and (calls or self.bell_after_s <= now - started):
             self._call("is done", state)
+
+    def ask(self, state: "ChatState") -> None:
+        """Call the user to a question that is in a dialog of its own."""
+        if self.bell_after_s or self._calls:
+            self._call("needs your answer", state)
+
+    @property
+    def _calls(self) -> bool:
+        """Whether the user is called however long it took."""
+        return self.notify == "always" or (self.notify == "unfocused" and not self.has_focus)
 
     def _call(self, what: str, state: "ChatState") -> None:
         """Call the user, who may look at another window."""

@@ -191,7 +191,10 @@ class Connection:
     async def open(self) -> None:
         """Connect, and agree on the protocol. Raises whatever comes to the client library."""
         await self.client.__aenter__()  # type: ignore[no-untyped-call]
-        dispatcher: Any = self.client.session._dispatcher  # noqa: SLF001 - nothing public sees it in time
+        # Nothing public sees an answer in time; without this a malformed tool takes its server along.
+        dispatcher: Any = getattr(self.client.session, "_dispatcher", None)
+        if not hasattr(dispatcher, "send_raw_request"):
+            return
         ask = dispatcher.send_raw_request
 
         async def sifted(method: str, params: Any, options: Any = None) -> Any:
@@ -273,9 +276,10 @@ class Connection:
 
     def is_lost(self, error: BaseException | None = None) -> bool:
         """Whether no further call can succeed: the program is gone, or the session at the address is."""
-        # The library's own task ends where the address cannot be reached.
-        task = self.client._session_state.session_task  # noqa: SLF001 - nothing public tells
-        return bool(self.ended) or task is None or task.done() or _is_unknown_session(error)
+        # The library's own task ends where the address cannot be reached; nothing public tells of it.
+        task = getattr(getattr(self.client, "_session_state", None), "session_task", None)
+        gone = not self.client.is_connected() or (task is not None and task.done())
+        return bool(self.ended) or gone or _is_unknown_session(error)
 
     def is_unsent(self, error: BaseException) -> bool:
         """Whether a call that failed has certainly not reached a tool, so that it may be made again."""
