@@ -644,7 +644,16 @@ def test_compact_waits_for_its_hooks(plimsoll: Plimsoll, home: Path, imported: s
 def test_config_lists_them_and_wrong_ones_are_refused(plimsoll: Plimsoll, home: Path) -> None:
     define(home, ("preTool", "make check"))
     assert plimsoll("config", "--json").json["hooks"] == {
-        "preTool": [{"command": "make check", "shell": True, "timeout_s": 60.0, "match": [], "cwd": ""}]
+        "preTool": [
+            {
+                "command": "make check",
+                "shell": True,
+                "timeout_s": 60.0,
+                "match": [],
+                "cwd": "",
+                "on_failure": "ignore",
+            }
+        ]
     }
     assert "make check" in plimsoll("config").out
     define(home, ("preLunch", "make check"))
