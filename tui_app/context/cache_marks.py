@@ -15,7 +15,7 @@ from pydantic_ai.messages import CachePoint, ModelMessage, ModelRequest, ToolRet
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
-from tui_app.context.message_marks import is_digest_part, mark_of
+from tui_app.context.message_marks import is_digest_part, is_shell_part, mark_of
 from tui_app.context.view import is_summary
 from tui_app.providers import ANTHROPIC
 
@@ -100,4 +100,4 @@ def _is_rewritten(message: ModelMessage, stages: frozenset[str]) -> bool:
 
 
 def _is_result(part: object) -> bool:
-    return isinstance(part, ToolReturnPart)
+    return isinstance(part, ToolReturnPart) or is_shell_part(part)

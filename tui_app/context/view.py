@@ -29,6 +29,7 @@ from tui_app.context.message_marks import (
     is_fullness_part,
     is_given_part,
     is_inbox_part,
+    is_shell_part,
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
@@ -543,6 +544,8 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, UserPromptPart):
         if is_fullness_part(part):
             return "fullness"
+        if is_shell_part(part):
+            return "shell"
         return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"
 

@@ -38,7 +38,8 @@ from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
-from tui_app.conversation.session_tools import make_tooling
+from tui_app.conversation.session_tools import MaskedRunner, make_tooling
+from tui_app.conversation.shell import UserShell
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
@@ -67,6 +68,7 @@ class OpenSession:
     lock: WriteLock
     writers: SummaryWriters
     turns: Turns
+    shell: UserShell
     bus: EventBus
     hooks: Hooks
     telemetry: Telemetry
@@ -92,6 +94,7 @@ class OpenSession:
         if self.policy_before not in ("", policy):
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
         self.turns.close_open_calls(ProgramEnded())
+        self.shell.close_open()
         self.turns.mark_unanswered()
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))
@@ -322,6 +325,11 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         resource=extras.resource,
         deliver=remembering.inbox.deliver,
     )
+    shell = UserShell(
+        history=history,
+        runner=MaskedRunner(opening.cwd, opening.env, secrets),
+        policy=lambda: compactor.policy,
+    )
     work_runner = WorkRunner(
         history=history,
         queue=turns.queue,
@@ -331,6 +339,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         policies=PolicySwitch(history, compactions, settings),
         edits=ManualEdits(history, compactions),
         files=tooling.files,
+        shell=shell,
         bus=bus,
     )
     conversation = Conversation(work_runner, hooks, tooling)
@@ -345,6 +354,6 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         offered=opening.paths.told_of_idle_file,
     )
     return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, bus, hooks, telemetry, memory,
-        idle if opening.attended else None, remembering, extras, place.policy_before,
+        conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
+        memory, idle if opening.attended else None, remembering, extras, place.policy_before,
     )  # fmt: skip

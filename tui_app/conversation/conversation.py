@@ -19,6 +19,7 @@ from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
 from tui_app.conversation.session_tools import Tooling
+from tui_app.conversation.shell import UserShell
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     BringBack,
@@ -34,6 +35,7 @@ from tui_app.conversation.work import (
     Restore,
     RestoreFiles,
     Rewind,
+    Shell,
     Switch,
     Work,
     WorkQueue,
@@ -58,6 +60,7 @@ class WorkRunner:
     policies: PolicySwitch
     edits: ManualEdits
     files: FileKeeper
+    shell: UserShell
     bus: EventBus
     _does: dict[type[Any], Callable[[Any], Any]] = field(init=False)
     """What does each kind of work."""
@@ -67,6 +70,7 @@ class WorkRunner:
         edits = self.edits
         self._does = {
             Prompt: self.turns.run_turn,
+            Shell: self.shell.run,
             Compact: self.compact,
             Switch: self.models.switch,
             ChangePolicy: lambda work: self.policies.change(work.policy),
@@ -96,7 +100,9 @@ class WorkRunner:
     def stop(self) -> None:
         self.queue.pause()
         self.models.cancel_loading()
-        if self.turns.prompt is not None:
+        if self.shell.is_running:
+            self.shell.cancel()
+        elif self.turns.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
             self.turns.cancel_turn()
         else:

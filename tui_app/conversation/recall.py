@@ -18,6 +18,8 @@ from tui_app.events import (
     CompactionComplete,
     Handoff,
     Payload,
+    ShellCommand,
+    ShellResult,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -136,6 +138,8 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
             return HistoryHit(seq, name or "tool", payload.said)
         case ToolResult(text=text, name=name):
             return HistoryHit(seq, name or "tool", text)
+        case ShellCommand(text=text) | ShellResult(text=text):
+            return HistoryHit(seq, "shell", text)
         case CompactionComplete(summary=text) if text:
             return HistoryHit(seq, "summary", text)
         case _:

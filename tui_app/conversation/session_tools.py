@@ -124,7 +124,7 @@ class MaskedRunner(ProcessRunner):
 
     secrets: Secrets
 
-    async def run(self, words: Sequence[str], timeout_s: float, heard: Callable[[str], None]) -> Ended:
+    async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
         held = ""
 
         def show(text: str) -> None:

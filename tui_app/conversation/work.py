@@ -35,6 +35,31 @@ class Prompt:
         return self.text
 
 
+SHELL, PRIVATE = "!", "!!"
+"""In front of a command of the user's own; of one that is kept from the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """Run a command of the user's own."""
+
+    command: str
+    private: bool = False
+    """Whether the model is not shown it."""
+
+    @property
+    def label(self) -> str:
+        return f"{PRIVATE if self.private else SHELL}{self.command}"
+
+
+def asked_command(text: str) -> Shell | None:
+    """The command that a prompt asks for by its first character; None for any other prompt."""
+    if not text.startswith(SHELL):
+        return None
+    private = text.startswith(PRIVATE)
+    return Shell(text.removeprefix(PRIVATE if private else SHELL).strip(), private)
+
+
 @dataclass(frozen=True, slots=True)
 class Compact:
     """Compact the conversation now."""
@@ -255,7 +280,11 @@ Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | Bri
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
 """What goes back, perhaps with files."""
-Work = Prompt | Compact | Change | Return | ChangePolicy | Switch
+Work = Prompt | Shell | Compact | Change | Return | ChangePolicy | Switch
+
+
+HELD_BACK = (Prompt, Shell)
+"""What a stop holds back: the user may not want it any more."""
 
 
 # The queue: what waits in order, is held back after a stop, and may be taken out again.
@@ -280,19 +309,19 @@ class WorkQueue:
         return tuple(work.label for work in self._waiting)
 
     def enqueue(self, work: Work) -> None:
-        """Put something at the end; a prompt sent during a pause ends it and goes before those held back."""
-        if self.paused and isinstance(work, Prompt):
-            prompts = [each for each in self._waiting if isinstance(each, Prompt)]
-            commands = [each for each in self._waiting if not isinstance(each, Prompt)]
-            self._waiting = deque([*commands, work, *prompts])
+        """Put something at the end; what is sent during a pause ends it and goes before what is held back."""
+        if self.paused and isinstance(work, HELD_BACK):
+            held = [each for each in self._waiting if isinstance(each, HELD_BACK)]
+            commands = [each for each in self._waiting if not isinstance(each, HELD_BACK)]
+            self._waiting = deque([*commands, work, *held])
             self.paused = False
         else:
             self._waiting.append(work)
         self.announce()
 
     def next(self) -> Work | None:
-        """Take out the oldest; while paused the oldest command, as only prompts are held back."""
-        found = (each for each in self._waiting if not (self.paused and isinstance(each, Prompt)))
+        """Take out the oldest; while paused the oldest that is not held back."""
+        found = (each for each in self._waiting if not (self.paused and isinstance(each, HELD_BACK)))
         work = next(found, None)
         if work is not None:
             self.remove(work)

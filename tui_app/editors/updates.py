@@ -53,6 +53,7 @@ from tui_app.events import (
     Payload,
     PolicyChange,
     SessionRestored,
+    ShellCommand,
     SubAgentStep,
     ToolCall,
     ToolResult,
@@ -426,8 +427,8 @@ class Updates:
 
     def _aside(self, payload: Payload) -> Sequence[Update]:
         match payload:
-            case UserMessage(text=text) if self.replaying:
-                content = helpers.text_block(text)
+            case UserMessage(text=text) | ShellCommand(text=text) if self.replaying:
+                content = helpers.text_block(f"!{text}" if isinstance(payload, ShellCommand) else text)
                 said = uuid.uuid4().hex
                 return [
                     UserMessageChunk(session_update="user_message_chunk", content=content, message_id=said)

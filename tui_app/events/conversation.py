@@ -118,6 +118,43 @@ class ToolResult(Payload):
     duration_s: float = 0.0
 
 
+@event("shell.command")
+class ShellCommand(Payload):
+    """The user runs a command in shell mode, ``!command``."""
+
+    id: str
+    """Of this run; its output and its result have the same."""
+    text: str
+    """The command, as it was typed behind the ``!``."""
+    private: bool = False
+    """Whether it is kept from the model (``!!command``)."""
+
+    def headline(self) -> str:
+        """The command in one line."""
+        return words_of(self.text)
+
+
+@event("shell.result")
+class ShellResult(Payload):
+    """A command of the user's has ended; its message goes along with the next prompt unless it is private."""
+
+    id: str
+    text: str
+    """How it ended, and what it printed."""
+    outcome: Literal["exited", "stopped", "not started", "interrupted"] = "exited"
+    """``stopped`` by the user; ``interrupted`` where the program ended first."""
+    exit_code: int | None = None
+    """None where it was ended before it had one; a signal is negative."""
+    private: bool = False
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Empty where it is private."""
+    duration_s: float = 0.0
+
+    def headline(self) -> str:
+        """How it ended, in two words."""
+        return self.outcome if self.exit_code is None else f"exit {self.exit_code}"
+
+
 @event("agent.output")
 class AgentOutput(Payload):
     """What an agent of the person's own returned by way of an output tool, whose call is in the messages."""

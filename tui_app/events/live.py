@@ -141,4 +141,5 @@ class ToolOutput(Payload):
     """What a running command prints, as it comes; its result has all that is kept of it."""
 
     tool_call_id: str
+    """Of the call; of a command of the user's the id of its run."""
     text: str

@@ -33,7 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import CARRYING, LEADING, STAGES, TURNS, Head, Seen, seen
+from tui_app.session.event_heads import CARRYING, LEADING, STAGES, TURNS, Head, Seen, is_private, seen
 from tui_app.session.view_items import (
     Heads,
     HiddenItems,
@@ -149,6 +149,8 @@ class AgentView:
             Whether the view was rewritten (not merely extended at its end).
         """
         self.last = head.seq
+        if is_private(head):
+            return False
         if head.type in CARRYING:
             self.cuts.clear()
             self._heads[head.seq] = head

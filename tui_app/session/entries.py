@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
-    "clear", "error", "notice", "hook", "memory", "approval", "files",
+    "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
 ]  # fmt: skip
 EntryState = Literal[
     "running", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
@@ -40,6 +40,8 @@ class Entry:
     """Whether the user keeps it out of the model's view."""
     calls: int = 0
     """Calls that a sub-agent has made on its behalf; the context holds none of them."""
+    private: bool = False
+    """Whether it is a command that the user keeps from the model."""
     used: int = 0
     """Tokens that sub-agent has read and written."""
 

@@ -40,6 +40,8 @@ from tui_app.events import (
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    ShellCommand,
+    ShellResult,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
@@ -59,6 +61,8 @@ TITLE_LIMIT = 160
 """Characters of a title."""
 COMMAND_FAILED = "command failed"
 """State of the result of a command that was run, and did not end well."""
+PRIVATE = "private"
+"""State of a command that the user keeps from the model; of its result the first word of it."""
 LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
 
@@ -192,6 +196,13 @@ def _of_message(payload: Payload) -> dict[str, Any]:
                 "ids": (payload.tool_call_id,),
                 "state": COMMAND_FAILED if ended_badly else payload.outcome,
             }
+        case ShellCommand():
+            return {"ids": (payload.id,), "state": PRIVATE if payload.private else ""}
+        case ShellResult():
+            ended = "" if payload.exit_code == 0 else COMMAND_FAILED
+            ended = ended if payload.outcome in ("exited", "not started") else "interrupted"
+            state = f"{PRIVATE} {ended}".strip() if payload.private else ended
+            return {"chars": len(payload.text), "ids": (payload.id,), "state": state}
         case SubAgentStart():
             return {"ids": (payload.tool_call_id,), "model": payload.model}
         case SubAgentStep():
@@ -311,13 +322,14 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement", "memory", "fullness",
+    "acknowledgement", "memory", "fullness", "shell",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
     AssistantMessage.TYPE: "assistant",
     ToolResult.TYPE: "tool_result",
     SystemMessage.TYPE: "system",
+    ShellResult.TYPE: "shell",
 }
 _STAND_INS: dict[str, MessageKind] = {
     CompactionComplete.TYPE: "summary",
@@ -363,6 +375,11 @@ class Seen:
     def user(self) -> bool:
         """Whether the user is shown it, and exports of the user view hold it."""
         return self.head.type in MESSAGES
+
+
+def is_private(head: Head) -> bool:
+    """Whether an event is of a command that the user keeps from the model."""
+    return head.state.startswith(PRIVATE) and head.type in (ShellCommand.TYPE, ShellResult.TYPE)
 
 
 def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:

@@ -9,6 +9,8 @@ from tui_app.events import (
     MessageExcluded,
     Payload,
     RewriteUndone,
+    ShellCommand,
+    ShellResult,
     ToolCall,
 )
 from tui_app.session.store import SessionStore
@@ -28,6 +30,8 @@ class Excluded:
         match payload:
             case ToolCall(tool_call_id=id):
                 return id in self.calls
+            case ShellCommand(private=True) | ShellResult(private=True):
+                return True
             case CompactionComplete(removed=removed):
                 # Its summary may tell of them, where it was undone or stood before they were excluded.
                 return any(low <= each <= high for low, high in removed for each in self.since)

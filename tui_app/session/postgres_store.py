@@ -17,6 +17,8 @@ from tui_app.events import (
     CompactionComplete,
     Payload,
     Record,
+    ShellCommand,
+    ShellResult,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -41,6 +43,8 @@ def said(payload: Payload) -> str:
     """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
     match payload:
         case UserMessage(text=text) | AssistantMessage(text=text) | ToolResult(text=text):
+            return text
+        case ShellCommand(text=text) | ShellResult(text=text):
             return text
         case CompactionComplete(summary=summary):
             return summary

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,8 @@ from tui_app.events import (
     MemoryInbox,
     Record,
     SessionRewind,
+    ShellCommand,
+    ShellResult,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -56,6 +58,8 @@ class Preview:
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
     """What the user said last, oldest first; the editor brings it back."""
+    commands: tuple[str, ...] = ()
+    """What they ran last in shell mode, oldest first, as it was typed."""
 
 
 def load_preview(database: Database, session: str) -> Preview:
@@ -74,6 +78,8 @@ def load_preview(database: Database, session: str) -> Preview:
         said = (head for head in agent_view.visible() if head.type == UserMessage.TYPE)
         seqs = [head.seq for head in said if not is_interruption(head.title)][-_PROMPTS:]
         records = [store.record(info.id, seq) for seq in seqs]
+        newest = islice(store.newest(info.id, (ShellCommand.TYPE,)), _PROMPTS)
+        ran = [store.record(info.id, head.seq) for head in newest]
     finally:
         store.close()
     agent_view.read_heads_with(partial(heads_of, database, info.id))
@@ -84,6 +90,11 @@ def load_preview(database: Database, session: str) -> Preview:
         known=known,
         last=agent_view.last,
         prompts=tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage)),
+        commands=tuple(
+            f"{'!!' if r.data.private else '!'}{r.data.text}"
+            for r in reversed(ran)
+            if r is not None and isinstance(r.data, ShellCommand)
+        ),
     )
 
 
@@ -171,6 +182,11 @@ class StoreBodies:
             result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
             text = result.data.text if result is not None and isinstance(result.data, ToolResult) else ""
             return Body(text=text, args=record.data.args)
+        if isinstance(record.data, ShellCommand):
+            result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
+            text = result.data.text if result is not None and isinstance(result.data, ShellResult) else ""
+            # How it ended stands in the row.
+            return Body(text=text.partition("\n")[2], args=record.data.text)
         return body_of(record, entry)
 
 

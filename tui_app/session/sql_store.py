@@ -29,6 +29,7 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     SessionStart,
+    ShellResult,
     SystemMessage,
     ToolResult,
     UsageInfo,
@@ -115,7 +116,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
         match data:
             case UsageInfo(usage=usage):
                 tokens, rewritten = int(usage["total"]), False
-            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
+            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | ShellResult():
                 tokens += sum(data.tokens.values())
             case MemoryInbox() | Handoff() | FullnessTold():
                 tokens += sum(data.tokens.values())

@@ -32,6 +32,8 @@ from tui_app.events import (
     SessionClear,
     SessionRestored,
     SessionRewind,
+    ShellCommand,
+    ShellResult,
     SubAgentStep,
     SystemMessage,
     ToolCall,
@@ -40,7 +42,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
-from tui_app.session.event_heads import COMMAND_FAILED, Head
+from tui_app.session.event_heads import COMMAND_FAILED, PRIVATE, Head, is_private
 
 # Marks that other programs write in the user's name when an answer was stopped: the model reads them.
 
@@ -60,6 +62,7 @@ _KINDS: dict[str, EntryKind] = {
     AssistantMessage.TYPE: "assistant",
     AgentOutput.TYPE: "assistant",
     ToolCall.TYPE: "tool",
+    ShellCommand.TYPE: "shell",
     CompactionComplete.TYPE: "compaction",
     Truncation.TYPE: "truncation",
     ModelChange.TYPE: "model",
@@ -81,7 +84,7 @@ _KINDS: dict[str, EntryKind] = {
     FullnessTold.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
-_REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "compaction", "rewrite"})
+_REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
 """What a rewind takes back."""
 _LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""
@@ -140,7 +143,7 @@ class UserView:
                 return self._cut(head)
             case MessageExcluded.TYPE:
                 return self._exclusion(head)
-            case ToolResult.TYPE:
+            case ToolResult.TYPE | ShellResult.TYPE:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
                 return (*self._restate(head.ref, state="undone"), *self._started(head))
@@ -176,7 +179,7 @@ class UserView:
         if entry is None:
             return ()
         entry = replace(entry, title=title) if title else entry
-        if head.type == ToolCall.TYPE:
+        if head.type in (ToolCall.TYPE, ShellCommand.TYPE):
             self._open_calls[head.ids[0]] = head.seq
         if head.type == CompactionEdited.TYPE:
             self._edits.setdefault(head.ref, []).append(head.seq)
@@ -214,9 +217,13 @@ class UserView:
             return ()
         self._places[head.seq] = self._places[call]
         entry = self.entries[self._places[call]]
+        if entry.kind == "shell":
+            outcome = head.state.removeprefix(PRIVATE).strip() or "success"
+            # How it ended stands behind the command.
+            head = replace(head, state=outcome)
         state = _RESULT_STATES.get(head.state, "failed")
         # What went wrong is the state's to say, and the note would say it twice; but not how a command ended.
-        noted = head.title and (state == "ok" or head.state == COMMAND_FAILED)
+        noted = head.title and (entry.kind == "shell" or state == "ok" or head.state == COMMAND_FAILED)
         title = f"{entry.title} · {head.title}" if noted else entry.title
         done = replace(
             entry,
@@ -263,7 +270,7 @@ def entry_of(head: Head) -> Entry | None:
         return None
     state: EntryState = "ok"
     match kind:
-        case "tool":
+        case "tool" | "shell":
             state = "running"
         case "compaction":
             state = _COMPACTION_STATES.get(head.state, "failed")
@@ -285,6 +292,7 @@ def entry_of(head: Head) -> Entry | None:
         state=state,
         tokens=0 if kind == "rewrite" else sum(head.tokens.values()),
         chars=head.chars,
+        private=is_private(head),
     )
 
 

@@ -40,6 +40,8 @@ class LateBodies:
         self._tell: Callable[[Entry], None] = lambda _entry: None
         self._far = False
         """Whether the log is on a server: a frame waits for no network."""
+        self.live: dict[int, str] = {}
+        """By the log number of its row, the end of what a command of the user's has printed so far."""
         self._turn = asyncio.Lock()
         self._fresh: OrderedDict[int, Record] = OrderedDict()
 
@@ -69,13 +71,16 @@ class LateBodies:
 
     def body(self, entry: Entry) -> Body:
         """The full content of a row; at once where it was painted, or stands in a file of this machine."""
+        if entry.seq in self.live:
+            return Body(text=self.live[entry.seq], args=entry.title)
         if entry in self._long:
             return self._long[entry]
         return self._source.body(entry) if self._source is not None else Body(text=entry.title)
 
     def preview(self, entry: Entry) -> Body:
         """The content of a row; of a long or distant one the promise that it is read, until it has been."""
-        if self._place is None or entry.seq <= 0 or (entry.chars <= LONG_CHARS and not self._far):
+        known = entry.seq in self.live or entry.seq <= 0
+        if known or self._place is None or (entry.chars <= LONG_CHARS and not self._far):
             return self.body(entry)
         if entry in self._long:
             return self._long[entry]

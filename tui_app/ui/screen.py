@@ -136,8 +136,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
         # Behind the first frame: it needs neither work for the engine nor what sends it.
-        from tui_app.conversation.work import Prompt
-        from tui_app.ui.dialogs.actions import send, send_custom
+        from tui_app.conversation.work import Prompt, asked_command
+        from tui_app.ui.dialogs.actions import run_shell, send, send_custom
 
         self.app.quit_asked = float("-inf")
         if self.session.is_leaving or self.app.is_changing:
@@ -148,6 +148,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.run(parsed.command, parsed.argument)
         elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
             self.work(send_custom(self, *found), group="custom", exclusive=False)
+        elif (asked := asked_command(event.text)) is not None:
+            run_shell(self, asked)
         else:
             send(self, Prompt(event.text, event.files))
 

@@ -101,6 +101,10 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
             return Row(f"{glyphs.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
         case "assistant":
             return _detail_row(entry, "answer", wording)
+        case "shell":
+            command, _, ended = title.rpartition(" · ") if entry.result_seq else (title, "", "")
+            word = left or ("" if entry.state == "ok" else ended or entry.state)
+            return Row(f"$ {command}", word, "timeline--detail")
         case _:
             return _detail_row(entry, title.split(" · ")[0] or entry.kind, wording)
     word = "undone" if entry.state == "undone" and not left else ""

@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 
 from tui_app.agent.tools.files import CUT_MARK
 from tui_app.context.counting.attachments import file_name
+from tui_app.context.message_marks import is_shell_part
 from tui_app.references import AFTER, MENTION, mentions
 from tui_app.tool_specs import GREP, READ_FILE
 
@@ -73,7 +74,7 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
         for at, message in reversed(list(enumerate(messages)))
         if isinstance(message, ModelRequest)
         for part in reversed(message.parts)
-        if isinstance(part, UserPromptPart) and _text(part).strip()
+        if isinstance(part, UserPromptPart) and not is_shell_part(part) and _text(part).strip()
     )
     at, prompt = next(prompts, (-1, None))
     since = messages[at + 1 :]

@@ -140,14 +140,14 @@ class ProcessRunner:
     env: Mapping[str, str]
     """Without keys: see whoever makes it."""
 
-    async def run(self, words: Sequence[str], timeout_s: float, heard: Callable[[str], None]) -> Ended:
+    async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
         """Run a program to its end; what it left running in its group is ended then as well.
 
         Cancelling this ends the whole group at once.
 
         Args:
             words: Program and arguments.
-            timeout_s: Seconds after which the group is ended.
+            timeout_s: Seconds after which the group is ended; None for no limit.
             heard: Called with what is printed, in portions.
 
         Raises:

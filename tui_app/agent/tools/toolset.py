@@ -493,7 +493,7 @@ class CommandTool:
         return parented(words) if inside is None else inside.words(words)
 
 
-def command_result(ended: Ended, limit_s: float) -> str:
+def command_result(ended: Ended, limit_s: float = 0.0) -> str:
     """How a command ended, and what it printed."""
     if ended.timed_out:
         how = f"Timed out after {limit_s:g} s and was ended with all it had started."

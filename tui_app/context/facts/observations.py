@@ -22,11 +22,20 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.facts.shell import last_program_of, program_of
-from tui_app.context.message_marks import OWN, is_archived, is_given_part, mark_of
+from tui_app.context.message_marks import (
+    OWN,
+    is_archived,
+    is_given_part,
+    is_shell_part,
+    mark_of,
+    shell_command,
+    shell_result,
+)
 from tui_app.context.tool_words import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
 from tui_app.events import Fact
+from tui_app.tool_specs import RUN_COMMAND
 
 # Labels of the groups of facts that code puts below a summary, and what of them a summary may not forge.
 
@@ -165,6 +174,10 @@ class _Reader:
         """Sort one part into the reading; parts that hold no words or deeds are passed over."""
         reading = self.reading
         match part:
+            case UserPromptPart() if is_shell_part(part):
+                args = {"command": shell_command(part)}
+                text = "" if is_archived(part) else _NOTICE.sub("", shell_result(part))
+                reading.actions.append(Action(item.key, index, RUN_COMMAND.name, args, text, "success"))
             case UserPromptPart() if not is_given_part(part):
                 if text := "\n\n".join(filter(None, map(typed_text, _prompt_texts(part)))):
                     reading.typed.append(Said(item.key, index, text))

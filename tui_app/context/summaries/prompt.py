@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.facts.observations import one_line, sentences
-from tui_app.context.message_marks import is_given_part
+from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import words
 from tui_app.context.view import Item
 
@@ -73,6 +73,8 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
         limit: Characters of a tool result to show; None shows all.
     """
     match part:
+        case UserPromptPart() if is_shell_part(part):
+            return f"Command of the user {shell_command(part)}: {clip(shell_result(part), limit)}"
         case UserPromptPart():
             return f"User: {prompt_text(part)}"
         case SystemPromptPart(content=text):

@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
 
-from pydantic_ai.messages import ModelRequest, RetryPromptPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, RetryPromptPart, ToolReturnPart, UserPromptPart
 
-from tui_app.context.message_marks import DIGEST_ABOUT, DIGEST_HEADING, DIGEST_KIND, OWN, is_archived, mark_of
+from tui_app.context.message_marks import (
+    DIGEST_ABOUT,
+    DIGEST_HEADING,
+    DIGEST_KIND,
+    OWN,
+    is_archived,
+    mark_of,
+    shell_command,
+)
 from tui_app.context.policy import Archive
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.tool_results.results import (
@@ -24,6 +32,7 @@ from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
     call_of,
+    newest_answer,
     newest_answers,
     paired,
     recalled,
@@ -31,11 +40,12 @@ from tui_app.context.tool_results.results import (
     results_of,
     rewrite_results,
     shorten,
+    source_of,
     unsettled,
 )
 from tui_app.context.tool_words import call_title, result_note
 from tui_app.context.view import Item, Pair, Rewrite
-from tui_app.tool_specs import SEARCH_HISTORY
+from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
 
@@ -136,10 +146,14 @@ def _left_out(leaving: Sequence[_Leaving]) -> str:
 def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> str:
     """Handle, tool, what it was asked for, and what came of it."""
     item, part, text = one
-    pair, name = calls.get(id(part)), part.tool_name or ""
+    pair, (name, _) = calls.get(id(part)), source_of(part)
     title = _plain(name) if pair is None else call_title(name, call_of(view, pair).args_as_json_str())
-    outcome = "error" if isinstance(part, RetryPromptPart) else _OUTCOMES.get(part.outcome, "error")
-    note, mark = result_note(part.tool_name or "", text, outcome), mark_of(part)
+    outcome = "error" if isinstance(part, RetryPromptPart) else "success"
+    if isinstance(part, ToolReturnPart):
+        outcome = _OUTCOMES.get(part.outcome, "error")
+    if isinstance(part, UserPromptPart):
+        name, title = RUN_COMMAND.name, f"$ {_plain(shell_command(part))} (run by the user)"
+    note, mark = result_note(name, text, outcome), mark_of(part)
     if outcome == "success" and "length" in mark:
         # Of a result that another stage has cut, its real size and where it lies.
         note = f"{mark['length']:,} characters" + (f" in {mark['file']}" if mark.get("file") else "")
@@ -269,8 +283,13 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
     found = paired(items)
     known = {id(pair.part) for pair in found}
     stays = newest_answers(items, found) | recalled(items, found)
-    for item in items:
+    answered = newest_answer(items)
+    for place, item in enumerate(items):
         parts = [part for _, part in results_of(item) if not is_archived(part)]
+        # What the user ran belongs to no call; it is unread until a model has answered behind it.
+        own = {id(part) for part in parts if isinstance(part, UserPromptPart)}
+        known |= own
+        stays |= own if answered is None or place > answered else set()
         results = sum(id(part) in known for part in parts)
         if results:
             free = all(id(part) in known and id(part) not in stays for part in parts)
@@ -292,8 +311,9 @@ def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rew
         return Refused(NO_RESULT)
     if all(map(is_archived, parts)):
         return Refused(ARCHIVED)
-    newest = newest_answers(items, paired(items))
-    if any(id(part) in newest for part in parts):
+    newest, answered = newest_answers(items, paired(items)), newest_answer(items)
+    unread = any(isinstance(part, UserPromptPart) for part in parts) and item in items[(answered or 0) + 1 :]
+    if unread or any(id(part) in newest for part in parts):
         return Refused(UNREAD)
     rewrite = archived((item,), heuristic_digest((item,), settings, items))
     return rewrite if rewrite.changes else Refused(NO_GAIN)

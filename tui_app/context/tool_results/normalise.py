@@ -25,6 +25,7 @@ from tui_app.context.tool_results.results import (
     recalled,
     rewrite_results,
     sha256_of,
+    source_of,
     turn_start,
     unsettled,
 )
@@ -62,9 +63,7 @@ def normalise(
         if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
-            file = SpillFile(
-                name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text)
-            )
+            file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
             notice = (
                 f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. "
                 f"Whole in {file.name} (sha256 {sha256_of(file.text)}); "

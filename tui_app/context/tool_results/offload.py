@@ -22,6 +22,7 @@ from tui_app.context.tool_results.results import (
     recalled,
     results_of,
     rewrite_results,
+    source_of,
 )
 from tui_app.context.view import Item, Rewrite, SpillFile
 from tui_app.tool_specs import GREP, READ_FILE
@@ -130,7 +131,7 @@ def _moved(
     item: Item, part: ResultPart, text: str, settings: Offload, names: SpillNames, *, handles: bool
 ) -> ResultForm:
     """What is shown in place of a result that goes to a file."""
-    file = SpillFile(name=names.new(part.tool_name or "", part.tool_call_id), text=file_text(part, text))
+    file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
     size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
     way_back = recall(item.key, handles=handles)
     head = f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{way_back}]"

@@ -24,6 +24,7 @@ from tui_app.context.tool_results.results import (
     recall,
     rewrite_results,
     sha256_of,
+    source_of,
     turn_start,
 )
 from tui_app.context.tool_words import (
@@ -290,7 +291,8 @@ def _shorten_reports(
         if done or id(part) not in paths or len(text) <= settings.result_chars:
             return None
         size, back = length_of(part, text), recall(item.key, handles=handles)
-        note = f"{_REPORT_OPENING}{part.tool_name} succeeded on {paths[id(part)]}; {size:,} characters{back}]"
+        told = f"{source_of(part)[0]} succeeded on {paths[id(part)]}; {size:,} characters{back}"
+        note = f"{_REPORT_OPENING}{told}]"
         return ResultForm(text=note, note=paths[id(part)])
 
     rewrite = rewrite_results("pointers", items, decide)

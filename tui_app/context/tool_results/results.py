@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from pydantic_ai.messages import (
     MULTI_MODAL_CONTENT_TYPES,
@@ -16,17 +16,30 @@ from pydantic_ai.messages import (
     RetryPromptPart,
     ToolCallPart,
     ToolReturnPart,
+    UserPromptPart,
 )
 from pydantic_core import from_json, to_json
 
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.facts.commands import latest_runs, still_open
 from tui_app.context.facts.observations import argument_texts, read_items
-from tui_app.context.message_marks import Mark, Stage, is_archived, mark_of, marked
+from tui_app.context.message_marks import (
+    Mark,
+    Stage,
+    is_archived,
+    is_shell_part,
+    mark_of,
+    marked,
+    shell_id,
+    shell_result,
+    with_shell_result,
+)
 from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile, is_system, latest_prompt_index, pairs
 from tui_app.tool_specs import SEARCH_HISTORY, tool_spec
 
-ResultPart = ToolReturnPart | RetryPromptPart
+ResultPart = ToolReturnPart | RetryPromptPart | UserPromptPart
+"""What a tool returned, or a command printed that the user ran: no other prompt is one."""
+_SHELL = "shell"
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
 ARCHIVED_OPENING = "[Result archived"
 
@@ -70,11 +83,23 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
 
 
 def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
-    """The tool results and tool errors of a message, with their places among its parts."""
+    """Results and errors of tools, and of the user's commands, with their places among a message's parts."""
     if isinstance(item.message, ModelRequest):
         for place, part in enumerate(item.message.parts):
-            if isinstance(part, ToolReturnPart) or (isinstance(part, RetryPromptPart) and part.tool_name):
+            if _is_result(part):
                 yield place, part
+
+
+def _is_result(part: ModelRequestPart) -> TypeGuard[ResultPart]:
+    named = isinstance(part, RetryPromptPart) and bool(part.tool_name)
+    return isinstance(part, ToolReturnPart) or named or is_shell_part(part)
+
+
+def source_of(part: ResultPart) -> tuple[str, str]:
+    """Tool and call that a result is from; for a command of the user's a word and the id of its run."""
+    if isinstance(part, UserPromptPart):
+        return _SHELL, shell_id(part)
+    return part.tool_name or "", part.tool_call_id
 
 
 def result_text(part: ModelRequestPart) -> str | None:
@@ -85,6 +110,8 @@ def result_text(part: ModelRequestPart) -> str | None:
     """
     if isinstance(part, RetryPromptPart):
         return part.content if isinstance(part.content, str) else part.model_response()
+    if is_shell_part(part):
+        return shell_result(part)
     if not isinstance(part, ToolReturnPart) or (part.tool_kind and "." not in part.tool_kind):
         return None
     if isinstance(part.content, str):
@@ -103,7 +130,7 @@ def result_text(part: ModelRequestPart) -> str | None:
 
 def file_text(part: ResultPart, text: str) -> str:
     """What a file holds of a result: its text; structured content indented, for tools that read lines."""
-    if isinstance(part, RetryPromptPart) or not isinstance(part.content, dict | list | tuple):
+    if not isinstance(part, ToolReturnPart) or not isinstance(part.content, dict | list | tuple):
         return text
     try:
         return _json(part.content, indent=2)
@@ -116,8 +143,10 @@ def length_of(part: ResultPart, text: str) -> int:
     return mark_of(part).get("length", len(text))
 
 
-def _rewritten(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> ToolReturnPart:
+def _rewritten(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> ModelRequestPart:
     """The same answer to the same call with other text; a legacy tool error becomes what it loads as."""
+    if isinstance(part, UserPromptPart):
+        return with_shell_result(part, form.text, _next_mark(part, text, form, stage))
     if isinstance(part, RetryPromptPart):
         return ToolReturnPart(
             tool_name=part.tool_name or "",

@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelRequest, ModelResponse
@@ -62,7 +62,7 @@ class StageRunner:
     count: Callable[[str], int]
     """Tokens of a text."""
     around: StageHost
-    _looked_at: int = field(default=0, init=False)
+    looked_at: int = 0
     """Key of the newest message that has been looked at on arrival."""
 
     def arrivals(self) -> None:
@@ -81,7 +81,7 @@ class StageRunner:
                 limits = replace(limits, spill_chars=sys.maxsize)
             made = names or SpillNames(self.around.now())
             self._commit(normalise(items, limits, made, handles=self._handles))
-        self._looked_at = max(self._looked_at, *(item.key for item in self._fresh()))
+        self.looked_at = max(self.looked_at, *(item.key for item in self._fresh()))
 
     def share(self) -> None:
         """Move the largest results of the newest answer to files where they are too much together.
@@ -107,7 +107,7 @@ class StageRunner:
         """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
         items = self.history.items()
         start = len(items)
-        while start and items[start - 1].key > self._looked_at:
+        while start and items[start - 1].key > self.looked_at:
             start -= 1
         if start == len(items):
             return ()

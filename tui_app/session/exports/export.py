@@ -17,6 +17,8 @@ from tui_app.events import (
     CompactionComplete,
     Payload,
     Record,
+    ShellCommand,
+    ShellResult,
     SystemMessage,
     ToolArchived,
     ToolCall,
@@ -128,6 +130,7 @@ def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True
         yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
+KEPT = " (not shown to the model)"
 EXCLUDED = " (excluded)"
 """Behind the heading of a message that a person keeps out of the model's sight."""
 
@@ -182,6 +185,11 @@ def _section(data: Payload, shown: str | None) -> tuple[str, str]:
             return heading + state, "\n\n".join(filter(None, (thinking, text)))
         case SystemMessage():
             return "System prompt", fenced(data.text)
+        case ShellCommand():
+            return "Your command" + (KEPT if data.private else ""), fenced(data.text, "sh")
+        case ShellResult():
+            heading = "Output of your command" + (KEPT if data.private else "")
+            return heading, fenced(data.text if shown is None else shown)
         case CompactionComplete():
             return _compaction(data, data.summary if shown is None else shown)
         case CompactionAcknowledged():

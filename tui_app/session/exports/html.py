@@ -13,6 +13,8 @@ from tui_app.events import (
     CompactionComplete,
     Payload,
     Record,
+    ShellCommand,
+    ShellResult,
     SystemMessage,
     ToolArchived,
     ToolCall,
@@ -20,7 +22,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import output_text
-from tui_app.session.exports.export import EXCLUDED, readable, safe
+from tui_app.session.exports.export import EXCLUDED, KEPT, readable, safe
 from tui_app.session.exports.markdown import notice
 from tui_app.session.user_view import INTERRUPTED, is_interruption
 
@@ -120,13 +122,13 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
         case UserMessage():
             names = (f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
             return "user", "You", _prose(data.text) + "".join(names)
-        case AgentOutput():
-            return "answer", "Answer", _prose(output_text(data))
         case AssistantMessage():
             heading = f"Answer of {data.model}" if data.model else "Answer"
             state = " (interrupted)" if data.interrupted else ""
             thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
             return "answer", heading + state, thinking + _prose(data.text)
+        case ShellCommand() | ShellResult():
+            return _shell(data, instead)
         case SystemMessage():
             return "system", "System prompt", _folded("Text", data.text)
         case ToolCall():
@@ -144,7 +146,21 @@ def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
         case ToolArchived() if instead is not None:
             return "tool", "Digest of archived results", _folded(_size(instead), instead)
         case _:
-            return "notice", _plain(notice(data)), ""
+            return _other(data)
+
+
+def _other(data: Payload) -> tuple[str, str, str]:
+    if isinstance(data, AgentOutput):
+        return "answer", "Answer", _prose(output_text(data))
+    return "notice", _plain(notice(data)), ""
+
+
+def _shell(data: ShellCommand | ShellResult, instead: str | None) -> tuple[str, str, str]:
+    kept = KEPT if data.private else ""
+    if isinstance(data, ShellCommand):
+        return "user", f"Your command{kept}", f"<pre>{escape(data.text)}</pre>"
+    text = data.text if instead is None else instead
+    return "tool", f"Output of your command{kept}", _folded(_size(text), text)
 
 
 def _compaction(data: CompactionComplete, text: str) -> tuple[str, str, str]:

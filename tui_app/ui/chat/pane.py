@@ -94,6 +94,8 @@ class ChatHints(HintRow):
     """Entries of the conversation that are marked."""
     acting: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Keys that act on the row under the cursor."""
+    shell: reactive[bool] = reactive(False, init=False)
+    """Whether a command of the user's is typed."""
     locked: reactive[Locked] = reactive("", init=False)
     """Why the session can only be looked at; empty when it can be changed."""
 
@@ -116,6 +118,9 @@ class ChatHints(HintRow):
     def watch_marked(self) -> None:
         self.tell()
 
+    def watch_shell(self) -> None:
+        self.tell()
+
     def tell(self) -> None:
         """Say what the keys do where the focus is now."""
         beside = any(each.display for each in self.screen.query(Timeline))
@@ -126,6 +131,7 @@ class ChatHints(HintRow):
             beside=beside,
             acting=self.acting,
             locked=self.locked,
+            shell=self.shell,
         )
 
 
@@ -137,6 +143,7 @@ def hints_for(
     beside: bool = False,
     acting: Container[str] = (),
     locked: Locked = "",
+    shell: bool = False,
 ) -> tuple[Hint, ...]:
     """What the row offers.
 
@@ -148,7 +155,10 @@ def hints_for(
         beside: Whether the timeline is shown: then it comes next behind the conversation.
         acting: Keys that act on the row under the cursor.
         locked: Why the session can only be looked at; empty when it can be changed.
+        shell: Whether a command of the user's is typed.
     """
+    if shell and not locked and isinstance(focused, PromptEditor):
+        return SHELL_HINTS
     hints = _every_hint(focused, marked, keymap, beside=beside)
     if isinstance(focused, Transcript) and not marked:
         hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
@@ -169,6 +179,13 @@ def _every_hint(
         return (*count, *TIMELINE_HINTS, own[-1])
     return (*count, *(TO_MARKS if marked else ()), *own)
 
+
+SHELL_HINTS = (
+    Hint("enter", "run"),
+    Hint("!!", "keep it from the model", 2),
+    Hint("esc", "back to the prompt", 1),
+)
+"""What the keys do while a command of the user's is typed."""
 
 # The top row: which conversation this is, and with whom.
 
@@ -433,6 +450,7 @@ class ChatPane(TellsFailures, Vertical):
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
+        self.query_one(ChatHints).shell = self.prompt.editor.is_shell
         self.query_one(ApprovalBox).typed()
         self._explain_escape()
         self._offer_keys()

@@ -18,6 +18,8 @@ from tui_app.events import (
     Payload,
     Record,
     ServerAsked,
+    ShellResult,
+    ToolOutput,
     TurnEnd,
     TurnRetry,
     TurnStart,
@@ -57,6 +59,10 @@ def _row(how: str, share: float = -1.0) -> Entry:
     return Entry(seq=LIVE, kind="compaction", time=0.0, title=title, state="running")
 
 
+_LIVE_CHARS = 20_000
+"""Characters kept of what a command of the user's prints while it runs."""
+
+
 class Presenter:
     """Shows one session in the chat pane, and keeps the screen's state.
 
@@ -90,6 +96,7 @@ class Presenter:
         self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
         self._timeline.set_entries(self.view.entries)
         self._pane.prompt.editor.prompts.extend(preview.prompts)
+        self._pane.prompt.editor.commands.extend(preview.commands)
         self.remeasure(preview.info, preview.known)
 
     def complete(self, view: UserView, last: int) -> None:
@@ -175,6 +182,8 @@ class Presenter:
             if isinstance(record.data, Error) and not record.seq:
                 # What the log did not take has no row of its own.
                 state = saying(state, f"{record.data.message} {record.data.hint}".strip())
+            if isinstance(record.data, ToolOutput | ShellResult):
+                self._show_output(record.data)
             self._draw(record)
         self.update(state)
 
@@ -224,6 +233,18 @@ class Presenter:
                     self.give_back(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
+
+    def _show_output(self, event: ToolOutput | ShellResult) -> None:
+        """Show what a command of the user's prints in its row, while it runs."""
+        live = self._pane.bodies.live
+        row = self.view.row_of_call(event.id if isinstance(event, ShellResult) else event.tool_call_id)
+        if row is None or row.kind != "shell":
+            return
+        if isinstance(event, ShellResult):
+            live.pop(row.seq, None)
+            return
+        live[row.seq] = (live.get(row.seq, "") + event.text)[-_LIVE_CHARS:]
+        self._transcript.replace(replace(row, chars=len(live[row.seq])))
 
     def _fold(self, head: Head) -> None:
         if head.seq <= self.last:

@@ -31,6 +31,8 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     SessionStart,
+    ShellCommand,
+    ShellResult,
     SubAgentStep,
     ToolCall,
     ToolOutput,
@@ -48,6 +50,8 @@ from tui_app.ui.status import Status
 from tui_app.ui.text import one_line, tokens, turn_text
 from tui_app.usage import ContextUsage
 
+GOES_ALONG = "The output goes along with your next prompt."
+KEPT_FROM_MODEL = "The model is not shown this output."
 LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
@@ -108,6 +112,8 @@ class ChatState:
     """Whether a compaction runs that the user waits for."""
     reviewing: bool = False
     """Whether a summary waits for a decision."""
+    shell: str = ""
+    """Id of the run of a command of the user's; empty while none runs."""
     calls: tuple[Running, ...] = ()
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
@@ -141,7 +147,8 @@ class ChatState:
     @property
     def busy(self) -> bool:
         """Whether Esc has something to stop."""
-        return self.turn or self.compacting or self.reviewing or self.background is not None
+        waited_for = self.turn or self.compacting or self.reviewing or bool(self.shell)
+        return waited_for or self.background is not None
 
 
 def loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
@@ -340,6 +347,13 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             left = tuple(call for call in state.calls if call.id != id)
             state = replace(state, calls=left)
             return _between(state, _waiting(state)) if state.question is None else state
+        case ShellCommand(id=id, text=text):
+            status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
+            return replace(state, shell=id, status=_unless_compacting(state, status))
+        case ShellResult(id=id) if id == state.shell:
+            told = KEPT_FROM_MODEL if payload.private else GOES_ALONG
+            status = STOPPED if payload.outcome == "stopped" else Status(kind="message", text=told)
+            return replace(state, shell="", status=_unless_compacting(state, status))
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
         case ApprovalsAhead(call_ids=calls):

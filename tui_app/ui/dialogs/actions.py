@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, asked_compaction
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Shell, asked_compaction
 from tui_app.files import Refused
 from tui_app.references import Span, mentions
 from tui_app.session.entries import Entry
@@ -57,6 +57,8 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
         editor.give_back(await session.take_back())
     elif session.state.busy:
         session.cancel()
+    elif editor.has_focus and editor.leave_shell():
+        return
     elif editor.has_focus and _leads_back(session, is_empty=editor.is_empty):
         _go_back(screen)
     else:
@@ -130,6 +132,8 @@ def what_leaving_costs(session: ChatSession) -> str:
     losses = []
     if state.turn:
         losses.append("the running answer is stopped")
+    if state.shell:
+        losses.append("the running command is stopped")
     if state.compacting:
         losses.append("the compaction is cancelled")
     losses += _what_waits(session)
@@ -179,6 +183,21 @@ def _submit(screen: "Chat", prompt: Prompt) -> None:
         pane.transcript.action_last()
     else:
         pane.prompt.editor.give_back(prompt.text)
+
+
+NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt that starts with it."
+
+
+def run_shell(screen: "Chat", asked: Shell) -> None:
+    """Run a command of the user's own, behind what is under way."""
+    if not asked.command:
+        screen.session.say(NO_COMMAND)
+    elif screen.session.submit(asked):
+        screen.pane.complain("")
+        screen.pane.show_conversation()
+        screen.pane.transcript.action_last()
+    else:
+        screen.pane.prompt.editor.give_back(asked.label)
 
 
 _IDLE_S = 300.0

@@ -40,6 +40,7 @@ from tui_app.ui.dialogs.base import Dialog, WaysDialog, write_on
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import LongText
 from tui_app.ui.text import UNICODE, Glyphs, count, one_line, tokens
+from tui_app.ui.transcript.entries import shell_line
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
 
@@ -52,6 +53,7 @@ KINDS: Mapping[EntryKind, str] = {
     "user": "prompt",
     "assistant": "answer",
     "tool": "tool call and its result",
+    "shell": "command of yours and its output",
     "system": "system prompt",
     "compaction": "compaction",
     "rewrite": "rewrite by a stage",
@@ -140,7 +142,7 @@ class MessageFacts:
 
 Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]
 """What can be done with a message besides reading it."""
-_PINNABLE = ("user", "assistant", "tool")
+_PINNABLE = ("user", "assistant", "tool", "shell")
 
 
 class MessageScreen(Dialog[Deed]):
@@ -296,6 +298,9 @@ def _plain(entry: Entry, body: Body) -> str:
     if entry.kind in ("user", "assistant"):
         return plain_text(body.text).strip("\n")
     title = _title(entry)
+    if entry.kind == "shell":
+        typed = shell_line(body.args, private=entry.private)
+        return "\n".join(filter(None, (typed, plain_text(body.text).strip("\n"))))
     if entry.kind != "tool":
         return title
     parts = (title, plain_text(readable_args(body.args)), plain_text(body.text).strip("\n"))
@@ -310,6 +315,8 @@ def _heading(entry: Entry) -> str:
             return "## Model"
         case "tool":
             return f"## Tool: {_title(entry)}"
+        case "shell":
+            return f"## Command: {_title(entry)}"
         case _:
             return f"## {_title(entry)}"
 
@@ -317,7 +324,7 @@ def _heading(entry: Entry) -> str:
 def _markdown(entry: Entry, body: Body) -> str:
     if entry.kind in ("user", "assistant"):
         return plain_text(body.text).strip("\n")
-    return fenced(plain_text(body.text).strip("\n")) if entry.kind == "tool" else ""
+    return fenced(plain_text(body.text).strip("\n")) if entry.kind in ("tool", "shell") else ""
 
 
 def fenced(text: str) -> str:
@@ -373,7 +380,7 @@ def _inline(children: Iterable[Token]) -> str:
 
 NO_ANSWER = "There is no answer to copy yet."
 USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
-PINNABLE = ("user", "assistant", "tool")
+PINNABLE = ("user", "assistant", "tool", "shell")
 NOTHING_EXCLUDED = "Nothing is excluded. /exclude #12 takes a message out of the model's sight."
 EXCLUDE_USAGE = (
     "/exclude takes numbers of messages, as in /exclude #12 #14; turn behind them takes whole turns."

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from rich.text import Text
 from textual import events, on
 from textual.actions import SkipAction
 from textual.message import Message
@@ -91,7 +92,7 @@ class Chips:
         return min(places, default=None)
 
 
-PLACEHOLDER = "Ask something, @file or / for commands"
+PLACEHOLDER = "Ask something, @file, !command or / for commands"
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
@@ -146,8 +147,10 @@ class PromptEditor(WrittenArea):
     PromptEditor, PromptEditor:focus {
         height: auto; max-height: 8; min-height: 1; width: 1fr; padding: 0; border: none;
         & > .text-area--placeholder { color: $text-muted; }
+        & > .prompt--shell { color: $text-accent; text-style: bold; }
     }
     """
+    COMPONENT_CLASSES = {"prompt--shell"}  # noqa: RUF012 - Textual's type
 
     @dataclass
     class Submitted(Message):
@@ -202,7 +205,7 @@ class PromptEditor(WrittenArea):
         )
         self._chips = Chips()
         self._completer = Completer(offers, finder)
-        self._walk = PromptHistory(prompts)
+        self._prompts, self._commands = PromptHistory(prompts), PromptHistory()
         self._recalled: str | None = None
         self.type_ahead: TypeAhead | None = None
         """Holds what is typed while something opens."""
@@ -228,7 +231,41 @@ class PromptEditor(WrittenArea):
     @property
     def prompts(self) -> list[str]:
         """Earlier prompts, oldest first."""
-        return self._walk.prompts
+        return self._prompts.prompts
+
+    @property
+    def commands(self) -> list[str]:
+        """Earlier commands of shell mode as they were typed, oldest first."""
+        return self._commands.prompts
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether what is typed is a command that enter runs."""
+        return self.text.startswith("!")
+
+    @property
+    def _walk(self) -> PromptHistory:
+        return self._commands if self.is_shell else self._prompts
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths that are written as ``@path``; none in a command."""
+        return () if self.is_shell else mentions(self.text)
+
+    def get_line(self, line_index: int) -> Text:
+        """The line as it is painted: what puts the prompt into shell mode stands out."""
+        line = super().get_line(line_index)
+        if line_index == 0 and self.is_shell:
+            signs = len(line.plain) - len(line.plain.lstrip("!"))
+            line.stylize(self.get_component_rich_style("prompt--shell", partial=True), 0, min(2, signs))
+        return line
+
+    def leave_shell(self) -> bool:
+        """Make the command a prompt again; whether it was one."""
+        if not self.is_shell:
+            return False
+        self.replace_draft(self.draft.lstrip("!").lstrip())
+        return True
 
     @property
     def draft(self) -> str:
@@ -369,8 +406,9 @@ class PromptEditor(WrittenArea):
             case Fill() as fill:
                 self._choose(fill)
             case Send(text=complete):
-                files = mentions(self.text)
-                self._walk.remember(complete)
+                files = self.files
+                if complete.strip("! "):
+                    self._walk.remember(complete)
                 self.text = ""
                 self._completer.dismiss()
                 if self.type_ahead is not None and text_opens(complete):
@@ -471,9 +509,13 @@ class PromptEditor(WrittenArea):
     def _changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.text != self._recalled:
-            self._walk.leave()
-            self._completer.follow(self._at_cursor)
-        self.post_message(self.Typed(self, mentions(self.text)))
+            self._prompts.leave()
+            self._commands.leave()
+            if self.is_shell:
+                self._completer.dismiss()
+            else:
+                self._completer.follow(self._at_cursor)
+        self.post_message(self.Typed(self, self.files))
 
     @on(TextArea.SelectionChanged)
     def _moved(self, event: TextArea.SelectionChanged) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _LABEL_CELLS = 40
 CHIP_KEYS = "ctrl+o expands, backspace removes"
 """The keys for the chip at the cursor."""
+RUNS_AS_YOU, PRIVATE = "runs as you", "runs as you, not sent"
+"""What is said of a command while it is typed."""
 CHIP_AWAY = "ctrl+o at its mark expands"
 """The same from anywhere else in the draft."""
 
@@ -131,6 +133,8 @@ class PromptRow(TellsFailures, Vertical):
     PromptRow #prompt-count { width: auto; padding-left: 1; color: $text-muted; }
     """
 
+    shell: reactive[str] = reactive("")
+    """What is said of a command that is typed, as whom it runs; empty for a prompt."""
     count: reactive[int] = reactive(0)
     """Tokens that the draft would add, attached files included; 0 shows nothing."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
@@ -162,9 +166,13 @@ class PromptRow(TellsFailures, Vertical):
 
     def watch_count(self, count: int) -> None:
         for label in self.query("#prompt-count").results(Static):
-            label.update(f"~{tokens(count)} {'token' if count == 1 else 'tokens'}" if count else "")
+            said = f"~{tokens(count)} {'token' if count == 1 else 'tokens'}" if count else ""
+            label.update(self.shell or said)
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
         self.call_after_refresh(self.editor.refresh)
+
+    def watch_shell(self) -> None:
+        self.watch_count(self.count)
 
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""
@@ -212,4 +220,7 @@ class PromptRow(TellsFailures, Vertical):
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
         self._attached.bundles = (*files, *chips)
         self._name_keys()
-        self.count = estimate(editor.draft) + sum(each.tokens for each in self._files)
+        private = editor.text.startswith("!!")
+        self.shell = (PRIVATE if private else RUNS_AS_YOU) if editor.is_shell else ""
+        size = estimate(editor.draft) + sum(each.tokens for each in self._files)
+        self.count = 0 if editor.is_shell else size

@@ -30,6 +30,8 @@ TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
 TOOL_CHARS = 60_000
 """Characters of either, head and tail together."""
+SHELL_LINES, SHELL_CHARS = 16, 4_000
+"""What is shown of the output of a command of the user's; opened, it shows as much as a tool's row."""
 INDENT = 2
 """Cells in front of what an opened entry shows."""
 LEFT = "left behind"
@@ -67,7 +69,7 @@ class Rail(NamedTuple):
 
     def sees(self, entry: Entry) -> bool:
         """Whether the model sees what a row stands for; rows that are no messages go with their time."""
-        if entry.left:
+        if entry.left or entry.private:
             return False
         if entry.seq < 0 or entry.message > self.known:
             return True
@@ -88,7 +90,7 @@ class Rail(NamedTuple):
         return glyphs.part if entry.message in self.shortened else glyphs.mark
 
 
-_MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool"})
+_MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool", "shell"})
 
 
 def tool_sign(title: str, glyphs: Glyphs) -> str:
@@ -153,6 +155,38 @@ def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterato
     yield GapPiece(half="" if sunk else "under")
 
 
+def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
+    """List the pieces of a command that the user ran: how it ended beside it, and below what it printed."""
+    title, _, ended = entry.title.rpartition(" · ") if entry.result_seq else (entry.title, "", "")
+    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
+    told = ended or STATE_WORDS[entry.state]
+    kept = "not sent" if entry.private else size
+    states = (LEFT if entry.left else "", held(entry, wording), told, kept)
+    right = f" {wording.glyphs.separator} ".join(filter(None, states))
+    typed = shell_line(body.args or title, private=entry.private)
+    yield from prompt_pieces(typed, right, sunk=sunk, part="args")
+    yield GapPiece(half="" if sunk else "under")
+    if expanded:
+        yield from clipped(body.text, wording, Tone.DIM, "text")
+        return
+    head, note, tail = clip(body.text, SHELL_CHARS, SHELL_LINES, wash=shell_output)
+    if head.strip():
+        yield from text_pieces(head, Tone.DIM)
+    if note:
+        yield RowPiece(wording.glyphs.dots, note, Tone.DIM, fold=True)
+        yield from text_pieces(tail, Tone.DIM, part="tail")
+
+
+def shell_line(text: str, *, private: bool) -> str:
+    """A command of the user's as it was typed."""
+    return clean(f"{'!!' if private else '!'} {text}")
+
+
+def shell_output(text: str) -> str:
+    """What a command printed as it is shown."""
+    return clean(text.expandtabs(len(TAB))).strip("\n")
+
+
 def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     yield from thinking_pieces(thinking, wording, expanded=expanded)
     head, note, tail = clip(text, BODY_CHARS, None, wash=clean)
@@ -215,7 +249,7 @@ _FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
 
 def foldable(entry: Entry) -> bool:
     """Whether enter opens and closes this entry in place."""
-    return entry.kind in _FOLDED_KINDS or entry.kind == "assistant"
+    return entry.kind in _FOLDED_KINDS or entry.kind in ("assistant", "shell")
 
 
 def has_lines(entry: Entry) -> bool:
@@ -230,14 +264,14 @@ def has_details(entry: Entry) -> bool:
 
 def needs_body(entry: Entry, *, expanded: bool) -> bool:
     """Whether painting needs the full text; a folded row is painted from its title alone."""
-    return expanded or entry.kind in ("user", "assistant", "error")
+    return expanded or entry.kind in ("user", "assistant", "error", "shell")
 
 
 def distance(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry: rows of equal weight are kept together."""
     if not has_lines(entry):
         return 0
-    if entry.kind == "user":
+    if entry.kind in ("user", "shell"):
         return 1  # half of it is the prompt's own, even at the top
     if before is None or before.kind == "user":
         return 0
@@ -260,6 +294,8 @@ def estimate(entry: Entry, before: Entry | None, width: int) -> int:
         return distance(entry, before) + 2 + entry.chars // min(width, PROSE_CELLS)
     if entry.kind == "assistant":
         return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
+    if entry.kind == "shell":
+        return distance(entry, before) + 2 + min(SHELL_LINES, entry.chars // min(width, PROSE_CELLS))
     return distance(entry, before) + (2 if entry.kind in ("compaction", "error") else 1)
 
 
@@ -298,7 +334,7 @@ def pieces(
     gap = distance(entry, before)
     if not (gap and content):
         return content
-    return [GapPiece(gap, "over" if entry.kind == "user" and not sunk else ""), *content]
+    return [GapPiece(gap, "over" if entry.kind in ("user", "shell") and not sunk else ""), *content]
 
 
 def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
@@ -310,6 +346,8 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
                 yield RowPiece("", state, Tone.ACCENT, ornament=True)
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from stopped(entry, wording)
+        case "shell":
+            yield from command(entry, body, wording, expanded=expanded, sunk=sunk)
         case "tool" | "system" | "hook" | "memory":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":

@@ -18,6 +18,7 @@ from tui_app.ui.transcript.entries import (
     has_lines,
     needs_body,
     pieces,
+    shell_line,
 )
 from tui_app.ui.transcript.lines import Line, Painter, with_tabs
 from tui_app.ui.transcript.pieces import Excerpt, GapPiece, Piece
@@ -370,6 +371,10 @@ class Layout:
         """Return the text of a whole entry as it was written, not as it is painted."""
         if entry.kind in ("user", "assistant"):
             return clean(self._bodies.body(entry).text, keep_tabs=True).strip("\n")
+        if entry.kind == "shell":
+            body = self._bodies.body(entry)
+            typed, printed = shell_line(body.args, private=entry.private), clean(body.text, keep_tabs=True)
+            return "\n".join(filter(None, (typed, printed.strip("\n"))))
         if entry.seq in self.expanded:
             body = self._bodies.body(entry)
             return "\n".join(

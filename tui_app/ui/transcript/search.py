@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 from tui_app.session.database import Database
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.text import clean
+from tui_app.ui.transcript.entries import shell_line, shell_output
 from tui_app.ui.transcript.layout import Layout, Spot
 from tui_app.ui.transcript.lines import Line
 from tui_app.ui.transcript.pieces import (
@@ -62,6 +63,10 @@ def pattern_of(words: str) -> re.Pattern[str] | None:
 
 def parts_of(entry: Entry, body: Body) -> Iterator[tuple[Part, str]]:
     """Yield the texts of an entry that can be shown in its place, top to bottom, clean."""
+    if entry.kind == "shell":
+        yield "args", shell_line(body.args or entry.title, private=entry.private)
+        yield "text", shell_output(body.text)
+        return
     if entry.kind not in ("user", "assistant", "system"):
         yield "title", clean(entry.title, keep_newlines=False)
     if entry.kind == "tool" and body.args.strip():

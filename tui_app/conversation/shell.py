@@ -1,0 +1,119 @@
+"""Shell mode: commands of the user's own, run without a question, each a row and a message."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
+from tui_app.agent.tools.toolset import SHELL, command_result
+from tui_app.context.message_marks import shell_message
+from tui_app.context.policy import Policy
+from tui_app.context.tool_results.stages import StageHost, StageRunner
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.work import Shell
+from tui_app.events import ShellCommand, ShellResult, ToolOutput
+from tui_app.processes import NotStarted
+from tui_app.sandbox import parented
+
+INTERRUPTED = "Interrupted: the program ended first."
+
+
+@dataclass(slots=True, kw_only=True)
+class UserShell:
+    """Runs the commands of one conversation's user, one at a time. Belongs to one event loop.
+
+    They run as the user: with their shell and environment, and outside of the sandbox. Rules are about the
+    model and say nothing of them.
+    """
+
+    history: SessionHistory
+    runner: ProcessRunner
+    """Masks secrets in what a command prints."""
+    policy: Callable[[], Policy]
+    """How large a result may be."""
+    handles: Callable[[], bool] = lambda: True
+    """Whether the model has a tool that brings a message back by its handle."""
+    _running: "asyncio.Task[Ended] | None" = field(default=None, init=False)
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    async def run(self, work: Shell) -> None:
+        """Run a command to its end; how it ends is an event, whatever it does."""
+        id = uuid.uuid4().hex
+        self.history.append(ShellCommand(id=id, text=work.command, private=work.private))
+
+        def show(text: str) -> None:
+            self.history.append(ToolOutput(tool_call_id=id, text=text))
+
+        words = parented((_shell(self.runner.env), "-c", work.command))
+        self._running = asyncio.create_task(self.runner.run(words, None, show), name="shell")
+        try:
+            ended = await self._running
+            result = ShellResult(
+                id=id, text=command_result(ended), exit_code=ended.code, duration_s=round(ended.duration_s, 3)
+            )
+        except CommandStopped as stopped:
+            text = f"Stopped by the user.\n{stopped.printed}".rstrip("\n")
+            result = ShellResult(id=id, text=text, outcome="stopped")
+        except asyncio.CancelledError:
+            result = ShellResult(id=id, text="Stopped by the user.", outcome="stopped")
+        except (NotStarted, OSError, ValueError) as error:
+            text = f"The command cannot be started: {error}."
+            result = ShellResult(id=id, text=text, outcome="not started")
+        finally:
+            self._running = None
+        self._report(work, result)
+
+    def cancel(self) -> None:
+        """End the command that runs, with all it has started."""
+        if self._running is not None:
+            self._running.cancel()
+
+    def close_open(self) -> None:
+        """Report that a killed process took the newest command with it, if it did."""
+        kinds = (ShellCommand.TYPE, ShellResult.TYPE)
+        newest = next(iter(self.history.store.newest(self.history.session, kinds)), None)
+        if newest is None or newest.type == ShellResult.TYPE:
+            return
+        record = self.history.store.record(self.history.session, newest.seq)
+        if record is not None and isinstance(record.data, ShellCommand):
+            command = record.data
+            result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
+            self._report(Shell(command.text, command.private), result)
+
+    def _report(self, work: Shell, result: ShellResult) -> None:
+        history = self.history
+        message = shell_message(work.command, result.text, result.id)
+        tokens = {} if work.private else history.counter.message(message).nonzero()
+        result = ShellResult(
+            id=result.id,
+            text=result.text,
+            outcome=result.outcome,
+            exit_code=result.exit_code,
+            private=work.private,
+            tokens=tokens,
+            duration_s=result.duration_s,
+        )
+        before = history.view.last
+        history.append(result, message)
+        if not work.private:
+            # At once: the gauge must not show what no request would hold.
+            stages = StageRunner(
+                policy=self.policy(),
+                history=history,
+                count=history.counter.text,
+                around=StageHost(handles=self.handles()),
+                looked_at=before,
+            )
+            stages.arrivals()
+
+
+def _shell(env: Mapping[str, str]) -> str:
+    """The user's own shell, where there is one."""
+    own = env.get("SHELL", "")
+    return own if Path(own).is_absolute() and os.access(own, os.X_OK) else SHELL
