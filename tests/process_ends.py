@@ -1,8 +1,11 @@
 """Waiting for the end of processes that others have started; nobody here can bury them."""
 
+import asyncio
 import os
 import select
+from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -31,3 +34,21 @@ def gone(pid: int) -> bool:
         with suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
             psutil.Process(pid).wait(LIMIT_S)
     return not alive(pid)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for what other processes bring about."""
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():  # noqa: ASYNC110 - nobody tells us
+            await asyncio.sleep(0.01)
+
+
+async def written_pids(file: Path, number: int) -> list[int]:
+    """Wait until so many processes have written their numbers into a file; which they are."""
+    await until(lambda: file.exists() and len(file.read_text().split()) >= number)
+    return numbers_in(file)
+
+
+def numbers_in(file: Path) -> list[int]:
+    """The numbers in a file."""
+    return list(map(int, file.read_text().split()))

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -260,25 +260,31 @@ def main(parent: int, spec: Mapping[str, object], command: Sequence[str]) -> NoR
     Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
     parent of the command stands in a group of its own, and is told when this process is gone.
     """
-    _adopt(parent)
+    # Told to end, it only goes: whoever kills its group must not meet it between stopping and ending others.
+    _adopt(parent, lambda: None)
     me = os.getpid()
     below = os.fork()
     if below == 0:
         os.setsid()
-        _adopt(me)
+        _adopt(me, _end_children)
         _run(spec, command)
     status = _wait_for(below)
     _end_children()
     _end_as(status)
 
 
-def _adopt(parent: int) -> None:
-    """Become the parent of whoever loses its own, and end all of them when the own parent ends."""
+def _adopt(parent: int, before: Callable[[], None]) -> None:
+    """Become the parent of whoever loses its own, and end when the own parent ends.
+
+    Args:
+        parent: Its number.
+        before: What is done first then.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
     def end(_signal: int, _frame: object) -> None:
-        _end_children()
+        before()
         os._exit(143)
 
     signal.signal(signal.SIGTERM, end)

@@ -116,6 +116,7 @@ EDIT_FILE = ToolSpec(
     result="last words",
 )
 RUN_COMMAND = ToolSpec(name="run_command", rule="command", changes=True, editor="execute", result="exit code")
+TASKS = ToolSpec(name="tasks", editor="execute", title=Title(argument="action", default="list"))
 WEB_FETCH = ToolSpec(name="web_fetch", rule="address", changes=True, verb="read", editor="fetch")
 TODO = ToolSpec(name="todo", editor="think", result=Rows("item"))
 PLAN = ToolSpec(name="plan", editor="think", result="nothing")
@@ -129,8 +130,8 @@ TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
     {
         spec.name: spec
         for spec in (
-            READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, WEB_FETCH, TODO,
-            PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE,
+            READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TASKS, WEB_FETCH,
+            TODO, PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE,
         )
     }
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Shell mode: what the user runs is in the log, goes along with the next prompt, and nothing of it stays behind."""
+"""Shell mode: what the user runs is in the log, goes along with the next prompt, leaves nothing running."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until
-from tests.process_ends import gone
+from tests.process_ends import gone, numbers_in, written_pids
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import SHELL_HEADING
@@ -52,7 +52,9 @@ def test_a_prompt_is_read_as_a_command_by_its_first_sign() -> None:
     assert asked_command("wow!") is None
 
 
-async def test_the_model_reads_command_and_output_with_the_next_prompt(desk: Desk, server: FakeOpenAI) -> None:
+async def test_the_model_reads_command_and_output_with_the_next_prompt(
+    desk: Desk, server: FakeOpenAI
+) -> None:
     server.add(Text("First."), Text("Second."))
     async with desk.session() as opened:
         conversation = opened.conversation
@@ -133,13 +135,12 @@ async def test_stopping_ends_the_whole_tree_and_holds_back_what_waits(desk: Desk
         conversation.submit(Shell("touch never"))
         conversation.submit(Prompt("never sent"))
         async with asyncio.timeout(20):
-            while not pids.exists() or len(pids.read_text().split()) < 3:
-                await asyncio.sleep(0.01)
+            await written_pids(pids, 3)
             await until(watching, lambda data: isinstance(data, ToolOutput) and "ready" in data.text)
         await cancelled_within(conversation, 5.0)
         assert result(opened).outcome == "stopped"
         assert "ready" in result(opened).text
-        assert all(gone(int(pid)) for pid in pids.read_text().split())
+        assert all(map(gone, numbers_in(pids)))
         assert conversation.queue.paused
         assert conversation.queue.labels == ("!touch never", "never sent")
         assert not (desk.cwd / "never").exists()
@@ -160,7 +161,9 @@ async def test_it_has_no_terminal_and_bad_commands_say_so(desk: Desk, server: Fa
         assert result(opened).exit_code == -9
 
 
-async def test_it_runs_as_the_user_and_keys_are_masked(desk: Desk, server: FakeOpenAI, tmp_path: Path) -> None:
+async def test_it_runs_as_the_user_and_keys_are_masked(
+    desk: Desk, server: FakeOpenAI, tmp_path: Path
+) -> None:
     desk.env |= {"FERRY_API_KEY": "f3rr9Qx8LpZ2vT6uW1s", "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     async with desk.session() as opened:
         await done(opened.conversation, Shell('test -n "$FERRY_API_KEY" && echo "key $FERRY_API_KEY"; pwd'))

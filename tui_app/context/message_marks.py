@@ -170,7 +170,8 @@ def is_inbox(message: ModelMessage) -> bool:
     )
 
 
-# The line that tells the model how full its context window is.
+# Lines that tell the model something behind the newest message: how full its context window is, and which
+# background commands have ended.
 
 _FULLNESS = re.compile(r"\[Context window: (\d+)% used, [^\]\n]*\]")
 
@@ -186,22 +187,43 @@ def fullness_text(percent: int, used: str, limit: str) -> str:
     return f"[Context window: {percent}% used, {used} of {limit} tokens. A note of the program.]"
 
 
-def is_fullness_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part tells how full the window is and is not something the user said."""
-    return _fullness(part) is not None
+_TASKS = re.compile(r"\[Background commands: [^\]\n]*\. A note of the program\.\]")
+
+
+def tasks_text(news: Sequence[tuple[str, str]]) -> str:
+    """The whole line.
+
+    Args:
+        news: Ids of the commands, and how each has ended.
+    """
+    said = ", ".join(f"{id} {how}" for id, how in news)
+    return f"[Background commands: {said.translate(_BRACKETS)}. A note of the program.]"
+
+
+_BRACKETS = str.maketrans("[]\n", "() ")
+
+
+def is_note_part(part: object) -> TypeGuard[UserPromptPart]:
+    """Whether a prompt part is such a line and not something the user said."""
+    return _matched(part, _FULLNESS) is not None or _matched(part, _TASKS) is not None
+
+
+def is_note(message: ModelMessage) -> bool:
+    """Whether a message is such a line, and nothing else."""
+    return isinstance(message, ModelRequest) and bool(message.parts) and all(map(is_note_part, message.parts))
 
 
 def fullness_told(message: ModelMessage) -> int:
     """How full a message says that the window is, in percent; 0 where it says anything else."""
     alone = isinstance(message, ModelRequest) and len(message.parts) == 1
-    found = _fullness(message.parts[0]) if alone else None
+    found = _matched(message.parts[0], _FULLNESS) if alone else None
     return int(found[1]) if found else 0
 
 
-def _fullness(part: object) -> re.Match[str] | None:
+def _matched(part: object, line: re.Pattern[str]) -> re.Match[str] | None:
     if not isinstance(part, UserPromptPart) or not isinstance(part.content, str):
         return None
-    return _FULLNESS.fullmatch(part.content)
+    return line.fullmatch(part.content)
 
 
 # The message of a command that the user ran in shell mode: nobody said it, and its output is cut, moved and
@@ -278,7 +300,7 @@ def _shell(part: object) -> TextContent | None:
 
 def is_given_part(part: object) -> bool:
     """Whether a part stands in the user's place and nobody said it."""
-    return is_digest_part(part) or is_inbox_part(part) or is_fullness_part(part) or is_shell_part(part)
+    return is_digest_part(part) or is_inbox_part(part) or is_note_part(part) or is_shell_part(part)
 
 
 def is_archived(part: object) -> bool:

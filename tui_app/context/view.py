@@ -26,9 +26,9 @@ from tui_app.context.message_marks import (
     Stage,
     is_digest,
     is_digest_part,
-    is_fullness_part,
     is_given_part,
     is_inbox_part,
+    is_note_part,
     is_shell_part,
 )
 from tui_app.context.policy import Recent
@@ -542,7 +542,7 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
-        if is_fullness_part(part):
+        if is_note_part(part):
             return "fullness"
         if is_shell_part(part):
             return "shell"

@@ -45,7 +45,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.message_marks import is_fullness_part
+from tui_app.context.message_marks import is_note_part
 
 NO_OUTPUT = "(no output)"
 """Stands for a result without text."""
@@ -254,12 +254,12 @@ class WireForm:
                 results.append(replace(part, content=_without_files(part.content, files)))
             else:
                 results.append(part)
-        notes = "\n\n".join(str(part.content) for part in parts if is_fullness_part(part))
+        notes = "\n\n".join(str(part.content) for part in parts if is_note_part(part))
         last = results[-1] if results else None
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
             # A note alone is worth no answer in front of it.
             results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
-            said = [part for part in said if not is_fullness_part(part)]
+            said = [part for part in said if not is_note_part(part)]
             parts = [*results, *said]
         if not self.alternating or not (said or files):
             return [_request(message, parts)]

@@ -41,6 +41,7 @@ from tui_app.conversation.session_history import Archive, EventBus, SessionHisto
 from tui_app.conversation.session_tools import MaskedRunner, make_tooling
 from tui_app.conversation.shell import UserShell
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.conversation.tasks import resume_tasks
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue
@@ -95,6 +96,8 @@ class OpenSession:
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
         self.turns.close_open_calls(ProgramEnded())
         self.shell.close_open()
+        if (tasks := self.conversation.tooling.tasks) is not None:
+            resume_tasks(tasks, self.conversation.history)
         self.turns.mark_unanswered()
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))

@@ -315,6 +315,8 @@ class Conversation:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
         await self._runner.shut_down()
+        if self.tooling.tasks is not None:
+            await self.tooling.tasks.close()
         await self._compactions.stop_jobs()
         await self._hooks.end()
         self.history.append(SessionEnd())

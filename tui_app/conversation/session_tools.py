@@ -9,6 +9,7 @@ from typing import Any
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.context import ContextToolset
+from tui_app.agent.tools.tasks import BackgroundTasks, TaskTool
 from tui_app.agent.tools.toolset import CommandTool, FileTools, Notes, NoteTools
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.workspace import Workspace
@@ -47,6 +48,8 @@ class Tooling:
     """Names of the built-in tools that ask for themselves, those that look at files among them."""
     context: ContextToolset | None = None
     """By which the model asks for a compaction; None in read-only mode."""
+    tasks: BackgroundTasks | None = None
+    """Background commands; None in read-only mode."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
 
@@ -99,14 +102,20 @@ def make_tooling(
 
     cut_short: dict[str, str] = {}
     writing = FileTools(workspace, approvals, files)
+    secrets = opening.secrets()
+    runner = MaskedRunner(opening.cwd, opening.outward_env(), secrets)
+    tasks = BackgroundTasks(
+        runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
+    )
     command = CommandTool(
-        MaskedRunner(opening.cwd, opening.outward_env(), opening.secrets()),
+        runner,
         approvals,
         show,
         settings.command_timeout_s,
         cut_short,
         confinement,
         settings.sandbox == "require",
+        tasks,
     )
     working: list[Callable[..., Any]] = [writing.write_file, writing.edit_file, command.run_command]
     if settings.web_fetch != "off":
@@ -114,8 +123,8 @@ def make_tooling(
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
     context = ContextToolset(compactor, approvals)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
-    working += [notes.todo, notes.plan]
-    return Tooling(approvals, files, search, project, tuple(working), asking, context, cut_short)
+    working += [TaskTool(tasks).tasks, notes.todo, notes.plan]
+    return Tooling(approvals, files, search, project, tuple(working), asking, context, tasks, cut_short)
 
 
 @dataclass(frozen=True, slots=True)

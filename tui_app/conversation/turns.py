@@ -44,6 +44,7 @@ from tui_app.events import (
     Record,
     SessionEnd,
     SessionRewind,
+    TaskTold,
     ToolResult,
     TurnEnd,
     TurnRetry,
@@ -112,6 +113,8 @@ CUT_HINT = "What came of it stays; ask it to go on, or send the prompt again wit
 EMPTY = "The model answered nothing. /retry sends the prompt once more."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
+_NOTES = frozenset({FullnessTold.TYPE, TaskTold.TYPE})
+"""Lines of the program behind a message."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 """Kinds of errors with which another model may help."""
 
@@ -276,7 +279,7 @@ class Turns:
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
         history = self.history
-        visible = [head for head in history.view.visible() if head.type != FullnessTold.TYPE]
+        visible = [head for head in history.view.visible() if head.type not in _NOTES]
         # A call that was broken off says so itself.
         if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return

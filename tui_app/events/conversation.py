@@ -155,6 +155,63 @@ class ShellResult(Payload):
         return self.outcome if self.exit_code is None else f"exit {self.exit_code}"
 
 
+@event("task.started")
+class TaskStarted(Payload):
+    """A command of the model's goes on in the background."""
+
+    id: str
+    """Names it within the session: ``t1``, ``t2``."""
+    command: str
+    tool_call_id: str = ""
+
+
+def how_it_ended(outcome: str, exit_code: int | None) -> str:
+    """How a background command has ended, in a few words."""
+    said = {"stopped": "stopped", "lost": "no longer running", "session": "ended with the session"}
+    by_signal = exit_code is not None and exit_code < 0
+    return said.get(outcome) or (f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}")
+
+
+@event("task.ended")
+class TaskEnded(Payload):
+    """A background command has ended."""
+
+    id: str
+    command: str
+    outcome: Literal["exited", "stopped", "lost", "session"] = "exited"
+    """``stopped`` by user or model, ended with the ``session``, ``lost`` with a program that was killed."""
+    exit_code: int | None = None
+    """None where it was ended from outside; a signal is negative."""
+    duration_s: float = 0.0
+    lines: int = 0
+    """Lines it has printed in all."""
+    text: str = ""
+    """The end of what it has printed."""
+
+    @property
+    def how(self) -> str:
+        """How it has ended, in a few words."""
+        return how_it_ended(self.outcome, self.exit_code)
+
+    def headline(self) -> str:
+        """Which one has ended, and how."""
+        after = f" after {self.duration_s:.0f} s" if self.duration_s else ""
+        return f"Background command {self.id}: {self.how}{after}: {words_of(self.command)}"
+
+
+@event("task.told")
+class TaskTold(Payload):
+    """The model is told which background commands have ended: one line behind the newest message."""
+
+    text: str
+    ids: tuple[str, ...] = ()
+    tokens: dict[str, int] = field(default_factory=dict)
+
+    def headline(self) -> str:
+        """The line."""
+        return words_of(self.text)
+
+
 @event("agent.output")
 class AgentOutput(Payload):
     """What an agent of the person's own returned by way of an output tool, whose call is in the messages."""

@@ -22,7 +22,7 @@ from tui_app.context.facts.observations import (
 )
 from tui_app.context.facts.rules import asks, find_rules, prose, sounds_decided
 from tui_app.context.facts.shell import normal_command
-from tui_app.context.message_marks import fullness_told
+from tui_app.context.message_marks import is_note
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import fitted, inert, transcript
 from tui_app.context.view import Item, is_summary, is_system
@@ -211,7 +211,7 @@ def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) ->
     keys: list[int] = []
     room = budget
     for item in items:
-        if fullness_told(item.message) or is_system(item.message) or is_summary(item.message):
+        if is_note(item.message) or is_system(item.message) or is_summary(item.message):
             continue
         for block in transcript([item], mask_secrets, _RESULT_LIMIT):
             text = fitted(block, budget, count)

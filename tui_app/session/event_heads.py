@@ -46,6 +46,9 @@ from tui_app.events import (
     SubAgentStart,
     SubAgentStep,
     SystemMessage,
+    TaskEnded,
+    TaskStarted,
+    TaskTold,
     ToolArchived,
     ToolCall,
     ToolResult,
@@ -162,7 +165,7 @@ _UNCUT = (
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
     """Take the light fields out of a payload: its headline and tokens, and what some events have besides."""
-    fields = _of_message(payload) or _of_view_change(payload) or _of_others(payload)
+    fields = _of_message(payload) or _of_command(payload) or _of_view_change(payload) or _of_others(payload)
     title = str(fields.pop("title", "") or payload.headline())
     return Head(
         seq=seq,
@@ -176,7 +179,7 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
 
 def _of_message(payload: Payload) -> dict[str, Any]:
     match payload:
-        case UserMessage() | SystemMessage() | AgentOutput() | MemoryInbox() | Handoff() | FullnessTold():
+        case UserMessage() | SystemMessage() | AgentOutput():
             return {"chars": len(payload.text)}
         case AssistantMessage():
             return {
@@ -196,13 +199,6 @@ def _of_message(payload: Payload) -> dict[str, Any]:
                 "ids": (payload.tool_call_id,),
                 "state": COMMAND_FAILED if ended_badly else payload.outcome,
             }
-        case ShellCommand():
-            return {"ids": (payload.id,), "state": PRIVATE if payload.private else ""}
-        case ShellResult():
-            ended = "" if payload.exit_code == 0 else COMMAND_FAILED
-            ended = ended if payload.outcome in ("exited", "not started") else "interrupted"
-            state = f"{PRIVATE} {ended}".strip() if payload.private else ended
-            return {"chars": len(payload.text), "ids": (payload.id,), "state": state}
         case SubAgentStart():
             return {"ids": (payload.tool_call_id,), "model": payload.model}
         case SubAgentStep():
@@ -211,6 +207,26 @@ def _of_message(payload: Payload) -> dict[str, Any]:
             return {"ids": (payload.tool_call_id, *made), "reported": reported, "model": payload.model}
         case SubAgentEnd():
             return {"ids": (payload.tool_call_id,), "state": payload.outcome}
+        case _:
+            return {}
+
+
+def _of_command(payload: Payload) -> dict[str, Any]:
+    """Of commands of the user's, of those in the background, and of what the program gives the model."""
+    match payload:
+        case MemoryInbox() | Handoff() | FullnessTold() | TaskTold():
+            return {"chars": len(payload.text)}
+        case TaskStarted():
+            return {"ids": (payload.id,), "title": words_of(payload.command)}
+        case TaskEnded():
+            return {"ids": (payload.id,), "chars": len(payload.text), "state": payload.outcome}
+        case ShellCommand():
+            return {"ids": (payload.id,), "state": PRIVATE if payload.private else ""}
+        case ShellResult():
+            ended = "" if payload.exit_code == 0 else COMMAND_FAILED
+            ended = ended if payload.outcome in ("exited", "not started") else "interrupted"
+            state = f"{PRIVATE} {ended}".strip() if payload.private else ended
+            return {"chars": len(payload.text), "ids": (payload.id,), "state": state}
         case _:
             return {}
 
@@ -322,7 +338,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement", "memory", "fullness", "shell",
+    "acknowledgement", "memory", "fullness", "shell", "task",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
@@ -340,6 +356,7 @@ _GIVEN: dict[str, MessageKind] = {
     MemoryInbox.TYPE: "memory",
     Handoff.TYPE: "memory",
     FullnessTold.TYPE: "fullness",
+    TaskTold.TYPE: "task",
 }
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""

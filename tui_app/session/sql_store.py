@@ -31,6 +31,7 @@ from tui_app.events import (
     SessionStart,
     ShellResult,
     SystemMessage,
+    TaskTold,
     ToolResult,
     UsageInfo,
     UserMessage,
@@ -118,7 +119,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens, rewritten = int(usage["total"]), False
             case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | ShellResult():
                 tokens += sum(data.tokens.values())
-            case MemoryInbox() | Handoff() | FullnessTold():
+            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold():
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True

@@ -36,6 +36,7 @@ from tui_app.events import (
     ShellResult,
     SubAgentStep,
     SystemMessage,
+    TaskEnded,
     ToolCall,
     ToolResult,
     Truncation,
@@ -82,6 +83,7 @@ _KINDS: dict[str, EntryKind] = {
     ApprovalDecided.TYPE: "approval",
     FilesRestored.TYPE: "files",
     FullnessTold.TYPE: "notice",
+    TaskEnded.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})

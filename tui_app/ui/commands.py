@@ -211,6 +211,13 @@ async def _find(chat: "Chat", argument: str) -> None:
     await chat.pane.finding.open(argument)
 
 
+@command("tasks", "Background commands: read their output, stop them", opens="always")
+async def _tasks(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.tasks import show_tasks
+
+    await show_tasks(chat.app, chat.session)
+
+
 @command("pin", "Keep a message word for word", argument="[#number|last]", opens="alone")
 async def _pin(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.pins import pin

@@ -410,6 +410,23 @@ PLACES: Mapping[str, Place] = {
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
+    "tasks": Place("in the background commands", (
+        Hint("enter", "read its output", 1),
+        # In front of the search box, which would empty itself.
+        KeyBinding(
+            "tasks.stop", "ctrl+u", "stop", "Stop", "Stop the marked command, with all it has started.",
+            hint="stop", priority=True,
+        ),
+        Hint("up/down", "choose", 2),
+        _CLOSE,
+    )),
+    "task": Place("in the output of a background command", (
+        KeyBinding("task.earlier", "p", "page(-1)", "Earlier", "The lines before.", hint="earlier"),
+        KeyBinding("task.later", "n", "page(1)", "Later", "The lines behind them.", hint="later"),
+        KeyBinding("task.stop", "s", "stop", "Stop", "Stop it, with all it has started.", hint="stop"),
+        KeyBinding("task.copy", "c", "copy_all", "Copy", "Copy what is shown.", hint="copy"),
+        _CLOSE,
+    )),
     "prompts": Place("in earlier prompts", (
         Hint("enter", "write it again"),
         Hint("up/down", "choose", 1),

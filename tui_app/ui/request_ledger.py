@@ -29,6 +29,8 @@ KINDS: dict[MessageKind, str] = {
     "acknowledgement": "for summary",
     "memory": "memory",
     "fullness": "fullness",
+    "shell": "shell",
+    "task": "note",
 }
 """The word for a kind of message."""
 STATES: dict[ItemState, str] = {

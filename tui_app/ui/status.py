@@ -15,6 +15,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, duration, one_line, tokens, wrap_spans
@@ -175,6 +176,8 @@ class StatusRow(Widget):
     """
 
     status: reactive[Status] = reactive(Status())
+    tasks: reactive[int] = reactive(0)
+    """Background commands that run."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
@@ -247,9 +250,16 @@ class StatusRow(Widget):
         return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
 
     def _hint(self, room: int) -> str:
-        """Return what Esc does next; without its quotation where there is no room for that."""
+        """Return what Esc does next, and how many commands run in the background."""
+        tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""
         if not self.status.busy:
-            return ""
+            return tasks if cell_len(tasks) <= room else ""
+        escape = self._escape(room)
+        both = f"{tasks} {self.glyphs.separator} {escape}"
+        return both if tasks and cell_len(both) <= room else escape
+
+    def _escape(self, room: int) -> str:
+        """Return what Esc does next; without its quotation where there is no room for that."""
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
         hint = one_line(self.status.hint, max(1, self.size.width)) or usual
         return hint if cell_len(hint) <= room else hint.partition(' "')[0]

@@ -34,6 +34,7 @@ from tui_app.agent.tools.history import (
     search_history,
     search_project,
 )
+from tui_app.agent.tools.tasks import BackgroundTasks, read_task
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
@@ -440,9 +441,16 @@ class CommandTool:
     """How commands are kept in, found out when the first one comes; None where that is switched off."""
     required: bool = False
     """Whether no command runs that cannot be kept in."""
+    tasks: BackgroundTasks | None = None
+    """Those that go on in the background; None where none may."""
 
     async def run_command(
-        self, ctx: RunContext[Any], command: str, timeout_s: float = 0.0, outside: bool = False
+        self,
+        ctx: RunContext[Any],
+        command: str,
+        timeout_s: float = 0.0,
+        outside: bool = False,
+        background: bool = False,
     ) -> str | ToolDenied:
         """Run a command line in the workspace. It has no input; what it leaves running is ended.
 
@@ -451,6 +459,7 @@ class CommandTool:
             command: The command line.
             timeout_s: Seconds it may take; 0 is the usual limit.
             outside: Without the sandbox; the user is asked.
+            background: Leave it running (a server, a watcher), and see to it with `tasks`.
         """
         call = ctx.tool_call_id or ""
         with told():
@@ -465,6 +474,7 @@ class CommandTool:
             leaves = outside and kept is not None and kept.is_kept_in
             where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
             longer = f"at most {limit:g} s" if limit > self.timeout_s else ""
+            longer = "in the background" if background else longer
             action = Action(
                 tool=ctx.tool_name or RUN_COMMAND.name,
                 kind="command",
@@ -476,6 +486,10 @@ class CommandTool:
             if declined := await self.gate(action):
                 return ToolDenied(declined)
             wrapped = await asyncio.to_thread(self._wrapped, words, inside)
+            if background and self.tasks is not None:
+                task = await self.tasks.start(command, wrapped, call)
+                left = f"Runs in the background as {task.id}. " if task.is_running else ""
+                return f"{left}{await read_task(task)}"
             try:
                 ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
             except CommandStopped as stopped:

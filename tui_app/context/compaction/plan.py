@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_app.context.history import History, Sizes, Weigh, sizes_of
-from tui_app.context.message_marks import fullness_told, is_acknowledgement, is_digest
+from tui_app.context.message_marks import is_acknowledgement, is_digest, is_note
 from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.prompt import clip
 from tui_app.context.view import (
@@ -71,7 +71,7 @@ def _is_said(item: Item) -> bool:
     """Whether it is a message of its own and stands for no others."""
     message = item.message
     stands_in = is_summary(message) or is_digest(message) or is_acknowledgement(message)
-    return not (stands_in or fullness_told(message))
+    return not (stands_in or is_note(message))
 
 
 # Texts from outside a conversation that outlive its compactions word for word, such as a todo list.

@@ -30,7 +30,7 @@ from tui_app.context.facts import carry_facts, extract_facts
 from tui_app.context.facts.files import root_in
 from tui_app.context.facts.observations import read_items
 from tui_app.context.history import History, OriginalView, Proposal
-from tui_app.context.message_marks import fullness_told, is_acknowledgement, is_inbox, mark_of
+from tui_app.context.message_marks import is_acknowledgement, is_inbox, is_note, mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
 from tui_app.context.provenance.check import check_summary, refusal_of
@@ -75,7 +75,7 @@ def summary_task(plan: Plan, whole: OriginalView) -> SummaryTask:
     fresh = tuple(
         item
         for item in plan.leaving
-        if not (is_acknowledgement(item.message) or fullness_told(item.message) or earlier_notes((item,)))
+        if not (is_acknowledgement(item.message) or is_note(item.message) or earlier_notes((item,)))
     )
     return SummaryTask(
         items=fresh,

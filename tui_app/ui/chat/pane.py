@@ -363,6 +363,7 @@ class ChatPane(TellsFailures, Vertical):
         queue = self.query_one(QueueView)
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
+        self.query_one(StatusRow).tasks = len(state.tasks)
         self._explain_escape()
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked = state.unread, state.locked

@@ -34,6 +34,8 @@ from tui_app.events import (
     ShellCommand,
     ShellResult,
     SubAgentStep,
+    TaskEnded,
+    TaskStarted,
     ToolCall,
     ToolOutput,
     ToolResult,
@@ -114,6 +116,8 @@ class ChatState:
     """Whether a summary waits for a decision."""
     shell: str = ""
     """Id of the run of a command of the user's; empty while none runs."""
+    tasks: frozenset[str] = frozenset()
+    """Ids of the background commands that run."""
     calls: tuple[Running, ...] = ()
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
@@ -284,6 +288,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     after = (
         _turn(state, payload, now)
         or _tool(state, payload, now)
+        or _command(state, payload, now)
         or _compaction(state, payload, now)
         or _rewritten(state, payload)
         or _session(state, payload)
@@ -347,13 +352,6 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             left = tuple(call for call in state.calls if call.id != id)
             state = replace(state, calls=left)
             return _between(state, _waiting(state)) if state.question is None else state
-        case ShellCommand(id=id, text=text):
-            status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
-            return replace(state, shell=id, status=_unless_compacting(state, status))
-        case ShellResult(id=id) if id == state.shell:
-            told = KEPT_FROM_MODEL if payload.private else GOES_ALONG
-            status = STOPPED if payload.outcome == "stopped" else Status(kind="message", text=told)
-            return replace(state, shell="", status=_unless_compacting(state, status))
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
         case ApprovalsAhead(call_ids=calls):
@@ -370,6 +368,24 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
                 for call in state.calls
             ]
             return replace(state, calls=tuple(printed))
+        case _:
+            return None
+
+
+def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+    """Follow a command of the user's, and those in the background."""
+    match payload:
+        case TaskStarted(id=id):
+            return replace(state, tasks=state.tasks | {id})
+        case TaskEnded(id=id):
+            return replace(state, tasks=state.tasks - {id})
+        case ShellCommand(id=id, text=text):
+            status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
+            return replace(state, shell=id, status=_unless_compacting(state, status))
+        case ShellResult(id=id) if id == state.shell:
+            told = KEPT_FROM_MODEL if payload.private else GOES_ALONG
+            status = STOPPED if payload.outcome == "stopped" else Status(kind="message", text=told)
+            return replace(state, shell="", status=_unless_compacting(state, status))
         case _:
             return None
 

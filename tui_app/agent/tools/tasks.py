@@ -1,0 +1,481 @@
+"""Background commands: they outlive the call that has started them, and end with the session.
+
+Each is a process group like that of any command, so nothing of it is left behind where we are killed.
+"""
+
+import asyncio
+import codecs
+import logging
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic_ai import ModelRetry, RunContext
+
+from tui_app.agent.tools.commands import ProcessRunner, readable
+from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.environment import Secrets
+from tui_app.events import Payload, TaskEnded, TaskStarted, how_it_ended
+from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.text import count
+from tui_app.tool_specs import TASKS
+
+_log = logging.getLogger(__name__)
+
+# What a command prints, on disk: its beginning and its newest part, so that it can run for days.
+
+HEAD_BYTES, PART_BYTES = 1 << 20, 4 << 20
+"""What is kept of the beginning of an output, and of each of its two newest parts."""
+LINE_CHARS = 2_000
+"""Characters shown of one line."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A stretch of an output in a file of its own."""
+
+    path: Path
+    first: int
+    """Number of the line that it begins in."""
+    begins_line: bool
+    size: int = 0
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some lines of an output."""
+
+    lines: tuple[tuple[int, str], ...]
+    """Each with its number, from 1."""
+    total: int
+    """Lines that came so far; the last one may go on."""
+    missing: tuple[int, int] = (0, 0)
+    """First and last of the lines that are no longer kept; zeros where all are."""
+    problem: str = ""
+    """Why something could not be written or read."""
+
+
+@dataclass(slots=True)
+class TaskOutput:
+    """The output of one command. Written on the loop, a portion at a time; read in threads."""
+
+    folder: Path
+    name: str
+    newlines: int = 0
+    chars: int = 0
+    problem: str = ""
+    open_line: bool = False
+    """Whether the last line has no end yet."""
+    _parts: list[_Part] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """Lines that came so far."""
+        return self.newlines + self.open_line
+
+    def add(self, text: str) -> None:
+        """Keep a portion; what the disk refuses is lost, and said."""
+        if not text:
+            return
+        data = text.encode("utf-8", "replace")
+        try:
+            part = self._part(len(data))
+            with part.path.open("ab") as file:
+                file.write(data)
+            part.size += len(data)
+        except OSError as error:
+            self.problem = f"Output could not be written: {error.strerror or error}."
+        self.newlines += text.count("\n")
+        self.chars += len(text)
+        self.open_line = not text.endswith("\n")
+
+    def _part(self, size: int) -> _Part:
+        """The file for the next portion; where it is full a new one, and the oldest in the middle goes."""
+        limit = HEAD_BYTES if len(self._parts) == 1 else PART_BYTES
+        if not self._parts or (self._parts[-1].size and self._parts[-1].size + size > limit):
+            number = int(self._parts[-1].path.stem.rpartition("-")[2]) + 1 if self._parts else 0
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = self.folder / f"{self.name}-{number}.txt"
+            path.touch(mode=0o600)
+            self._parts.append(_Part(path, self.newlines + 1, not self.open_line))
+            while len(self._parts) > 3:
+                self._parts.pop(1).path.unlink(missing_ok=True)
+        return self._parts[-1]
+
+    def page(self, start: int, most: int) -> Page:
+        """Read lines; blocking.
+
+        Args:
+            start: Number of the first, from 1; negative counts from the end.
+            most: So many at most.
+        """
+        parts, total, problem = tuple(self._parts), self.total, self.problem
+        if start < 0:
+            start = max(1, total + 1 + start)
+        lines: dict[int, str] = {}
+        for part in parts:
+            try:
+                text = part.path.read_bytes().decode("utf-8", "replace")
+            except OSError as error:  # it may just have gone
+                problem = problem or f"Output could not be read: {error.strerror or error}."
+                continue
+            for number, line in enumerate(text.split("\n"), start=part.first):
+                lines[number] = lines.get(number, "") + line
+        kept = [number for number in lines if start <= number <= total][:most]
+        shown = tuple((number, _shown(lines[number])) for number in kept)
+        missing = next(
+            (
+                (before.first + _lines_of(before, lines, part.first), part.first - 1)
+                for before, part in pairwise(parts)
+                if _number(part) != _number(before) + 1
+            ),
+            (0, 0),
+        )
+        return Page(shown, total, missing, problem)
+
+    def remove(self) -> None:
+        for part in self._parts:
+            part.path.unlink(missing_ok=True)
+
+
+def _number(part: _Part) -> int:
+    return int(part.path.stem.rpartition("-")[2])
+
+
+def _lines_of(part: _Part, lines: dict[int, str], end: int) -> int:
+    """How many lines from the beginning of a part on are there, up to another one."""
+    number = part.first
+    while number in lines and number < end:
+        number += 1
+    return number - part.first
+
+
+def _shown(line: str) -> str:
+    line = readable(line)
+    more = len(line) - LINE_CHARS
+    return f"{line[:LINE_CHARS]} [{more:,} more characters]" if more > 0 else line
+
+
+# The commands themselves.
+
+MOST = 50
+"""So many run at once at most."""
+FIRST_S = 1.5
+"""Seconds that the first output is waited for."""
+_PORTION = 1 << 18
+_PAUSE_S = 0.02
+"""A command that prints without end is read with a pause behind each portion: the session goes on."""
+_END_CHARS = 4_000
+"""Characters of the end of an output that the log keeps."""
+State = Literal["running", "exited", "stopped", "session"]
+
+
+class _TaskListener(Listener):
+    """Puts what a command prints into its file, without the secrets that are known."""
+
+    def __init__(self, output: TaskOutput, secrets: Secrets | None) -> None:
+        super().__init__()
+        self._output, self._secrets = output, secrets
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held, self._read = "", 0
+        self.printed = asyncio.Event()
+        self.transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember what it is read through."""
+        self.transport = transport if isinstance(transport, asyncio.SubprocessTransport) else None
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep it; the first half of a secret that is cut in two waits for the second."""
+        text = self._held + self._decoder.decode(data)
+        if self._secrets is not None:
+            text = self._secrets.masked(text)
+            cut = len(text) - self._secrets.open_end(text)
+            text, self._held = text[:cut], text[cut:]
+        else:
+            self._held = ""
+        self._output.add(text)
+        self.printed.set()
+        self._read += len(data)
+        if self._read >= _PORTION:
+            self._read = 0
+            self.read_on(pause=True)
+            asyncio.get_running_loop().call_later(_PAUSE_S, self.read_on)
+
+    def read_on(self, *, pause: bool = False) -> None:
+        """Go on reading, or pause."""
+        pipe = self.transport.get_pipe_transport(1) if self.transport is not None else None
+        if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
+            with suppress(RuntimeError):  # paused, or reading, already
+                (pipe.pause_reading if pause else pipe.resume_reading)()
+
+    def finish(self) -> None:
+        self._output.add(self._held + self._decoder.decode(b"", True))
+        self._held = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Task:
+    """One background command."""
+
+    id: str
+    command: str
+    output: TaskOutput
+    started: float
+    """Monotonic seconds."""
+    state: State = "running"
+    exit_code: int | None = None
+    """None while it runs, and where it was ended before it had one."""
+    ended: float = 0.0
+    told: bool = False
+    """Whether the model knows that it has ended."""
+    read: int = 0
+    """Number of the last line that the model has read whole."""
+    ending: Literal["exited", "stopped", "session"] = "exited"
+    """How it has ended, once it has."""
+    group: "ProcessGroup[_TaskListener] | None" = None
+    follower: "asyncio.Task[None] | None" = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.state == "running"
+
+    @property
+    def age_s(self) -> float:
+        """Seconds that it runs, or ran."""
+        return (time.monotonic() if self.is_running else self.ended) - self.started
+
+    @property
+    def how(self) -> str:
+        """How it is, in a few words."""
+        return "running" if self.state == "running" else how_it_ended(self.state, self.exit_code)
+
+    @property
+    def words(self) -> str:
+        """Its id, how it is, how long it runs, and how much it has printed."""
+        return f"{self.id} {self.how}, {self.age_s:.0f} s, {count(self.output.total, 'line')}"
+
+
+@dataclass(slots=True, kw_only=True)
+class BackgroundTasks:
+    """The background commands of one session. Belongs to one event loop."""
+
+    runner: ProcessRunner
+    """Where and with what environment they run."""
+    folder: Path
+    """Where their output is kept while the session is open."""
+    report: Callable[[Payload], object]
+    secrets: Secrets | None = None
+    most: int = MOST
+    tasks: dict[str, Task] = field(default_factory=dict)
+    news: list[tuple[str, str]] = field(default_factory=list)
+    """Ids, and how they ended, of tasks of an earlier visit of which the model does not know that."""
+    _last: int = 0
+    """Number of the newest id."""
+
+    @property
+    def running(self) -> list[Task]:
+        return [task for task in self.tasks.values() if task.is_running]
+
+    def resume(self, last: int, news: Sequence[tuple[str, str]]) -> None:
+        """Go on behind an earlier visit to the session.
+
+        Args:
+            last: Number of its newest task.
+            news: What the model has not been told.
+        """
+        self._last = max(self._last, last)
+        self.news += news
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def start(self, command: str, words: Sequence[str], call: str = "") -> Task:
+        """Start a command, and wait a moment for what it prints first.
+
+        Args:
+            command: As the model wrote it.
+            words: What is run for it.
+            call: Id of the call.
+
+        Raises:
+            ToolProblem: if too many run already.
+            NotStarted: if it cannot be started.
+        """
+        if len(self.running) >= self.most:
+            raise ToolProblem(
+                f"{self.most} background commands run already. Stop one first: {TASKS.name}(action='stop')."
+            )
+        self._last += 1
+        task_id = f"t{self._last}"
+        output = TaskOutput(self.folder, task_id)
+        task = Task(id=task_id, command=command, output=output, started=time.monotonic())
+        # Before anything is awaited: of many that are started at once none is over the limit.
+        self.tasks[task_id] = task
+        try:
+            group, cancelled = await start_group(
+                lambda: _TaskListener(output, self.secrets),
+                words,
+                cwd=self.runner.cwd,
+                env=self.runner.env,
+                pipes=Pipes(stderr=subprocess.STDOUT),
+            )
+        except NotStarted as error:
+            del self.tasks[task_id]
+            if error.cancelled:
+                raise asyncio.CancelledError from error
+            raise
+        if cancelled:
+            del self.tasks[task_id]
+            await group.end()
+            raise asyncio.CancelledError
+        task.group = group
+        self.report(TaskStarted(id=task_id, command=command, tool_call_id=call))
+        task.follower = asyncio.create_task(self._follow(task, group), name=f"task {task_id}")
+        first = asyncio.create_task(group.listener.printed.wait())
+        try:
+            await asyncio.wait([first, task.follower], timeout=FIRST_S, return_when="FIRST_COMPLETED")
+            if task.is_running and not first.done():
+                return task
+            # What comes in the same breath belongs to it.
+            await asyncio.wait([task.follower], timeout=FIRST_S / 5)
+        except asyncio.CancelledError:
+            # Nobody would know of it: the call that has started it has no result.
+            await self._end([task], "stopped")
+            raise
+        finally:
+            first.cancel()
+        return task
+
+    async def stop(self, task_id: str) -> bool:
+        """End a task with all it has started; whether it ran."""
+        task = self.tasks.get(task_id)
+        if task is None or not task.is_running or task.follower is None:
+            return False
+        await self._end([task], "stopped")
+        return True
+
+    async def close(self) -> None:
+        """End all of them: the session is over."""
+        await self._end(self.running, "session")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def page(self, task_id: str, start: int, most: int) -> Page | None:
+        """Some lines of a task's output; None where there is no such task."""
+        task = self.tasks.get(task_id)
+        return None if task is None else await asyncio.to_thread(task.output.page, start, most)
+
+    def take_news(self) -> list[tuple[str, str]]:
+        """Which tasks have ended since the model was told last: ids, and a few words on each."""
+        found, self.news = self.news, []
+        for task in self.tasks.values():
+            if not task.is_running and not task.told:
+                task.told = True
+                lines = count(task.output.total, "line")
+                found.append((task.id, f"{task.how} after {task.age_s:.0f} s, {lines}"))
+        return found
+
+    async def _end(self, tasks: Sequence[Task], ending: Literal["stopped", "session"]) -> None:
+        for task in tasks:
+            if task.group is not None:
+                task.ending = ending
+                task.group.kill()
+        followers = [task.follower for task in tasks if task.follower is not None]
+        if followers:
+            await asyncio.wait(followers)
+
+    async def _follow(self, task: Task, group: "ProcessGroup[_TaskListener]") -> None:
+        await group.listener.exited.wait()
+        group.listener.read_on()
+        await group.end()
+        group.listener.finish()
+        task.state, task.ended = task.ending, time.monotonic()
+        task.exit_code = group.transport.get_returncode() if task.ending == "exited" else None
+        end = await asyncio.to_thread(task.output.page, -40, 40)
+        text = "\n".join(line for _, line in end.lines)[-_END_CHARS:]
+        self.report(
+            TaskEnded(
+                id=task.id,
+                command=task.command,
+                outcome=task.ending,
+                exit_code=task.exit_code,
+                duration_s=round(task.age_s, 3),
+                lines=task.output.total,
+                text=text,
+            )
+        )
+
+
+# The tool by which the model looks after them.
+
+PAGE_LINES, MOST_LINES = 200, 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTool:
+    """Listing, reading and stopping background commands; they were asked about when they began."""
+
+    background: BackgroundTasks
+
+    async def tasks(
+        self,
+        _ctx: RunContext[Any],
+        action: Literal["list", "read", "stop"] = "list",
+        id: str = "",
+        start: int = 0,
+        lines: int = PAGE_LINES,
+    ) -> str:
+        """See to background commands.
+
+        Args:
+            _ctx: The run.
+            action: What to do.
+            id: Which one, such as `t1`.
+            start: First line to read; 0 is what is new since you read last, -50 the last 50.
+            lines: How many, at most 1000.
+        """
+        every = self.background.tasks
+        if action == "list":
+            rows = []
+            for each in every.values():
+                each.told = each.told or not each.is_running
+                rows.append(f"{each.words}: {each.command}")
+            return "\n".join(rows) or "There are no background commands."
+        task = every.get(id)
+        if task is None:
+            known = ", ".join(every) or "none"
+            raise ModelRetry(f"There is no background command {id!r}. There are: {known}.")
+        if action == "stop":
+            stopped = await self.background.stop(id)
+            task.told = True
+            return f"{id} is stopped, with all it had started." if stopped else f"{id} had ended: {task.how}."
+        return await read_task(task, start, lines)
+
+
+async def read_task(task: Task, start: int = 0, lines: int = PAGE_LINES) -> str:
+    """Lines of a task for the model; it has read them then."""
+    running = task.is_running
+    begin = start or task.read + 1
+    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_LINES))
+    task.told = task.told or not running
+    head = f"{task.id} {task.how}, {task.age_s:.0f} s"
+    if not page.lines:
+        nothing = "No output there" if start else "No new output"
+        return f"{head}. {nothing}, {count(page.total, 'line')} in all."
+    first, last = page.lines[0][0], page.lines[-1][0]
+    # A line that is not whole yet is read once more.
+    task.read = max(task.read, last - (last == page.total and running and task.output.open_line))
+    rows = [f"{head}. Lines {first:,} to {last:,} of {page.total:,}:"]
+    low, high = page.missing
+    for number, line in page.lines:
+        if low and number == high + 1 and (number > first or begin < number):
+            rows.append(f"[lines {low:,} to {high:,} are no longer kept]")
+        rows.append(line)
+    if page.problem:
+        rows.append(f"[{page.problem}]")
+    return "\n".join(rows)

@@ -1,0 +1,99 @@
+"""Background commands of a conversation: what the model is told of them, and what became of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.models import ModelRequestContext
+
+from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.context.message_marks import tasks_text
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import TaskEnded, TaskStarted, TaskTold, how_it_ended
+
+
+class TaskNews(AbstractCapability[Any]):
+    """Tells the model, behind the newest message, which background commands have ended.
+
+    Args:
+        tasks: The background commands.
+        history: Where the line is written down.
+    """
+
+    def __init__(self, tasks: BackgroundTasks, history: SessionHistory) -> None:
+        self._tasks, self._history = tasks, history
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the governor, which builds the request from what was written down."""
+        return CapabilityOrdering(position="outermost")
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Write down what there is to tell."""
+        if news := self._tasks.take_news():
+            text = tasks_text(news)
+            message = ModelRequest(parts=[UserPromptPart(text)])
+            tokens = self._history.counter.message(message).nonzero()
+            self._history.append(TaskTold(text=text, ids=tuple(id for id, _ in news), tokens=tokens), message)
+        return request_context
+
+
+def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
+    """Report the tasks that a killed program took with it, and what the model was not told of any."""
+    store, session = history.store, history.session
+    kinds = (TaskStarted.TYPE, TaskEnded.TYPE, TaskTold.TYPE)
+    open_: dict[str, TaskStarted] = {}
+    untold: dict[str, str] = {}
+    last = 0
+    for head in reversed(list(store.newest(session, kinds))):
+        record = store.record(session, head.seq)
+        match record.data if record is not None else None:
+            case TaskStarted(id=id) as started:
+                open_[id], last = started, max(last, _number(id))
+            case TaskEnded(id=id) as ended:
+                open_.pop(id, None)
+                untold[id] = ended.how
+            case TaskTold(ids=ids):
+                for id in ids:
+                    untold.pop(id, None)
+    for id, started in open_.items():
+        history.append(TaskEnded(id=id, command=started.command, outcome="lost"))
+        untold[id] = how_it_ended("lost", None)
+    tasks.resume(last, list(untold.items()))
+
+
+def _number(id: str) -> int:
+    return int(id[1:]) if id[1:].isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One background command as a list shows it."""
+
+    id: str
+    command: str
+    how: str
+    is_running: bool
+    failed: bool
+    age_s: float
+    lines: int
+
+
+def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
+    """The background commands of a session, those that run first, the newest in front."""
+    rows = [
+        TaskRow(
+            id=task.id,
+            command=task.command,
+            how=task.how,
+            is_running=task.is_running,
+            failed=task.exit_code not in (None, 0),
+            age_s=task.age_s,
+            lines=task.output.total,
+        )
+        for task in (tasks.tasks.values() if tasks is not None else ())
+    ]
+    return sorted(reversed(rows), key=lambda row: not row.is_running)
