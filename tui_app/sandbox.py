@@ -263,11 +263,15 @@ def main(parent: int, spec: Mapping[str, object], command: Sequence[str]) -> NoR
     # Told to end, it only goes: whoever kills its group must not meet it between stopping and ending others.
     _adopt(parent, lambda: None)
     me = os.getpid()
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     below = os.fork()
     if below == 0:
         os.setsid()
         _adopt(me, _end_children)
+        signal.signal(signal.SIGUSR1, _let_go)
         _run(spec, command)
+    # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
+    signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
     status = _wait_for(below)
     _end_children()
     _end_as(status)
@@ -291,6 +295,11 @@ def _adopt(parent: int, before: Callable[[], None]) -> None:
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(143)
+
+
+def _let_go(_signal: int, _frame: object) -> None:
+    """Go on when the own parent ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
 
 
 def _run(spec: Mapping[str, object], command: Sequence[str]) -> NoReturn:

@@ -14,10 +14,10 @@ import pytest
 
 from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
-from tests.servers.behaviours import Failure, Text, Tool
+from tests.servers.behaviours import Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli import output
-from tui_app.cli.run import AnswerView, JsonView, RecordView, Verdict
+from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import (
     AssistantDelta,
@@ -789,3 +789,19 @@ def test_documents_on_a_terminal_are_cleaned(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr("sys.stdout", stream)
         output.print_document("a\x85b\n" if stream.isatty() else "a\x9bb\udc80\n")
         assert stream.buffer.getvalue() == expected  # type: ignore[attr-defined]
+
+
+def test_background_commands_end_with_the_run_and_a_sign_is_no_shell(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, plimsoll_home: Path
+) -> None:
+    fake_openai.add(tool("run_command", command="sleep 600", background=True), Text("It runs."), Text("No."))
+    settings_file(
+        plimsoll_home,
+        f'sandbox = "off"\n[endpoints.own]\nbase_url = "{fake_openai.base_url}"\nwindow = 64000\n',
+    )
+    result = plimsoll("run", "serve it", "--model", "own:scripted", "--yes")
+    assert result.code == 0, result.err
+    assert "Background command t1: ended with the session" in result.err
+    result = plimsoll("run", "!touch here", "--model", "own:scripted")
+    assert NO_SHELL in result.err
+    assert fake_openai.journal[-1]["messages"][-1]["content"] == "!touch here"

@@ -10,7 +10,7 @@ from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.process_ends import gone, until, written_pids
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.tasks import task_rows
+from tui_app.agent.tools.tasks import task_rows
 from tui_app.events import ApprovalDecided, Record, TaskEnded, TaskStarted, TaskTold, ToolResult
 
 
@@ -93,7 +93,7 @@ async def test_the_next_request_says_that_one_has_ended(desk: Desk, server: Fake
 
 async def test_they_end_with_the_session_and_the_next_visit_is_told(desk: Desk, server: FakeOpenAI) -> None:
     pids = desk.cwd / "pids"
-    server.add(starts(desk, f"echo $$ >{pids}; echo up; sleep 600"), Text("Runs."), Text("Oh."), Text("Well."))
+    server.add(starts(desk, f"echo $$ >{pids}; echo up; sleep 600"), Text("Runs."), Text("Oh."))
     async with allowed(desk) as opened:
         await turn(opened.conversation, "serve it")
         session = opened.conversation.session

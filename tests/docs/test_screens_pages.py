@@ -45,6 +45,8 @@ PAGES = {
     "SummaryEditor": ("timeline", "summary"),
     "KeyDialog": ("models", "key"),
     "SwitchDialog": ("models", "switch"),
+    "TaskScreen": ("editor", ""),
+    "TasksScreen": ("editor", ""),
     "ThemePicker": ("settings", "themes"),
 }
 """The page of each screen and its picture there; dialogs that ask, tell or edit one thing belong to those

@@ -42,6 +42,7 @@ from tui_app.events import (
     Notice,
     Payload,
     Record,
+    TaskEnded,
     ToolCall,
     ToolResult,
     TurnEnd,
@@ -93,6 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run runs no command of yours."
+
+
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Send a prompt, print what happens, and end when the turn does."""
     prompt = read_prompt(args.prompt)
@@ -104,6 +108,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         tell(notice)
     opening = replace(program, paths=paths).opening(settings, args, session)
     opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes)
+    if prompt.startswith("!"):
+        tell(NO_SHELL)
     view = JsonView() if args.json else AnswerView()
     return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))
 
@@ -225,7 +231,7 @@ def _aside(payload: Payload) -> str:
             return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
         case Notice():
             return payload.text
-        case MemoryPressure():
+        case MemoryPressure() | TaskEnded():
             return payload.headline()
         case _:
             return ""

@@ -33,7 +33,6 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import Extras, OverheadWatch
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
-from tui_app.conversation.tasks import TaskNews
 from tui_app.events import Notice
 from tui_app.settings.spec import ExploreSettings, explore_settings
 
@@ -118,8 +117,7 @@ class AgentSetup:
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
         watch = OverheadWatch(self.extras.overhead)
-        tasks = self.tooling.tasks
-        news = [] if tasks is None else [TaskNews(tasks, history)]
+        news = self.tooling.news
         return [by_provider, steps, watch, *news, governor, recorder, *self.around, self.writers.sent]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:

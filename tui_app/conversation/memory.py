@@ -23,6 +23,7 @@ from tui_app.events import (
     Notice,
     Payload,
     Record,
+    ShellResult,
     TurnEnd,
     UserMessage,
 )
@@ -61,12 +62,14 @@ class BoardInbox:
         """Put the board in front of the first prompt.
 
         Nothing happens where the view holds anything already, or holds it in a summary: then it has the
-        board, or went on from a session that had it, or began before there was one. A brief is no such thing.
+        board, or went on from a session that had it, or began before there was one. A brief is no such thing,
+        nor is a command that the user has run.
         """
         budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
         if not self.settings.enabled or budget <= 0:
             return
-        if any(head.type in CARRYING - {Handoff.TYPE} for head in self.history.view.each_held()):
+        passed_over = {Handoff.TYPE, ShellResult.TYPE}
+        if any(head.type in CARRYING - passed_over for head in self.history.view.each_held()):
             return
 
         def read(info: SessionInfo) -> tuple[Scope, list[Entry]]:

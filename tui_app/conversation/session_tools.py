@@ -9,8 +9,8 @@ from typing import Any
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.context import ContextToolset
-from tui_app.agent.tools.tasks import BackgroundTasks, TaskTool
-from tui_app.agent.tools.toolset import CommandTool, FileTools, Notes, NoteTools
+from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.agent.tools.toolset import CommandTool, FileTools, Notes, NoteTools, TaskTool
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compactor import Compactor
@@ -19,6 +19,7 @@ from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.tasks import TaskNews
 from tui_app.environment import Secrets
 from tui_app.events import (
     ApprovalDecided,
@@ -50,6 +51,8 @@ class Tooling:
     """By which the model asks for a compaction; None in read-only mode."""
     tasks: BackgroundTasks | None = None
     """Background commands; None in read-only mode."""
+    news: tuple[TaskNews, ...] = ()
+    """Tells the model which of them have ended."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
 
@@ -123,8 +126,9 @@ def make_tooling(
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
     context = ContextToolset(compactor, approvals)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
+    news = (TaskNews(tasks, history),)
     working += [TaskTool(tasks).tasks, notes.todo, notes.plan]
-    return Tooling(approvals, files, search, project, tuple(working), asking, context, tasks, cut_short)
+    return Tooling(approvals, files, search, project, tuple(working), asking, context, tasks, news, cut_short)
 
 
 @dataclass(frozen=True, slots=True)

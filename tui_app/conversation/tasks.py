@@ -1,6 +1,5 @@
 """Background commands of a conversation: what the model is told of them, and what became of them."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -67,33 +66,3 @@ def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
 
 def _number(id: str) -> int:
     return int(id[1:]) if id[1:].isdecimal() else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRow:
-    """One background command as a list shows it."""
-
-    id: str
-    command: str
-    how: str
-    is_running: bool
-    failed: bool
-    age_s: float
-    lines: int
-
-
-def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
-    """The background commands of a session, those that run first, the newest in front."""
-    rows = [
-        TaskRow(
-            id=task.id,
-            command=task.command,
-            how=task.how,
-            is_running=task.is_running,
-            failed=task.exit_code not in (None, 0),
-            age_s=task.age_s,
-            lines=task.output.total,
-        )
-        for task in (tasks.tasks.values() if tasks is not None else ())
-    ]
-    return sorted(reversed(rows), key=lambda row: not row.is_running)

@@ -167,9 +167,11 @@ class TaskStarted(Payload):
 
 def how_it_ended(outcome: str, exit_code: int | None) -> str:
     """How a background command has ended, in a few words."""
-    said = {"stopped": "stopped", "lost": "no longer running", "session": "ended with the session"}
+    said = {"lost": "no longer running", "session": "ended with the session", "kept": "kept running"}
+    if outcome != "exited":
+        return said.get(outcome, outcome)
     by_signal = exit_code is not None and exit_code < 0
-    return said.get(outcome) or (f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}")
+    return f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}"
 
 
 @event("task.ended")
@@ -178,8 +180,9 @@ class TaskEnded(Payload):
 
     id: str
     command: str
-    outcome: Literal["exited", "stopped", "lost", "session"] = "exited"
-    """``stopped`` by user or model, ended with the ``session``, ``lost`` with a program that was killed."""
+    outcome: Literal["exited", "stopped", "kept", "lost", "session"] = "exited"
+    """``stopped`` by user or model, ended with the ``session``, ``lost`` with a program that was killed;
+    ``kept``: it goes on, and nobody looks after it any more."""
     exit_code: int | None = None
     """None where it was ended from outside; a signal is negative."""
     duration_s: float = 0.0
@@ -187,6 +190,10 @@ class TaskEnded(Payload):
     """Lines it has printed in all."""
     text: str = ""
     """The end of what it has printed."""
+    pid: int = 0
+    """Of one that is kept: ending this process ends all of it."""
+    file: str = ""
+    """Of one that is kept: where its output goes."""
 
     @property
     def how(self) -> str:
@@ -196,6 +203,8 @@ class TaskEnded(Payload):
     def headline(self) -> str:
         """Which one has ended, and how."""
         after = f" after {self.duration_s:.0f} s" if self.duration_s else ""
+        if self.outcome == "kept":
+            after = f" (kill {self.pid} ends it, its output is in {self.file})"
         return f"Background command {self.id}: {self.how}{after}: {words_of(self.command)}"
 
 

@@ -213,7 +213,7 @@ async def _find(chat: "Chat", argument: str) -> None:
 
 @command("tasks", "Background commands: read their output, stop them", opens="always")
 async def _tasks(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.tasks import show_tasks
+    from tui_app.ui.dialogs.queue import show_tasks
 
     await show_tasks(chat.app, chat.session)
 

@@ -410,17 +410,21 @@ PLACES: Mapping[str, Place] = {
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
-    "tasks": Place("in the background commands", (
+    "tasks": Place("in the tasks", (
         Hint("enter", "read its output", 1),
         # In front of the search box, which would empty itself.
         KeyBinding(
             "tasks.stop", "ctrl+u", "stop", "Stop", "Stop the marked command, with all it has started.",
             hint="stop", priority=True,
         ),
+        KeyBinding(
+            "tasks.keep", "ctrl+k", "keep", "Keep", "Let it go on when the session ends, or no longer.",
+            hint="keep", rank=1, priority=True,
+        ),
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
-    "task": Place("in the output of a background command", (
+    "task": Place("in a task", (
         KeyBinding("task.earlier", "p", "page(-1)", "Earlier", "The lines before.", hint="earlier"),
         KeyBinding("task.later", "n", "page(1)", "Later", "The lines behind them.", hint="later"),
         KeyBinding("task.stop", "s", "stop", "Stop", "Stop it, with all it has started.", hint="stop"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -11,10 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.process_ends import gone, until, written_pids
+from tests.process_ends import alive, gone, until, written_pids
 from tui_app.agent.tools import tasks as background
 from tui_app.agent.tools.commands import ProcessRunner
-from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput, read_task
+from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput
+from tui_app.agent.tools.toolset import read_task
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.events import Payload, TaskEnded, TaskStarted
 from tui_app.processes import NotStarted
@@ -40,8 +42,8 @@ async def opened(folder: Path, **more: object) -> AsyncIterator[tuple[Background
 
 async def test_it_goes_on_is_read_in_pages_and_stopped(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, told):
-        line = "echo ready; while read x <go; do echo got $x; done"
-        os.mkfifo(tmp_path / "go")
+        wait = "while ! test -e $n; do sleep 0.01; done"
+        line = f"echo ready; for n in 0 1 2; do {wait}; echo got $n; done; sleep 600"
         task = await tasks.start(line, sh(line), "call")
         assert task.is_running
         assert told == [TaskStarted(id="t1", command=line, tool_call_id="call")]
@@ -50,13 +52,13 @@ async def test_it_goes_on_is_read_in_pages_and_stopped(tmp_path: Path) -> None:
         assert first.startswith("t1 running, ")
         assert "No new output, 1 line in all." in await read_task(task)
         for number in range(3):
-            await asyncio.to_thread((tmp_path / "go").write_text, f"{number}\n")
+            (tmp_path / str(number)).touch()
         await until(lambda: task.output.total >= 4)
         assert (await read_task(task)).splitlines()[1:] == ["got 0", "got 1", "got 2"]
         assert (await read_task(task, 2, 1)).splitlines()[1:] == ["got 0"]
         assert (await read_task(task, -2)).splitlines()[1:] == ["got 1", "got 2"]
-        assert await tasks.stop("t1")
-        assert not await tasks.stop("t1")
+        assert await tasks.end_task("t1")
+        assert not await tasks.end_task("t1")
         ended = told[-1]
         assert isinstance(ended, TaskEnded)
         assert (ended.outcome, ended.exit_code, ended.lines) == ("stopped", None, 4)
@@ -66,10 +68,12 @@ async def test_it_goes_on_is_read_in_pages_and_stopped(tmp_path: Path) -> None:
 async def test_one_that_ends_is_told_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, told):
         done = await tasks.start("x", sh("echo one; exit 3"))
+        await until(lambda: not done.is_running)
         assert (done.how, done.exit_code) == ("exit 3", 3)
         assert [id for id, _ in tasks.take_news()] == ["t1"]
         assert not tasks.take_news()
         again = await tasks.start("y", sh("printf no-end"))
+        await until(lambda: not again.is_running)
         assert "Lines 1 to 1 of 1" in await read_task(again)
         assert not tasks.take_news(), "whoever has read that it ended is not told"
         with pytest.raises(NotStarted):
@@ -89,7 +93,7 @@ async def test_nothing_escapes_its_end(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, _):
         await tasks.start(line, sh(line))
         found = await written_pids(file, 4)
-        assert await tasks.stop("t1")
+        assert await tasks.end_task("t1")
         assert all(map(gone, found))
         file.unlink()
         # One that leaves a daemon behind and ends takes it along.
@@ -120,7 +124,7 @@ async def test_a_flood_is_bounded_and_the_loop_goes_on(tmp_path: Path) -> None:
         assert slowest < 1.0
         kept = sum(each.stat().st_size for each in (tmp_path / "tasks").iterdir())
         assert kept <= background.HEAD_BYTES + 3 * background.PART_BYTES
-        await tasks.stop("t1")
+        await tasks.end_task("t1")
         page = await tasks.page("t1", 1, 5)
         assert page is not None
         low, high = page.missing
@@ -173,7 +177,7 @@ async def test_fifty_at_once_and_no_more(tmp_path: Path) -> None:
             await tasks.start("one more", sh("sleep 1"))
         children = psutil.Process().children(recursive=True)
         assert len(children) >= 50
-        await tasks.stop("t7")
+        await tasks.end_task("t7")
         await tasks.start("one more", sh("sleep 600"))
     assert all(gone(each.pid) for each in children)
 
@@ -199,3 +203,24 @@ def test_a_killed_program_leaves_none(tmp_path: Path) -> None:
         found = asyncio.run(written_pids(tmp_path / "pids", 2))
         program.kill()
     assert all(map(gone, found))
+
+
+@linux
+async def test_one_that_is_kept_outlives_the_session(tmp_path: Path) -> None:
+    file, go = tmp_path / "pids", tmp_path / "go"
+    line = f"echo $$ >>{file}; while ! test -e {go}; do sleep 0.02; done; echo on; echo still; sleep 600"
+    async with opened(tmp_path) as (tasks, told):
+        await tasks.start(line, sh(line))
+        await tasks.start("sleep 600", sh(f"echo $$ >>{file}; sleep 600"))
+        kept, other = await written_pids(file, 2)
+        assert tasks.keep("t1")
+    assert gone(other)
+    assert alive(kept)
+    ended = {each.id: each for each in told if isinstance(each, TaskEnded)}
+    assert ended["t1"].outcome == "kept"
+    assert ended["t2"].outcome == "session"
+    go.write_text("")
+    output = Path(ended["t1"].file)
+    await until(lambda: output.exists() and output.read_text() == "on\nstill\n")
+    os.kill(ended["t1"].pid, signal.SIGTERM)
+    assert gone(kept)

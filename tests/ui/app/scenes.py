@@ -13,6 +13,7 @@ from tests.ui.kit import Deck
 from tests.ui.plans import SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
+from tui_app.agent.tools.tasks import Page, TaskRow
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.conversation.message_actions import SkillRow
 from tui_app.events import (
@@ -41,7 +42,7 @@ from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
-from tui_app.ui.dialogs.queue import QueueScreen
+from tui_app.ui.dialogs.queue import QueueScreen, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
@@ -451,6 +452,44 @@ async def pins(deck: Deck) -> None:
     await opens(PinsScreen, command="/pin")(deck)
 
 
+TASKS = (
+    TaskRow(
+        id="t2", command="npm run dev", how="running", is_running=True, failed=False, age_s=754, lines=41
+    ),
+    TaskRow(id="t1", command="pytest -f", how="exit 1", is_running=False, failed=True, age_s=8, lines=120),
+)
+OUTPUT = Page(tuple((number, f"GET /ferries 200 in {number} ms") for number in range(2, 42)), 41)
+
+
+async def no_more_tasks() -> list[TaskRow]:
+    return list(TASKS)
+
+
+async def stops_nothing(*_: object) -> bool:
+    return False
+
+
+async def one_page(_start: int, _most: int) -> Page:
+    return OUTPUT
+
+
+async def same_task() -> TaskRow:
+    return TASKS[0]
+
+
+def tasks_screen() -> TasksScreen:
+    return TasksScreen(TASKS, no_more_tasks, stops_nothing, stops_nothing)
+
+
+def task_screen() -> TaskScreen:
+    return TaskScreen(TASKS[0], one_page, same_task, stops_nothing)
+
+
+async def one_task(deck: Deck) -> None:
+    await asks(task_screen)(deck)
+    await deck.says("lines 2 to 41 of 41")
+
+
 async def marked_lines(deck: Deck) -> None:
     """Lines of the conversation, to be copied."""
     deck.transcript.jump_to(2)
@@ -476,6 +515,8 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW, tz=UTC))),
     "palette": (PaletteScreen, opens(PaletteScreen, "ctrl+p")),
     "queue": (QueueScreen, queue),
+    "tasks": (TasksScreen, asks(tasks_screen)),
+    "task": (TaskScreen, one_task),
     "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),

@@ -1,15 +1,17 @@
 """Shell mode on the screen: the prompt says so, the output streams into one row, esc stops it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.servers.behaviours import HangBeforeHeaders, Text
+from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Desk, shown
 from tui_app.ui.chat.pane import SHELL_HINTS
 from tui_app.ui.chat.state import GOES_ALONG, KEPT_FROM_MODEL
 from tui_app.ui.dialogs.actions import NO_COMMAND
+from tui_app.ui.dialogs.queue import TaskScreen, TasksScreen
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL, SMALL], ids=["120x40", "80x24", "40x12"])
@@ -109,3 +111,40 @@ async def test_keys_and_history_of_its_own(served: Desk, fake_openai: FakeOpenAI
         await deck.type("!")
         await deck.press("up")
         await deck.until(lambda: deck.editor.text == "!echo one", "from the log")
+
+
+async def test_background_commands_are_counted_listed_read_and_stopped(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    served.env["PATH"] = os.environ["PATH"]
+    served.change(read_only=False, sandbox="off", approvals={"allow": ("run_command sh serve.sh",)})
+    (served.cwd / "serve.sh").write_text("for n in $(seq 1 700); do echo row $n; done; exec sleep 600")
+    fake_openai.add(tool("run_command", command="sh serve.sh", background=True), Text("It runs."))
+    async with shown(served.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send("/tasks")
+        await deck.says("No command runs in the background.")
+        await deck.send("serve it")
+        await deck.answered(1)
+        await deck.until(lambda: "1 task in the background" in deck.status)
+        await deck.send("/tasks")
+        await deck.until(lambda: isinstance(deck.app.screen, TasksScreen))
+        await deck.says("1 running")
+        await deck.says("sh serve.sh")
+        await deck.press("enter")
+        await deck.until(lambda: isinstance(deck.app.screen, TaskScreen))
+        await deck.says("lines 201 to 700 of 700")
+        await deck.says("row 700")
+        await deck.press("p")
+        await deck.says("lines 1 to 500 of 700")
+        await deck.press("n")
+        await deck.says("lines 201 to 700 of 700")
+        await deck.press("s")
+        await deck.says("stopped")
+        await deck.press("escape")
+        await deck.until(lambda: isinstance(deck.app.screen, TasksScreen))
+        await deck.says("0 running")
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat)
+        await deck.until(lambda: "in the background" not in deck.status)
+        await deck.says("Background command t1: stopped")

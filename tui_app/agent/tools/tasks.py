@@ -6,18 +6,21 @@ Each is a process group like that of any command, so nothing of it is left behin
 import asyncio
 import codecs
 import logging
+import os
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic_ai import ModelRetry, RunContext
-
+from tui_app import output_drain
 from tui_app.agent.tools.commands import ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.environment import Secrets
@@ -172,9 +175,11 @@ FIRST_S = 1.5
 _PORTION = 1 << 18
 _PAUSE_S = 0.02
 """A command that prints without end is read with a pause behind each portion: the session goes on."""
+_LETS_GO_S = 0.3
+_KEPT = "-kept.txt"
 _END_CHARS = 4_000
 """Characters of the end of an output that the log keeps."""
-State = Literal["running", "exited", "stopped", "session"]
+State = Literal["running", "exited", "stopped", "session", "kept"]
 
 
 class _TaskListener(Listener):
@@ -238,8 +243,14 @@ class Task:
     """Whether the model knows that it has ended."""
     read: int = 0
     """Number of the last line that the model has read whole."""
-    ending: Literal["exited", "stopped", "session"] = "exited"
+    ending: Literal["exited", "stopped", "session", "kept"] = "exited"
     """How it has ended, once it has."""
+    keep: bool = False
+    """Whether it goes on when the session ends."""
+    pid: int = 0
+    """Process by which one that goes on can be ended."""
+    file: str = ""
+    """Where its output goes then."""
     group: "ProcessGroup[_TaskListener] | None" = None
     follower: "asyncio.Task[None] | None" = None
 
@@ -293,7 +304,10 @@ class BackgroundTasks:
         """
         self._last = max(self._last, last)
         self.news += news
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for file in self.folder.glob("*.txt"):
+            # What was kept may still print.
+            if not file.name.endswith(_KEPT):
+                file.unlink(missing_ok=True)
 
     async def start(self, command: str, words: Sequence[str], call: str = "") -> Task:
         """Start a command, and wait a moment for what it prints first.
@@ -352,7 +366,7 @@ class BackgroundTasks:
             first.cancel()
         return task
 
-    async def stop(self, task_id: str) -> bool:
+    async def end_task(self, task_id: str) -> bool:
         """End a task with all it has started; whether it ran."""
         task = self.tasks.get(task_id)
         if task is None or not task.is_running or task.follower is None:
@@ -361,9 +375,49 @@ class BackgroundTasks:
         return True
 
     async def close(self) -> None:
-        """End all of them: the session is over."""
-        await self._end(self.running, "session")
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """End all of them but those that are kept: the session is over."""
+        kept = [task for task in self.running if task.keep and await self._let_go(task)]
+        if kept:
+            # Each lets go at once, but not before it is told.
+            await asyncio.sleep(_LETS_GO_S)
+        await asyncio.gather(
+            self._end(kept, "kept"), self._end([task for task in self.running if task not in kept], "session")
+        )
+        if not kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def keep(self, task_id: str) -> bool:
+        """Let a task go on when the session ends, or no longer; whether it does."""
+        task = self.tasks.get(task_id)
+        if task is None or not task.is_running or sys.platform != "linux":
+            return False
+        task.keep = not task.keep
+        return task.keep
+
+    async def _let_go(self, task: Task) -> bool:
+        """Have a task outlive us: somebody else reads its output, and its own parent ends with nobody."""
+        group = task.group
+        pipe = group.transport.get_pipe_transport(1) if group is not None else None
+        if group is None or pipe is None:
+            return False
+        try:
+            outer = group.transport.get_pid()
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            children = await asyncio.to_thread(Path(f"/proc/{outer}/task/{outer}/children").read_text)
+            task.pid, task.file = int(children.split()[0]), str(self.folder / f"{task.id}{_KEPT}")
+            words = (sys.executable, "-I", "-S", output_drain.__file__, task.file, str(PART_BYTES))
+            reader = pipe.get_extra_info("pipe")
+            nothing = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+            given = (os.POSIX_SPAWN_DUP2, reader.fileno(), 0)
+            start = partial(
+                os.posix_spawn, sys.executable, words, {}, file_actions=[given, *nothing], setsid=True
+            )
+            await asyncio.to_thread(start)
+            os.kill(outer, signal.SIGUSR1)
+        except (OSError, ValueError, IndexError) as error:
+            _log.warning("%s could not be kept: %s", task.id, error)
+            return False
+        return True
 
     async def page(self, task_id: str, start: int, most: int) -> Page | None:
         """Some lines of a task's output; None where there is no such task."""
@@ -380,7 +434,7 @@ class BackgroundTasks:
                 found.append((task.id, f"{task.how} after {task.age_s:.0f} s, {lines}"))
         return found
 
-    async def _end(self, tasks: Sequence[Task], ending: Literal["stopped", "session"]) -> None:
+    async def _end(self, tasks: Sequence[Task], ending: Literal["stopped", "session", "kept"]) -> None:
         for task in tasks:
             if task.group is not None:
                 task.ending = ending
@@ -407,75 +461,40 @@ class BackgroundTasks:
                 duration_s=round(task.age_s, 3),
                 lines=task.output.total,
                 text=text,
+                pid=task.pid if task.ending == "kept" else 0,
+                file=task.file if task.ending == "kept" else "",
             )
         )
 
 
-# The tool by which the model looks after them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One background command as a list shows it."""
 
-PAGE_LINES, MOST_LINES = 200, 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTool:
-    """Listing, reading and stopping background commands; they were asked about when they began."""
-
-    background: BackgroundTasks
-
-    async def tasks(
-        self,
-        _ctx: RunContext[Any],
-        action: Literal["list", "read", "stop"] = "list",
-        id: str = "",
-        start: int = 0,
-        lines: int = PAGE_LINES,
-    ) -> str:
-        """See to background commands.
-
-        Args:
-            _ctx: The run.
-            action: What to do.
-            id: Which one, such as `t1`.
-            start: First line to read; 0 is what is new since you read last, -50 the last 50.
-            lines: How many, at most 1000.
-        """
-        every = self.background.tasks
-        if action == "list":
-            rows = []
-            for each in every.values():
-                each.told = each.told or not each.is_running
-                rows.append(f"{each.words}: {each.command}")
-            return "\n".join(rows) or "There are no background commands."
-        task = every.get(id)
-        if task is None:
-            known = ", ".join(every) or "none"
-            raise ModelRetry(f"There is no background command {id!r}. There are: {known}.")
-        if action == "stop":
-            stopped = await self.background.stop(id)
-            task.told = True
-            return f"{id} is stopped, with all it had started." if stopped else f"{id} had ended: {task.how}."
-        return await read_task(task, start, lines)
+    id: str
+    command: str
+    how: str
+    is_running: bool
+    failed: bool
+    keep: bool = False
+    """Whether it goes on when the session ends."""
+    age_s: float
+    lines: int
 
 
-async def read_task(task: Task, start: int = 0, lines: int = PAGE_LINES) -> str:
-    """Lines of a task for the model; it has read them then."""
-    running = task.is_running
-    begin = start or task.read + 1
-    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_LINES))
-    task.told = task.told or not running
-    head = f"{task.id} {task.how}, {task.age_s:.0f} s"
-    if not page.lines:
-        nothing = "No output there" if start else "No new output"
-        return f"{head}. {nothing}, {count(page.total, 'line')} in all."
-    first, last = page.lines[0][0], page.lines[-1][0]
-    # A line that is not whole yet is read once more.
-    task.read = max(task.read, last - (last == page.total and running and task.output.open_line))
-    rows = [f"{head}. Lines {first:,} to {last:,} of {page.total:,}:"]
-    low, high = page.missing
-    for number, line in page.lines:
-        if low and number == high + 1 and (number > first or begin < number):
-            rows.append(f"[lines {low:,} to {high:,} are no longer kept]")
-        rows.append(line)
-    if page.problem:
-        rows.append(f"[{page.problem}]")
-    return "\n".join(rows)
+def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
+    """The background commands of a session, those that run first, the newest in front."""
+    rows = [
+        TaskRow(
+            id=task.id,
+            command=task.command,
+            how=task.how,
+            is_running=task.is_running,
+            failed=task.exit_code not in (None, 0),
+            keep=task.keep and task.is_running,
+            age_s=task.age_s,
+            lines=task.output.total,
+        )
+        for task in (tasks.tasks.values() if tasks is not None else ())
+    ]
+    return sorted(reversed(rows), key=lambda row: not row.is_running)

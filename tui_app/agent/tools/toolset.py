@@ -34,11 +34,12 @@ from tui_app.agent.tools.history import (
     search_history,
     search_project,
 )
-from tui_app.agent.tools.tasks import BackgroundTasks, read_task
+from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
 from tui_app.sandbox import INSTALL, Confinement, parented, refused
+from tui_app.text import count
 from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
 
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
@@ -485,7 +486,7 @@ class CommandTool:
             )
             if declined := await self.gate(action):
                 return ToolDenied(declined)
-            wrapped = await asyncio.to_thread(self._wrapped, words, inside)
+            wrapped = await asyncio.to_thread(self._wrapped, words, inside, background=background)
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
@@ -500,11 +501,17 @@ class CommandTool:
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
 
-    def _wrapped(self, words: Sequence[str], inside: Confinement | None) -> Sequence[str]:
+    def _wrapped(
+        self, words: Sequence[str], inside: Confinement | None, *, background: bool
+    ) -> Sequence[str]:
         program = self.runner.cwd / words[0] if "/" in words[0] else words[0]
         if shutil.which(program, path=self.runner.env.get("PATH")) is None:
             return words  # that it cannot be started is said as of any other
-        return parented(words) if inside is None else inside.words(words)
+        if inside is None:
+            return parented(words)
+        # One in the background may be kept when the session ends: then it needs a parent of its own.
+        apart = background and inside.sandbox.kind == "bubblewrap"
+        return parented(inside.words(words)) if apart else inside.words(words)
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:
@@ -543,6 +550,76 @@ async def on_thread(work: Callable[[], T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([working])
         raise
+
+
+# Background commands, as the model sees to them.
+
+PAGE_LINES, MOST_LINES = 200, 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTool:
+    """Listing, reading and stopping background commands; they were asked about when they began."""
+
+    background: BackgroundTasks
+
+    async def tasks(
+        self,
+        _ctx: RunContext[Any],
+        action: Literal["list", "read", "stop"] = "list",
+        id: str = "",
+        start: int = 0,
+        lines: int = PAGE_LINES,
+    ) -> str:
+        """See to background commands.
+
+        Args:
+            _ctx: The run.
+            action: What to do.
+            id: Which one, such as `t1`.
+            start: First line to read; 0 is what is new since you read last, -50 the last 50.
+            lines: How many, at most 1000.
+        """
+        every = self.background.tasks
+        if action == "list":
+            rows = []
+            for each in every.values():
+                each.told = each.told or not each.is_running
+                rows.append(f"{each.words}: {each.command}")
+            return "\n".join(rows) or "There are no background commands."
+        task = every.get(id)
+        if task is None:
+            known = ", ".join(every) or "none"
+            raise ModelRetry(f"There is no background command {id!r}. There are: {known}.")
+        if action == "stop":
+            stopped = await self.background.end_task(id)
+            task.told = True
+            return f"{id} is stopped, with all it had started." if stopped else f"{id} had ended: {task.how}."
+        return await read_task(task, start, lines)
+
+
+async def read_task(task: Task, start: int = 0, lines: int = PAGE_LINES) -> str:
+    """Lines of a task for the model; it has read them then."""
+    running = task.is_running
+    begin = start or task.read + 1
+    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_LINES))
+    task.told = task.told or not running
+    head = f"{task.id} {task.how}, {task.age_s:.0f} s"
+    if not page.lines:
+        nothing = "No output there" if start else "No new output"
+        return f"{head}. {nothing}, {count(page.total, 'line')} in all."
+    first, last = page.lines[0][0], page.lines[-1][0]
+    # A line that is not whole yet is read once more.
+    task.read = max(task.read, last - (last == page.total and running and task.output.open_line))
+    rows = [f"{head}. Lines {first:,} to {last:,} of {page.total:,}:"]
+    low, high = page.missing
+    for number, line in page.lines:
+        if low and number == high + 1 and (number > first or begin < number):
+            rows.append(f"[lines {low:,} to {high:,} are no longer kept]")
+        rows.append(line)
+    if page.problem:
+        rows.append(f"[{page.problem}]")
+    return "\n".join(rows)
 
 
 # The plan and the todo list of a session, which the model keeps for itself and every compaction carries.

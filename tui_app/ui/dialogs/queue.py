@@ -1,21 +1,31 @@
-"""What waits to be sent: take it back to edit it, remove it, or let it come earlier or later."""
+"""What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.types import CSSPathType
+from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
+from tui_app.agent.tools.tasks import Page, TaskRow, task_rows
+from tui_app.text import count
+from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog
+from tui_app.ui.clipboard import copy
+from tui_app.ui.dialogs.base import Dialog, readable, reading_area
+from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.status import QueueView
-from tui_app.ui.text import one_line
+from tui_app.ui.text import duration, one_line, padded
 
 if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
 EMPTY = "Nothing waits any more."
@@ -136,3 +146,230 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 
 
 # Sending to the model: at once, or, above the session's budget, when the user says so.
+
+
+# Background commands.
+
+PAGE_LINES = 500
+"""Lines of an output that are shown at once."""
+NOTHING = f"No command runs in the background. The model starts one by {RUN_COMMAND.name}(background=true)."
+_HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 9, 5
+_READ_AGAIN_S = 1.0
+"""Seconds behind which a list or a page that may have changed is read again."""
+
+
+class TasksScreen(FilterDialog[TaskRow, str]):
+    """Dismisses with the id of the command whose output is wanted, or ``None``.
+
+    Args:
+        rows: What there is.
+        read: Reads it again.
+        stop: Ends a command.
+        keep: Lets one go on when the session ends, or no longer.
+    """
+
+    BINDINGS = place_bindings("tasks")
+    HINTS = place_hints("tasks")
+    NAME = "tasks"
+    PLACEHOLDER = "filter by words of the command"
+
+    def __init__(
+        self,
+        rows: Sequence[TaskRow],
+        read: Callable[[], Awaitable[list[TaskRow]]],
+        stop: Callable[[str], Awaitable[bool]],
+        keep: Callable[[str], Awaitable[bool]],
+    ) -> None:
+        super().__init__()
+        self._read, self._stop, self._keep = read, stop, keep
+        self.offer(rows)
+
+    @property
+    def title_text(self) -> str:
+        running = sum(row.is_running for row in self._rows)
+        return f"Background commands · {running} running · {self.how_many}"
+
+    def text_of(self, row: TaskRow) -> str:
+        return f"{row.id} {row.command} {row.how}"
+
+    def line(self, row: TaskRow, width: int) -> Content:
+        return task_line(row, width)
+
+    @property
+    def nothing(self) -> str:
+        return "No background command has these words."
+
+    def explain(self, row: TaskRow) -> None:
+        lines = count(row.lines, "line")
+        what = "ctrl+u stops it with all it has started." if row.is_running else "It has ended."
+        if row.keep:
+            what = "It goes on when the session ends; nobody looks after it then."
+        self.note(f"{lines} of output. {what}")
+
+    def use(self, row: TaskRow) -> None:
+        self.dismiss(row.id)
+
+    def action_stop(self) -> None:
+        if (row := self.marked) is not None and row.is_running:
+            self.run_worker(self._change(self._stop, row.id), exclusive=True, exit_on_error=False)
+
+    def action_keep(self) -> None:
+        if (row := self.marked) is not None and row.is_running:
+            self.run_worker(self._change(self._keep, row.id), exclusive=True, exit_on_error=False)
+
+    async def _change(self, change: Callable[[str], Awaitable[bool]], id: str) -> None:
+        await change(id)
+        self.offer(await self._read())
+
+
+def task_line(row: TaskRow, width: int) -> Content:
+    """One row: id, how it is, how long, the command."""
+    room = max(10, width - _ID_CELLS - _HOW_CELLS - _AGE_CELLS)
+    colour = "$text-error" if row.failed else "$text-accent" if row.is_running else "$text-muted"
+    return Content.assemble(
+        (f"{row.id:<{_ID_CELLS}}", "$text-muted"),
+        (f"{one_line(f'{row.how}, kept' if row.keep else row.how, _HOW_CELLS - 1):<{_HOW_CELLS}}", colour),
+        (f"{duration(int(row.age_s)):<{_AGE_CELLS}}", "$text-muted"),
+        padded(one_line(row.command, room), room),
+    )
+
+
+class TaskScreen(Dialog[None]):
+    """The output of one command, so many lines at a time, from its end; what is new appears by itself.
+
+    Args:
+        row: The command.
+        read: Reads lines from a number on, negative from the end.
+        look: Says how it is now.
+        stop: Ends it.
+    """
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
+    BINDINGS = place_bindings("task")
+    HINTS = place_hints("task")
+
+    def __init__(
+        self,
+        row: TaskRow,
+        read: Callable[[int, int], Awaitable[Page | None]],
+        look: Callable[[], Awaitable[TaskRow | None]],
+        stop: Callable[[], Awaitable[bool]],
+    ) -> None:
+        super().__init__()
+        self._row, self._read, self._look, self._stop = row, read, look, stop
+        self._start = 0
+        """Number of the first line that is shown; 0 follows the end."""
+        self._first = self._last = self._total = 0
+        self._text = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -full"):
+            yield self.heading(one_line(f"{self._row.id} · {self._row.command}", 200))
+            yield Static(id="task-where", markup=False)
+            yield reading_area("", id="task-text")
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        self._show_soon()
+        self.set_interval(_READ_AGAIN_S, self._follow)
+
+    def _show_soon(self) -> None:
+        self.run_worker(self._show(), exclusive=True, exit_on_error=False)
+
+    def _follow(self) -> None:
+        """Show what is new, where the end is shown and something still runs."""
+        if self._row.is_running and not self._start:
+            self._show_soon()
+
+    async def _show(self) -> None:
+        self._row = await self._look() or self._row
+        page = await self._read(self._start or -PAGE_LINES, PAGE_LINES)
+        if page is None:
+            return
+        self._total = page.total
+        self._first = page.lines[0][0] if page.lines else 0
+        self._last = page.lines[-1][0] if page.lines else 0
+        where = f"lines {self._first:,} to {self._last:,} of {page.total:,}" if page.lines else "no output"
+        low, high = page.missing
+        gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
+        said = filter(
+            None, (self._row.how, duration(int(self._row.age_s)) or "0 s", where, gone, page.problem)
+        )
+        self.query_one("#task-where", Static).update(" · ".join(said))
+        text = "\n".join(line for _, line in page.lines)
+        if text != self._text:
+            area = self.query_one("#task-text", TextArea)
+            self._text, area.text = text, readable(text)
+            if not self._start:
+                area.scroll_end(animate=False)
+
+    def action_page(self, step: Literal[-1, 1]) -> None:
+        """Go a page on, or back; behind the last one the end is followed again."""
+        if step < 0:
+            self._start = max(1, (self._first or 1) - PAGE_LINES)
+        else:
+            self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
+        self._show_soon()
+
+    def action_stop(self) -> None:
+        self.run_worker(self._end(), exit_on_error=False, group="stop")
+
+    async def _end(self) -> None:
+        await self._stop()
+        await self._show()
+
+    async def action_copy_all(self) -> None:
+        self.key_row.said = await copy(self.app, self._text)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTasks:
+    """The background commands of a session, asked for on the engine's thread."""
+
+    session: ChatSession
+
+    async def rows(self) -> list[TaskRow]:
+        async def read(opened: "OpenSession") -> list[TaskRow]:
+            return task_rows(opened.conversation.tooling.tasks)
+
+        return await self.session.ask(read)
+
+    async def row(self, id: str) -> TaskRow | None:
+        return next((each for each in await self.rows() if each.id == id), None)
+
+    async def end_task(self, id: str) -> bool:
+        async def end(opened: "OpenSession") -> bool:
+            tasks = opened.conversation.tooling.tasks
+            return tasks is not None and await tasks.end_task(id)
+
+        return await self.session.ask(end)
+
+    async def keep(self, id: str) -> bool:
+        async def change(opened: "OpenSession") -> bool:
+            tasks = opened.conversation.tooling.tasks
+            return tasks is not None and tasks.keep(id)
+
+        return await self.session.ask(change)
+
+    async def page(self, id: str, start: int, most: int) -> Page | None:
+        async def read(opened: "OpenSession") -> Page | None:
+            tasks = opened.conversation.tooling.tasks
+            return None if tasks is None else await tasks.page(id, start, most)
+
+        return await self.session.ask(read)
+
+
+async def show_tasks(app: "Host", session: ChatSession) -> None:
+    """List the background commands; a chosen one shows its output, and leads back to the list."""
+    tasks = EngineTasks(session)
+    while found := await tasks.rows():
+        chosen = await app.push_screen_wait(TasksScreen(found, tasks.rows, tasks.end_task, tasks.keep))
+        row = await tasks.row(chosen) if chosen else None
+        if row is None:
+            return
+        one = row.id
+        shown = TaskScreen(
+            row, partial(tasks.page, one), partial(tasks.row, one), partial(tasks.end_task, one)
+        )
+        await app.push_screen_wait(shown)
+    session.say(NOTHING)

@@ -1,0 +1,42 @@
+"""Reads what a command prints that outlives its session; itself a program, of the standard library only.
+
+``python -I -S output_drain.py FILE BYTES``. Without a reader the command would end at its next word. The file
+begins anew each time it is full.
+"""
+
+import os
+import select
+import sys
+
+
+def main(path: str, most: int) -> None:
+    """Write standard input into a file of bounded size until it ends.
+
+    Args:
+        path: The file.
+        most: Bytes it has at most.
+    """
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    size = 0
+    while True:
+        # The pipe does not wait: it was an event loop's.
+        select.select([0], [], [])
+        try:
+            data = os.read(0, 1 << 16)
+        except BlockingIOError:
+            continue
+        if not data:
+            return
+        if size + len(data) > most:
+            os.ftruncate(file, 0)
+            os.lseek(file, 0, os.SEEK_SET)
+            size = 0
+        try:
+            os.write(file, data)
+        except OSError:
+            continue  # a full disk: it is read all the same
+        size += len(data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
