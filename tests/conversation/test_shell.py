@@ -10,19 +10,23 @@ from tests.conversation.driving import Desk, assert_valid, cancelled_within, don
 from tests.process_ends import gone, numbers_in, written_pids
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.strict import WIRES, strict_server
 from tui_app.context.message_marks import SHELL_HEADING
 from tui_app.conversation.message_actions import Outlook
 from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.work import Clear, Compact, Exclude, Prompt, Restate, Rewind, Shell, asked_command
 from tui_app.events import (
+    Error,
     ShellCommand,
     ShellResult,
+    TaskTold,
     ToolArchived,
     ToolOffloaded,
     ToolOutput,
     UserMessage,
 )
 from tui_app.session.exports.export import export_markdown, user_view_messages
+from tui_app.settings import Endpoint
 
 
 @pytest.fixture
@@ -212,3 +216,31 @@ async def test_a_killed_program_leaves_a_row_that_says_so(desk: Desk, server: Fa
         assert "Interrupted" in sent(server)
         view = opened.conversation.history.view
         assert any(head.type == ShellResult.TYPE for head in view.visible())
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_every_provider_takes_it(desk: Desk, wire: str) -> None:
+    (desk.cwd / "README.md").write_text("The sea is below.\n")
+    with strict_server() as strict:
+        strict.calls, strict.call = True, ("read_file", {"path": "README.md"})
+        base = f"{strict.url}/{wire}" + ("" if wire in ("anthropic", "google") else "/v1")
+        kind = WIRES[wire]
+        desk.endpoints[wire] = Endpoint(
+            name=wire, protocol=kind.protocol, base_url=base, key_env="", window=64_000
+        )
+        async with desk.session(model=f"{wire}:{kind.model}", read_only=False) as opened:
+            conversation = opened.conversation
+            # In front of everything, two in a row, empty output, and news of a task behind a result.
+            await done(conversation, Shell("true"), Shell("echo one"), Shell("echo no", private=True))
+            for prompt in ("first", "second"):
+                assert opened.conversation.tooling.tasks is not None
+                opened.conversation.tooling.tasks.news.append(("t1", "exit 1"))
+                records = await turn(conversation, prompt)
+                assert not of(records, Error)
+                assert len(of(records, TaskTold)) == 1
+                await done(conversation, Shell(f"echo behind {prompt}; exit 1"))
+            await done(conversation, Rewind(seqs(opened, UserMessage)[1]))
+            assert not of(await turn(conversation, "third"), Error)
+            await done(conversation, Compact(extract=True))
+            assert not of(await turn(conversation, "fourth"), Error)
+            assert_valid(conversation)
