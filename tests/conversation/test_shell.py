@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,8 @@ from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.work import Clear, Compact, Exclude, Prompt, Restate, Rewind, Shell, asked_command
 from tui_app.events import (
     Error,
+    Payload,
+    Record,
     ShellCommand,
     ShellResult,
     TaskTold,
@@ -244,3 +248,25 @@ async def test_every_provider_takes_it(desk: Desk, wire: str) -> None:
             await done(conversation, Compact(extract=True))
             assert not of(await turn(conversation, "fourth"), Error)
             assert_valid(conversation)
+
+
+async def test_a_log_that_refuses_the_end_is_told_and_nobody_waits(
+    desk: Desk, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk.session() as opened:
+        conversation = opened.conversation
+        watching, append = conversation.watch(), type(opened.store).append
+
+        def full(store: Any, session: str, payload: Payload, *more: Any, **others: Any) -> Record:
+            if isinstance(payload, ShellResult):
+                raise sqlite3.OperationalError("database or disk is full")
+            return append(store, session, payload, *more, **others)
+
+        monkeypatch.setattr(type(opened.store), "append", full)
+        await done(conversation, Shell("echo gone"))
+        record = await until(watching, lambda data: isinstance(data, ShellResult))
+        assert record.seq == 0
+        assert isinstance((await until(watching, lambda data: isinstance(data, Error))).data, Error)
+        monkeypatch.undo()
+        await done(conversation, Shell("echo again"))
+        assert result(opened).outcome == "exited"

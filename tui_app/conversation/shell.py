@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sqlite3
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -100,7 +101,12 @@ class UserShell:
             duration_s=result.duration_s,
         )
         before = history.view.last
-        history.append(result, message)
+        try:
+            history.append(result, message)
+        except sqlite3.Error:
+            # The screen must not wait for an end that has come; the next visit tells of it in the log.
+            history.report(result)
+            raise
         if not work.private:
             # At once: the gauge must not show what no request would hold.
             stages = StageRunner(
