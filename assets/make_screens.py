@@ -138,7 +138,7 @@ def drawn(picture: Picture) -> str:
                 picture.drive,
                 model=picture.model,
                 approvals=RULES,
-                env={"HOME": str(WHO), "PLIMSOLL_TRUST": "/"},
+                env={"HOME": str(WHO), "PLIMSOLL_TRUST": "/", "SOURCE_DATE_EPOCH": "1767323045"},
                 title=picture.title,
             )
         )

@@ -76,6 +76,8 @@ class Confinement:
     """How the commands of one workspace are run."""
 
     workspace: Path
+    added: tuple[Path, ...] = ()
+    """Further folders that may be written in."""
     home: Path
     search: str
     """``PATH`` of the commands."""
@@ -87,14 +89,20 @@ class Confinement:
     sandbox: Sandbox
 
     @property
+    def _open(self) -> tuple[Path, ...]:
+        """The folders that may be written in, outer ones first."""
+        return tuple(sorted({self.workspace, *self.added}))
+
+    @property
     def limits(self) -> str:
         """What it keeps a command from, in a few words."""
+        where = f"this folder and {len(self.added)} more" if self.added else "this folder"
         match self.sandbox.kind:
             case "bubblewrap" | "seatbelt":
-                return f"sandboxed: writes in this folder only{'' if self.network else ', no network'}"
+                return f"sandboxed: writes in {where} only{'' if self.network else ', no network'}"
             case "landlock":
                 tcp = ", no TCP" if not self.network and self.sandbox.abi >= _NETWORK_ABI else ""
-                return f"partly sandboxed: writes in this folder only{tcp}"
+                return f"partly sandboxed: writes in {where} only{tcp}"
             case "none":
                 return "not sandboxed"
 
@@ -110,7 +118,7 @@ class Confinement:
             case "seatbelt":
                 return (self.sandbox.program, "-p", self._seatbelt(), *command)
             case "landlock":
-                write = [str(self.workspace)]
+                write = [*map(str, self._open)]
                 spec = {"write": write, "network": self.network, "abi": self.sandbox.abi}
                 return parented(command, json.dumps(spec))
             case "none":
@@ -130,7 +138,8 @@ class Confinement:
             yield from ("--ro-bind-try", name, name)
         for folder in self._needed(covered):
             yield from ("--ro-bind-try", str(folder), str(folder))
-        yield from ("--bind", str(self.workspace), str(self.workspace))
+        for folder in self._open:
+            yield from ("--bind", str(folder), str(folder))
         for folder in self._repositories():
             # A place of its own cannot be moved away, to be made anew with other hooks.
             yield from ("--bind", str(folder), str(folder))
@@ -162,23 +171,23 @@ class Confinement:
 
     def _kept(self) -> list[Path]:
         """What stands in the workspace that programs obey later, and the program's own settings."""
-        found = [each for each in self.readable if each.is_relative_to(self.workspace)]
+        found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
             found += [folder / name for name in ("config", "config.worktree", "info/attributes", "hooks")]
-        git = self.workspace / ".git"
-        found += [git] if git.is_file() else []
-        found.append(self.workspace / ".hg" / "hgrc")
+        for place in self._open:
+            found += [place / ".git"] if (place / ".git").is_file() else []
+            found.append(place / ".hg" / "hgrc")
         kept = [each for each in found if not each.is_symlink()]
         return [each for each in kept if each.exists() or each.name == "hooks"]
 
     def _repositories(self) -> list[Path]:
-        git = self.workspace / ".git"
-        folders = (git, *git.glob("modules/*")) if git.is_dir() else ()
+        gits = [place / ".git" for place in self._open]
+        folders = [each for git in gits if git.is_dir() for each in (git, *git.glob("modules/*"))]
         return [each for each in folders if each.is_dir() and not each.is_symlink()]
 
     def _secret(self) -> list[Path]:
         """Places in reach that hold keys: of the program's own, and of a home that is the workspace."""
-        inside = (self.workspace, *self._needed((self.home,)))
+        inside = (*self._open, *self._needed((self.home,)))
         secret = (self.home / name for name in _SECRETS)
         reached = [path for path in secret if any(path.is_relative_to(each) for each in inside)]
         return [
@@ -190,7 +199,7 @@ class Confinement:
     def _seatbelt(self) -> str:
         """A profile for macOS. Untried: written after the system's own profiles."""
         rows = ["(version 1)", "(allow default)", "(deny file-write*)"]
-        for folder in (self.workspace, Path(tempfile.gettempdir()).resolve(), Path("/dev")):
+        for folder in (*self._open, Path(tempfile.gettempdir()).resolve(), Path("/dev")):
             rows.append(f"(allow file-write* (subpath {json.dumps(str(folder))}))")
         rows += [f"(deny file-write* (subpath {json.dumps(str(path))}))" for path in self._kept()]
         secret = (*self.hidden, *(self.home / name for name in _SECRETS))

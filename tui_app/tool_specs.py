@@ -125,13 +125,16 @@ COMPACT_CONTEXT = ToolSpec(
 )
 USE_SKILL = ToolSpec(name="use_skill")
 EXPLORE = ToolSpec(name="explore", editor="search")
+DELEGATE = ToolSpec(name="delegate", editor="search")
+SUB_AGENT_TOOLS = frozenset({EXPLORE.name, DELEGATE.name})
+"""Names of the tools that send sub-agents."""
 
 TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
     {
         spec.name: spec
         for spec in (
             READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TASKS, WEB_FETCH,
-            TODO, PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE,
+            TODO, PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE, DELEGATE,
         )
     }
 )  # fmt: skip

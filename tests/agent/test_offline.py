@@ -103,7 +103,7 @@ def agent_over(
     return Agent(
         model or OfflineModel(),
         toolsets=[build_toolset(workspace, talk or Talk(), Approvals(print))],
-        instructions=system_instructions(workspace.root),
+        instructions=system_instructions(),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tui_app.agent.instructions import (
     FILE_CHARS,
+    MOST_FILES,
     find_skills,
     instructions_text,
     read_instructions,
@@ -125,3 +126,82 @@ def test_the_body_is_read_when_it_is_used(repository: Path, tmp_path: Path) -> N
 def test_front_matter(text: str, values: dict[str, str], body: str) -> None:
     document = read_document(text)
     assert (document.values, document.body) == (values, body)
+
+
+# Imports.
+
+
+def read(folder: Path, **options: Path) -> dict[str, tuple[str, str]]:
+    return {file.path: (file.text, file.about) for file in read_instructions(folder, **options)}  # type: ignore[arg-type]
+
+
+def test_imports_are_read_once_in_front_of_what_imports_them(repository: Path) -> None:
+    write(repository / "AGENTS.md", "See @docs/style.md, @AGENTS.md and @docs/style.md.")
+    write(repository / "docs/style.md", "Be brief. @more.md")
+    write(repository / "docs/more.md", "Back to @../AGENTS.md and @style.md.")
+    write(repository / "CLAUDE.md", "Only @docs/more.md again.")
+    write(repository / "CLAUDE.local.md", "mine")
+    files = read_instructions(repository)
+    assert [(file.path, file.importer) for file in files] == [
+        ("docs/more.md", "docs/style.md"),
+        ("docs/style.md", "AGENTS.md"),
+        ("AGENTS.md", ""),
+        ("CLAUDE.md", ""),
+        ("CLAUDE.local.md", ""),
+    ]
+    assert "## docs/style.md (imported by AGENTS.md)\nBe brief." in instructions_text(files)
+
+
+def test_code_and_words_import_nothing(repository: Path) -> None:
+    write(repository / "a.md", "a")
+    write(repository / "b c.md", "b")
+    text = (
+        "Mail me@a.md, ask @somebody, use `@a.md`.\n\n```\n@a.md\n```\n\n    @a.md\n\n<!-- @a.md -->\n"
+        '\n- see @"b c.md"\n'
+    )
+    write(repository / "AGENTS.md", text)
+    assert list(read(repository)) == ["b c.md", "AGENTS.md"]
+
+
+def test_imports_do_not_lead_out(repository: Path, tmp_path: Path) -> None:
+    write(tmp_path / "secret.md", "a key")
+    (repository / "link.md").symlink_to(tmp_path / "secret.md")
+    write(repository / "picture.md", "a\0b")
+    write(repository / "AGENTS.md", "@/etc/passwd @link.md @../secret.md @/no/such/file @picture.md")
+    files = read_instructions(repository)
+    assert not any("root:" in file.text or "a key" in file.text for file in files)
+    assert [file.refusal for file in files if file.refusal] == [
+        "AGENTS.md imports /etc/passwd: not read: it is outside of this repository.",
+        "AGENTS.md imports link.md: not read: a link leads out of the repository.",
+        f"AGENTS.md imports {tmp_path}/secret.md: not read: it is outside of this repository.",
+        "AGENTS.md imports picture.md: not read: it is no text.",
+    ]
+
+
+def test_imports_are_bounded(repository: Path) -> None:
+    write(repository / "AGENTS.md", "@0.md " + " ".join(f"@many/{number}.md" for number in range(100)))
+    for number in range(9):
+        write(repository / f"{number}.md", f"{number} @{number + 1}.md")
+    for number in range(100):
+        write(repository / f"many/{number}.md", f"number {number}")
+    files = read_instructions(repository)
+    assert len(files) == MOST_FILES + 1, "what imports them is not lost for it"
+    assert [file.path for file in files if file.note] == ["5.md"]
+
+
+def test_the_users_own_file_comes_first_and_is_read_without_trust(repository: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    write(config / "AGENTS.md", "Always answer in French. @style.md @../other.md")
+    write(config / "style.md", "No emoji.")
+    write(tmp_path / "other.md", "elsewhere")
+    write(repository / "AGENTS.md", "a" * FILE_CHARS)
+    write(repository / "deck/AGENTS.md", "b" * FILE_CHARS)
+    own = read_instructions(None, config=config)
+    assert [(file.text[:9], file.own) for file in own if file.text] == [
+        ("No emoji.", True),
+        ("Always an", True),
+    ]
+    assert "elsewhere" not in instructions_text(own)
+    every = read_instructions(repository / "deck", config=config)
+    assert [file.own for file in every if file.text] == [True, True, False, False]
+    assert "French" in instructions_text(every), "what the user says for all projects has the first claim"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tui_app
-from tui_app.agent.subagents import explore_toolset
+from tui_app.agent.subagents import delegate_toolset, explore_toolset
 from tui_app.agent.tools.context import ContextTool
 from tui_app.agent.tools.toolset import CommandTool, FileTools, NoteTools, ReadTools, TaskTool, skill_toolset
 from tui_app.agent.tools.web import WebTool
@@ -23,7 +23,11 @@ FUNCTIONS: dict[str, Any] = {
     if not name.startswith("_") and callable(value)
 } | {
     name: tool.function
-    for toolset in (explore_toolset(None), skill_toolset(lambda: SimpleNamespace(found=True)))  # type: ignore[arg-type,return-value]
+    for toolset in (
+        explore_toolset(None),
+        delegate_toolset(None, lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
+        skill_toolset(lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
+    )
     for name, tool in toolset.tools.items()
 }
 PACKAGE = Path(tui_app.__file__).parent

@@ -150,6 +150,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("run", ("low water",), (("--json",), ("--model", "offline:extractive"), ("--session", "a1b2"))),
     ("demo", (), (("--plain",),)),
     ("run", ("-",), (("--yes",), ("--allow", "shell"))),
+    ("run", ("tide",), (("--schema", "tide.json"), ("--add-dir", "docs"), ("--effort", "high"))),
     ("sessions", (), (("--json",),)),
     ("sessions", ("list",), (("--json",),)),
     ("sessions", ("show", "a1b2"), (("--json",),)),

@@ -16,8 +16,8 @@ from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
 from tests.servers.behaviours import Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.cli import output
-from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
+from tui_app.cli import output, run
+from tui_app.cli.run import NO_SHELL, PIPED_BYTES, AnswerView, JsonView, RecordView, Verdict
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import (
     AssistantDelta,
@@ -236,13 +236,19 @@ PIXEL = base64.b64decode(
 
 
 @pytest.fixture
-def own(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
-    """A model that answers, and keeps what it was sent."""
+def scripted(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
+    """A model that keeps what it was sent, and answers as it is told."""
     endpoint = f'{{own = {{base_url = "{fake_openai.base_url}", window = 64000}}}}'
     monkeypatch.setenv("PLIMSOLL_ENDPOINTS", endpoint)
     monkeypatch.setenv("PLIMSOLL_MODEL", "own:scripted")
-    fake_openai.add(Text("Fine.", usage=(4_000, 5)))
     return fake_openai
+
+
+@pytest.fixture
+def own(scripted: FakeOpenAI) -> FakeOpenAI:
+    """A model that answers, and keeps what it was sent."""
+    scripted.add(Text("Fine.", usage=(4_000, 5)))
+    return scripted
 
 
 def said(server: FakeOpenAI) -> str:
@@ -293,6 +299,172 @@ def test_a_prompt_that_is_piped_in_counts_as_pasted(
     own.add(Text("Fine."))
     piped(monkeypatch, "a line\n" * 30 + "see @tides.txt\n")
     assert attached(plimsoll, "-") == []
+
+
+def test_what_is_piped_in_joins_the_prompt(
+    plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "\x1b[31m-low\x1b[0m\r\n+high @tides.txt\n")
+    assert attached(plimsoll, "review this") == ["stdin"]
+    sent = said(own)
+    assert "review this" in sent
+    assert "Input that was piped in to be worked on" in sent
+    assert "-low\\\\n+high @tides.txt" in json.dumps(sent), "without colours, and naming no file"
+
+
+def test_the_built_in_search_takes_what_is_piped_in_for_no_file(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "low water at nine\n")
+    result = plimsoll(*QUESTION)
+    assert result.code == 0
+    assert "stdin" not in result.out + result.err
+
+
+def test_what_is_piped_in_alone_is_the_prompt(
+    plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "what does @tides.txt say?\n")
+    assert attached(plimsoll) == ["tides.txt"]
+    own.add(Text("Fine."))
+    piped(monkeypatch, " \n")
+    assert attached(plimsoll, "hello") == [], "nothing but blanks is nothing"
+
+
+def test_what_is_piped_in_is_bounded_and_text(
+    plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped(monkeypatch, "first\n" + "a line\n" * PIPED_BYTES + "last\n")
+    result = plimsoll("run", "review this", "--window", "200000")
+    assert result.code == 0, result.err
+    assert re.search(r"too long: [\d,]+ bytes in its middle are left out\.", result.err)
+    sent = said(own)
+    assert len(sent) < 2 * PIPED_BYTES
+    assert re.search(r"first\\+na line.*bytes left out here.*a line\\+nlast", sent, re.DOTALL)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\x89PNG\0\0")))
+    result = plimsoll("run", "what is it?")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "What is piped in is no text. Name a file instead: @path sends it along.\n"
+
+
+def test_a_pipe_that_is_left_open_is_not_waited_for(
+    plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(run, "_LONGEST_S", 0.02)
+    reading, writing = os.pipe()
+    try:
+        monkeypatch.setattr(sys, "stdin", os.fdopen(reading))
+        result = plimsoll("run", "hello")
+    finally:
+        os.close(writing)
+        sys.stdin.close()
+    assert (result.code, result.out) == (0, "Fine.\n")
+    assert "Nothing was piped in: the prompt goes without it." in result.err
+
+
+# ``plimsoll run --schema``: the answer in a form, checked.
+
+BOAT = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "masts": {"type": "integer", "minimum": 1}},
+    "required": ["name", "masts"],
+}
+
+
+def schema_file(project: Path, schema: object) -> str:
+    (project / "boat.json").write_text(json.dumps(schema))
+    return "boat.json"
+
+
+def answering(server: FakeOpenAI, *values: object) -> None:
+    for value in values:
+        server.add(Text(value) if isinstance(value, str) else Tool((("final_result", value),)))
+
+
+def test_an_answer_has_the_form_of_the_schema_and_is_tried_again(
+    plimsoll: Plimsoll, project: Path, scripted: FakeOpenAI
+) -> None:
+    file = schema_file(project, BOAT)
+    answering(scripted, {"name": "Pamir", "masts": 0}, {"name": "Pamir", "masts": 4})
+    result = plimsoll("run", "which boat?", "--schema", file)
+    assert result.code == 0, result.err
+    assert result.json == {"name": "Pamir", "masts": 4}
+    asked, again = scripted.journal
+    assert [tool["function"]["parameters"]["required"] for tool in asked["tools"][-1:]] == [["name", "masts"]]
+    assert "$.masts: 0 is less than the minimum of 1" in json.dumps(again["messages"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "given"),
+    [
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/b"}, "$defs": {"b": BOAT}},
+            [{"name": "P", "masts": 2}],
+        ),
+        ({"enum": ["port", "starboard"]}, "port"),
+        ({"type": "string"}, "a word"),
+    ],
+)
+def test_an_answer_need_not_be_an_object(
+    plimsoll: Plimsoll, project: Path, scripted: FakeOpenAI, schema: object, given: object
+) -> None:
+    answering(scripted, {"answer": given})
+    result = plimsoll("run", "which?", "--schema", schema_file(project, schema))
+    assert (result.code, result.json) == (0, given), result.err
+
+
+def test_an_answer_that_never_fits_fails(plimsoll: Plimsoll, project: Path, scripted: FakeOpenAI) -> None:
+    answering(scripted, *[{"name": "Pamir", "masts": 0}] * 6)
+    result = plimsoll("run", "which boat?", "--schema", schema_file(project, BOAT))
+    assert (result.code, result.out) == (1, "")
+    assert "Traceback" not in result.err
+    assert "gave an answer that cannot be used" in result.err
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot be read: No such file or directory."),
+        ("{", "cannot be used: it is no JSON"),
+        ("[]", "cannot be used: a JSON Schema is an object here."),
+        ('{"type": "objet"}', "cannot be used: $.type: 'objet' is not valid"),
+        ('{"$ref": "https://example.com/boat"}', "refers to 'https://example.com/boat', which is not in it."),
+        ('{"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}', "contains itself"),
+    ],
+)
+def test_a_bad_schema_is_one_sentence(
+    plimsoll: Plimsoll, project: Path, scripted: FakeOpenAI, text: str | None, why: str
+) -> None:
+    if text is not None:
+        (project / "boat.json").write_text(text)
+    result = plimsoll("run", "which boat?", "--schema", "boat.json")
+    assert (result.code, result.out) == (2, "")
+    assert why in result.err
+    assert len(result.err.splitlines()) == 1
+    assert not scripted.journal
+
+
+def test_a_schema_needs_a_model(plimsoll: Plimsoll, project: Path) -> None:
+    file = schema_file(project, BOAT)
+    result = plimsoll(*QUESTION, "--schema", file)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("The built-in search gives no answers in a form.")
+    result = plimsoll("run", "x", "--schema", file, "--agent", "a.py:b")
+    assert (result.code, result.out) == (2, "")
+
+
+def test_a_further_folder_has_to_be_one(plimsoll: Plimsoll, tmp_path: Path, own: FakeOpenAI) -> None:
+    (tmp_path / "more").mkdir()
+    assert plimsoll("run", "hello", "--add-dir", "../more", "--json").code == 0
+    assert str(tmp_path / "more") in json.dumps(own.journal[0]["messages"][0])
+    for folder, why in (
+        ("nowhere", "There is no folder nowhere."),
+        ("/", "--add-dir / opens the whole disk."),
+    ):
+        result = plimsoll("run", "hello", "--add-dir", "../more", "--add-dir", folder)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith(why)
 
 
 # ``plimsoll run`` has nobody to ask: what asks is denied, and that is said, unless it was allowed before.

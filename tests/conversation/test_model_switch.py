@@ -12,10 +12,11 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
 from tui_app.context.policy import RESERVE, MessageLimit
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.work import ChangePolicy, Compact, Switch
+from tui_app.conversation.work import ChangeEffort, ChangePolicy, Compact, Switch
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,
+    EffortChange,
     Error,
     ModelChange,
     Notice,
@@ -389,3 +390,53 @@ async def test_one_asked_for_while_opening_ranks_above_it(desk: Desk, fake_opena
     await again.close()
     with pytest.raises(SettingsError, match="policy"):
         open_session(replace(opening, policy="x"))
+
+
+# How much the model thinks.
+
+
+def asked_effort(server: FakeOpenAI) -> object:
+    return server.exchanges[-1].body.get("reasoning_effort")
+
+
+async def test_the_effort_is_changed_within_a_session_and_kept(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    server, name = fake_openai, "local:gpt-5-mini"
+    desk.server("local", server.base_url)
+    async with desk.session(model=name) as opened:
+        conversation = opened.conversation
+        await turn(conversation, "One.")
+        assert asked_effort(server) is None
+        for effort, sent in (("high", "high"), ("low", "low"), ("default", None), ("medium", "medium")):
+            await done(conversation, ChangeEffort(effort))
+            await turn(conversation, "Another.")
+            assert asked_effort(server) == sent
+        watching = conversation.watch()
+        await done(conversation, ChangeEffort("medium"), ChangeEffort("enormous"))
+        session = conversation.session
+    said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
+    assert said == [
+        "The effort is medium already.",
+        "There is no effort 'enormous'. Choose one of default, off, minimal, low, medium, high, xhigh, max.",
+    ]
+    async with desk.session(session=session, model=name, thinking="low") as opened:
+        await turn(opened.conversation, "Again.")
+        assert asked_effort(server) == "medium", "what was chosen in the session"
+    opened = open_session(replace(desk.opening(session=session, model=name), effort="high"))
+    await opened.prepare()
+    await turn(opened.conversation, "Again.")
+    assert asked_effort(server) == "high", "what was asked for this time"
+    changes = [each for each in opened.store.newest(session, (EffortChange.TYPE,))]
+    assert changes[0].title == "effort medium → high"
+    assert len(changes) == 5
+    await opened.close()
+
+
+async def test_a_model_that_is_not_known_to_think_is_said(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    async with desk.session(model="local:gpt-4o") as opened:
+        watching = opened.conversation.watch()
+        await done(opened.conversation, ChangeEffort("high"))
+        await turn(opened.conversation, "One.")
+        assert asked_effort(fake_openai) is None
+    said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
+    assert said == ["local:gpt-4o is not known to think: the effort counts for models that do."]

@@ -1,6 +1,7 @@
 """Sub-agents: their own context, one message back, every step in the log and none in the agent's view."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,3 +213,78 @@ async def test_cut_off_with_the_program(desk: Desk, fake_openai: FakeOpenAI) -> 
         assert (row.state, row.calls) == ("interrupted", 1)
         assert StatsReader(opened.store.path, session).read().cost_usd == 0.25
         assert of_log(opened, ToolResult)[-1].outcome == "interrupted"
+
+
+# Agents that the user or the project has written.
+
+
+def lay_agent(folder: Path, name: str, **values: str) -> None:
+    front = "\n".join(f"{key}: {value}" for key, value in {"description": f"It is {name}.", **values}.items())
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(f"---\n{front}\n---\nYou are {name}, and you are short.\n")
+
+
+async def test_several_agents_of_ones_own_work_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    lay_agent(desk.cwd / ".claude/agents", "mate", model="local:small")
+    lay_agent(desk.home / "config/agents", "cook")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = (
+        ("delegate", {"agent": "mate", "task": "Look up."}),
+        ("delegate", {"agent": "cook", "task": "Look down."}),
+        ("delegate", {"agent": "nobody", "task": "Look away."}),
+    )
+    fake_openai.add(Tool(calls), Text("All looked."))
+    fake_openai.add(Tool((("read_file", {"path": "README.md"}),)), Text("Blue."), phrase="You are mate")
+    fake_openai.add(Text("Wet."), phrase="You are cook")
+    async with desk.session(explore={}) as opened:
+        records = await turn(opened.conversation, "Look everywhere.")
+        asked = fake_openai.exchanges[0].text()
+        assert "- mate: It is mate." in asked
+        assert "- cook: It is cook." in asked
+        results = {
+            each.text: each.outcome for each in of(records, ToolResult) if isinstance(each, ToolResult)
+        }
+        assert results.pop("Blue.") == results.pop("Wet.") == "success"
+        ((text, outcome),) = results.items()
+        assert "There is no agent 'nobody'. There are: mate, cook." in text
+        assert outcome == "error"
+        starts = {each.agent: each.model for each in of_log(opened, SubAgentStart)}
+        assert starts == {"mate": "local:small", "cook": "local:scripted"}
+        assert len(of_log(opened, SubAgentEnd)) == 2
+        rows = [each for each in fold_user_view(opened.store.heads(opened.conversation.session)).entries]
+        (row,) = (row for row in rows if row.title.startswith("delegate mate"))
+        assert row.calls == 1
+        assert row.used > 0
+        assert [agent.name for agent in opened.extras.overview().agents.found] == ["mate", "cook"]
+        assert {share.name for share in opened.extras.shares()} >= {"agents"}
+        assert_valid(opened.conversation)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_an_agent_changes_files_only_as_the_rules_let_it(
+    desk: Desk, fake_openai: FakeOpenAI, allowed: bool
+) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", tools="Write")
+    lay_agent(desk.cwd / ".plimsoll/agents", "cook")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    send = [("delegate", {"agent": name, "task": "Write."}) for name in ("mate", "cook")]
+    fake_openai.add(Tool(tuple(send)), Text("Done."))
+    for name in ("mate", "cook"):
+        write = Tool((("write_file", {"path": f"{name}.txt", "content": "x"}),))
+        fake_openai.add(write, Text("So."), Text("So."), phrase=f"You are {name}")
+    rules = {"allow": ("write_file *.txt",)} if allowed else {}
+    async with desk.session(explore={}, read_only=False, approvals=rules) as opened:
+        await turn(opened.conversation, "Write.")
+        assert (desk.cwd / "mate.txt").exists() is allowed
+        assert not (desk.cwd / "cook.txt").exists(), "it has no tool to write with"
+        assert_valid(opened.conversation)
+
+
+async def test_agents_of_a_folder_without_trust_are_not_there(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    desk.env = {}
+    async with desk.session(explore={}) as opened:
+        await turn(opened.conversation, "Hello.")
+        assert "delegate" not in fake_openai.exchanges[0].text()
+        assert "agents (mate)" in opened.extras.left_out

@@ -45,7 +45,7 @@ def carried_text() -> str:
         }
         for tool in tools
     ]
-    return "\n".join([system_instructions(Path()), *map(json.dumps, definitions)])
+    return "\n".join([system_instructions(), *map(json.dumps, definitions)])
 
 
 def learn(monkeypatch: pytest.MonkeyPatch) -> None:

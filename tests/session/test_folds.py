@@ -21,6 +21,7 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FolderInstructions,
     FullnessTold,
     HookRan,
     MemoryInbox,
@@ -634,6 +635,7 @@ class Long(Session):
                 self.add(MemoryInbox(text="remembered", entries=1, tokens=TOKENS))
             case "told":
                 self.add(FullnessTold(text="half full", mark=50, tokens=TOKENS))
+                self.add(FolderInstructions(text="mind the boom", path="deck/AGENTS.md", tokens=TOKENS))
             case "trim" | "archive":
                 self.relieve(step, choice)
             case "restore" if self.agent.rewrites:

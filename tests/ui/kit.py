@@ -18,6 +18,7 @@ from textual.worker import WorkerCancelled, WorkerFailed
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
+from tui_app.conversation.project_context import DATE_VARIABLE
 from tui_app.paths import Paths
 from tui_app.session.agent_view import ALONE, AgentView
 from tui_app.session.sqlite_store import SqliteStore
@@ -57,7 +58,7 @@ class Desk:
 
     home: Path
     cwd: Path
-    env: dict[str, str] = field(default_factory=lambda: {TRUST_VARIABLE: "/"})
+    env: dict[str, str] = field(default_factory=lambda: {TRUST_VARIABLE: "/", DATE_VARIABLE: "1767323045"})
     # Tools that only look, no sub-agents: the gauge counts what is described, and numbers in tests must stay.
     # The memory of a process that runs thousands of tests is no session's.
     settings: Settings = field(

@@ -21,6 +21,7 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import UsageLimits
 
+from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
 from tui_app.agent.tool_failures import StepWatch
@@ -38,7 +39,7 @@ from tui_app.events import (
     SubAgentStart,
     SubAgentStep,
 )
-from tui_app.tool_specs import EXPLORE
+from tui_app.tool_specs import DELEGATE, EXPLORE
 
 # Writes down what one run of a sub-agent does: a step for each answer of its model, with its calls.
 
@@ -187,11 +188,15 @@ class SubAgents:
     """Sends the sub-agents of one conversation out. A sub-agent has no way to send others."""
 
     tools: FunctionToolset[Any]
-    """What they may look with."""
+    """What those that explore look with."""
+    working: Sequence[Callable[..., Any]] = ()
+    """Tools that change something, which ask for themselves: for agents whose files name them."""
+    files: Callable[[], AgentFiles] = AgentFiles
+    """The agents of the user's and the project's own."""
     report: Callable[[Payload], object]
     """Writes an event down and shows it."""
-    choose: Callable[[Model], Awaitable[tuple[str, Model]]]
-    """Name and model of the next one, given the model of the turn."""
+    choose: Callable[[Model, str], Awaitable[tuple[str, Model]]]
+    """Name and model of the next one, given the model of the turn and the one that its file names."""
     policy: Callable[[], Policy]
     limits: Limits
     bounds: Bounds
@@ -201,13 +206,14 @@ class SubAgents:
     """The workspace, as they are told."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
-    async def send(self, call: str, task: str, model: Model) -> str:
+    async def send(self, call: str, task: str, model: Model, agent: AgentFile | None = None) -> str:
         """Run a sub-agent to its end.
 
         Args:
             call: Id of the call that asks for it.
             task: What it is to find out.
             model: The model of the turn.
+            agent: Who is sent; None explores.
 
         Returns:
             Its answer, or how far it got where its steps or tokens were used up.
@@ -219,12 +225,14 @@ class SubAgents:
         if not task.strip():
             raise ModelRetry("The task is empty: say what to find out.")
         async with self._room:
-            name, chosen = await self.choose(model)
+            name, chosen = await self.choose(model, agent.model if agent is not None else "")
             steps = self.bounds.max_steps
-            self.report(SubAgentStart(tool_call_id=call, task=task, model=name, max_steps=steps))
+            who = agent.name if agent is not None else ""
+            start = SubAgentStart(tool_call_id=call, task=task, model=name, max_steps=steps, agent=who)
+            self.report(start)
             watch = SubAgentWatch(call, name, self.report)
             try:
-                answer = await self._run(watch, task, chosen)
+                answer = await self._run(watch, task, chosen, agent)
             except asyncio.CancelledError:
                 watch.end("cancelled")
                 raise
@@ -243,16 +251,22 @@ class SubAgents:
         cut = "\n[the answer was cut here]" if len(answer) > ANSWER_CHARS else ""
         return f"{answer[:ANSWER_CHARS]}{cut}"
 
-    async def _run(self, watch: SubAgentWatch, task: str, model: Model) -> str:
+    async def _run(self, watch: SubAgentWatch, task: str, model: Model, sent: AgentFile | None) -> str:
         steps, governor = (
             StepWatch(),
             ContextGovernor(self.policy(), limits=self.limits, listener=watch.compacted),
         )
+        instructions, toolsets = EXPLORER.format(folder=self.folder), [self.tools]
+        if sent is not None:
+            instructions = await asyncio.to_thread(sent.instructions, self.folder)
+            wanted = [tool for tool in self.working if tool.__name__ in sent.tools]
+            # Calls of several agents change files one after the other, as those of one turn do.
+            toolsets.append(FunctionToolset(wanted, max_retries=2, docstring_format="google"))
         agent: Agent[None, str] = Agent(
             None,
-            name="plimsoll-explore",
-            instructions=EXPLORER.format(folder=self.folder),
-            toolsets=[self.tools],
+            name=f"plimsoll-{sent.name if sent is not None else 'explore'}",
+            instructions=instructions,
+            toolsets=toolsets,
             capabilities=[steps, governor, watch, *self.around],
             retries=2,
         )
@@ -284,3 +298,37 @@ def explore_toolset(agents: SubAgents | None) -> FunctionToolset[Any]:
 
     tool = Tool(explore, name=EXPLORE.name, description=_ABOUT, docstring_format="google")
     return FunctionToolset([tool], max_retries=2)
+
+
+_SENDS = (
+    "Send one of the agents that are listed under agents. It has a context of its own, knows nothing of this "
+    "conversation, and you get its answer and nothing else."
+)
+
+
+def delegate_toolset(agents: SubAgents | None, files: Callable[[], AgentFiles]) -> FunctionToolset[Any]:
+    """The tool through which a model sends agents of the user's own; without any there is none.
+
+    Args:
+        agents: Runs them; None where the tool is only measured.
+        files: Which ones there are.
+    """
+
+    async def delegate(ctx: RunContext[Any], agent: str, task: str) -> str:
+        """Send one.
+
+        Args:
+            ctx: The call.
+            agent: Its name.
+            task: What it is to do, complete in itself: what is meant, and what the answer should say.
+        """
+        if agents is None or not isinstance(ctx.model, Model):
+            raise ModelRetry("There are no agents here.")
+        sent = files().named(agent)
+        if sent is None:
+            names = ", ".join(each.name for each in files().found) or "none"
+            raise ModelRetry(f"There is no agent {agent!r:.80}. There are: {names}.")
+        return await agents.send(ctx.tool_call_id or DELEGATE.name, task, ctx.model, sent)
+
+    tool = Tool(delegate, name=DELEGATE.name, description=_SENDS, docstring_format="google")
+    return FunctionToolset([tool] if files().found else [], max_retries=2)

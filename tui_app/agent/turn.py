@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
@@ -57,6 +57,9 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
+
+if TYPE_CHECKING:
+    from tui_app.agent.answer_schema import AnswerSchema
 
 # Ids of tool calls: some servers give two calls of one answer the same, and then neither can be answered.
 
@@ -187,9 +190,14 @@ class Recorder(AbstractCapability[Any]):
         )
         self.journal.append(message, own)
 
-    def returned(self, output: Any) -> None:
-        """Write down what an agent returned that no text of its model says."""
-        if isinstance(output, str):
+    def returned(self, output: Any, *, structured: bool = False) -> None:
+        """Write down what an agent returned that no text of its model says.
+
+        Args:
+            output: What it returned.
+            structured: Whether it is a value in any case, also where it is a text.
+        """
+        if isinstance(output, str) and not structured:
             self.journal.append(AgentOutput(text=output, structured=False))
             return
         try:
@@ -302,6 +310,19 @@ class Manner:
     silence_s: float = 600.0
     """Seconds without a byte of an answer after which its request is given up."""
 
+    def settings_for(self, model: Model) -> ModelSettings:
+        """What requests to a model are sent with."""
+        settings = ModelSettings()
+        if self.thinking != "default":
+            level = cast("ThinkingLevel", self.thinking)
+            settings["thinking"] = False if self.thinking == "off" else level
+        if self.prompt_cache != "off":
+            # Tools, system prompt and the newest message are marked, where the protocol has marks.
+            settings["cache"] = "1h" if self.prompt_cache == "1h" else True
+        if model.provider is not None and "timeout" not in model.unsupported_settings:
+            settings["timeout"] = self.silence_s
+        return settings
+
 
 @dataclass(slots=True)
 class TurnRunner:
@@ -317,6 +338,8 @@ class TurnRunner:
     manner: Manner = field(default_factory=Manner)
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
+    answers: "AnswerSchema | None" = None
+    """The form that answers have to have; None leaves what the agent itself is made for."""
     _token: CancellationToken | None = None
 
     @property
@@ -343,24 +366,16 @@ class TurnRunner:
         """
         token = self._token = CancellationToken()
         self.steps.begin()
-        level = self.manner.thinking
-        settings = ModelSettings()
-        if level != "default":
-            settings["thinking"] = False if level == "off" else cast("ThinkingLevel", level)
-        if self.manner.prompt_cache != "off":
-            # Tools, system prompt and the newest message are marked, where the protocol has marks.
-            settings["cache"] = "1h" if self.manner.prompt_cache == "1h" else True
-        if model.provider is not None and "timeout" not in model.unsupported_settings:
-            settings["timeout"] = self.manner.silence_s
         try:
             events = self.agent.run_stream_events(
                 None,
+                output_type=None if self.answers is None else self.answers.output_type(),
                 message_history=list(history),
                 model=model,
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=self.manner.max_steps),
-                model_settings=settings,
+                model_settings=self.manner.settings_for(model),
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
@@ -371,7 +386,9 @@ class TurnRunner:
                     if not isinstance(event, AgentRunResultEvent):
                         continue
                     messages = event.result.all_messages()
-                    if messages and isinstance(messages[-1], ModelRequest):
+                    if self.answers is not None:
+                        self.recorder.returned(self.answers.value(event.result.output), structured=True)
+                    elif messages and isinstance(messages[-1], ModelRequest):
                         # It ended with the call of an output tool, and not with a text of its model.
                         self.recorder.returned(event.result.output)
         except RunCancelled as cancelled:

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from tui_app.session.database import Database, database_of, has_begun, open_stor
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
-from tui_app.settings.spec import SETTINGS
+from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES
 
 if TYPE_CHECKING:
@@ -105,8 +105,10 @@ class Program:
             session=session,
             model=args.model or "",
             policy=getattr(args, "policy", "") or "",
+            effort=getattr(args, "effort", "") or "",
             agent=getattr(args, "agent", ""),
             trust=getattr(args, "trust", False),
+            add_dirs=self.folders(getattr(args, "add_dir", ())),
         )
 
     @contextmanager
@@ -145,6 +147,17 @@ class Program:
         if not folder.is_dir():
             raise WrongUsage(f"There is no folder {path}.")
         return folder
+
+    def folders(self, paths: Sequence[str]) -> tuple[Path, ...]:
+        """Further folders to work in.
+
+        Raises:
+            WrongUsage: if one is no folder, or the whole disk.
+        """
+        found = tuple(self.folder(path) for path in paths)
+        if Path("/") in found:
+            raise WrongUsage("--add-dir / opens the whole disk. Name the folders that are needed.")
+        return found
 
 
 def words_of_file(program: Program, name: str) -> str:
@@ -231,6 +244,15 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_effort(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--effort",
+        metavar="E",
+        type=setting("thinking"),
+        help=f"how much the model thinks: {', '.join(EFFORTS)}",
+    )
+
+
 def add_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--agent",
@@ -254,6 +276,16 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
         "--trust",
         action="store_true",
         help="trust the folder this time: its instructions, skills and commands count, and rules that allow",
+    )
+
+
+def add_folders(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--add-dir",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a further folder in which tools and commands may read and write; may be repeated",
     )
 
 

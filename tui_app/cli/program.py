@@ -18,6 +18,8 @@ from tui_app.cli.command import (
     Program,
     WrongUsage,
     add_agent,
+    add_effort,
+    add_folders,
     add_model,
     add_policy,
     add_read_only,
@@ -130,9 +132,11 @@ def screen_parser() -> Parser:
     )
     add_model(parser)
     add_policy(parser)
+    add_effort(parser)
     add_agent(parser)
     add_read_only(parser)
     add_trust(parser)
+    add_folders(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue",
@@ -185,10 +189,12 @@ def show_screen(program: Program, args: Namespace) -> int:
         session=session,
         model=args.model or "",
         policy=args.policy or "",
+        effort=args.effort or "",
         agent=args.agent,
         flags={**flags, "model": args.model},
         pick_session=args.resume == "",
         trust=args.trust,
+        add_dirs=program.folders(args.add_dir),
         notice=notice,
     )
     return run_app(launch)

@@ -3,19 +3,25 @@
 import argparse
 import asyncio
 import math
+import os
+import select
 import sqlite3
+import stat
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tui_app.cli.command import (
     FAILED,
     OK,
     Command,
+    CommandFailed,
     Program,
     WrongUsage,
     add_agent,
+    add_effort,
+    add_folders,
     add_json,
     add_model,
     add_policy,
@@ -48,24 +54,31 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
+from tui_app.paths import from_home
+from tui_app.providers import OFFLINE_MODEL
 from tui_app.references import mentions
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import parse_rule
-from tui_app.text import is_large
+from tui_app.text import is_large, plain_text
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
+    from tui_app.agent.answer_schema import AnswerSchema
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.session_history import Subscription
 
+NO_PROMPT = "The prompt is empty. Say what to ask: plimsoll run PROMPT, or pipe it in."
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "prompt", metavar="PROMPT", help="what to ask; @path sends a file along, - reads it from stdin"
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="what to ask; @path sends a file along, and so does what is piped in; - reads it from stdin",
     )
     add_model(parser)
     parser.add_argument(
@@ -74,9 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
     add_window(parser)
     add_policy(parser)
+    add_effort(parser)
     add_agent(parser)
     add_read_only(parser)
     add_trust(parser)
+    add_folders(parser)
     parser.add_argument(
         "--allow",
         metavar="RULE",
@@ -91,6 +106,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let tools do everything that no rule denies or may deny (default: what asks is denied)",
     )
+    parser.add_argument(
+        "--schema",
+        metavar="FILE",
+        default="",
+        help="print the answer as JSON that fits the JSON Schema in this file, and nothing else on stdout",
+    )
     add_json(parser)
 
 
@@ -99,7 +120,12 @@ NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run runs no 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Send a prompt, print what happens, and end when the turn does."""
-    prompt = read_prompt(args.prompt)
+    answers = read_schema(args)
+    if args.prompt is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise WrongUsage(NO_PROMPT)
+    argument = "-" if args.prompt is None else args.prompt
+    prompt = read_prompt(argument)
+    piped = "" if argument == "-" else read_piped()
     settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
@@ -107,11 +133,34 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if notice:
         tell(notice)
     opening = replace(program, paths=paths).opening(settings, args, session)
-    opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes)
+    opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes, answers=answers)
     if prompt.startswith("!"):
         tell(NO_SHELL)
-    view = JsonView() if args.json else AnswerView()
-    return run_until_signal(run_turn(opening, prompt, view, files=named_files(args.prompt, prompt)))
+    view = JsonView() if args.json else AnswerView(only_result=answers is not None)
+    said = Prompt(prompt, named_files(argument, prompt), piped)
+    return run_until_signal(run_turn(opening, said, view))
+
+
+def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
+    """The schema that answers have to fit, if there is one.
+
+    Raises:
+        WrongUsage: if it cannot be used.
+    """
+    if not args.schema:
+        return None
+    if args.agent:
+        raise WrongUsage("--schema does not go with --agent: your own agent says what its answers are.")
+    from tui_app.agent.answer_schema import AnswerSchema, BadSchema
+
+    name = one_line(args.schema, _PATH_CELLS)
+    try:
+        return AnswerSchema.from_text(from_home(args.schema).read_text(encoding="utf-8"))
+    except BadSchema as error:
+        raise WrongUsage(f"The schema {name} cannot be used: {one_line(str(error), 300)}.") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise WrongUsage(f"The schema {name} cannot be read: {why}.") from error
 
 
 def _rule(text: str) -> str:
@@ -152,8 +201,74 @@ def read_prompt(argument: str) -> str:
         raise WrongUsage("The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.")
     text = raw.decode("utf-8", "replace")
     if not text.strip():
-        raise WrongUsage("The prompt is empty.")
+        raise WrongUsage(NO_PROMPT if argument == "-" else "The prompt is empty.")
     return text.strip("\n")
+
+
+PIPED_BYTES = 256 * 1024
+"""Of what is piped in beside a prompt so much is kept, from both ends."""
+MOST_BYTES = 64 * 1024 * 1024
+"""So much is read: a pipe may have no end."""
+_PATIENCE_S, _LONGEST_S = 3.0, 60.0
+"""Seconds of silence in a pipe until the user is told, and until the prompt goes without it."""
+
+
+def read_piped() -> str:
+    """What is piped in beside a prompt, as text; empty where nothing is.
+
+    Raises:
+        WrongUsage: if it is no text.
+    """
+    # Python has no stdin at all where the shell has closed it.
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    try:
+        stream = sys.stdin.buffer
+        if not _is_fed(stream):
+            return ""
+        head, tail, left_out = _both_ends(stream)
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if b"\0" in head + tail:
+        raise WrongUsage("What is piped in is no text. Name a file instead: @path sends it along.")
+    if not left_out:
+        text = plain_text((head + tail).decode("utf-8", "replace")).strip("\n")
+        return text if text.strip() else ""
+    tell(f"What is piped in is too long: {left_out:,} bytes in its middle are left out.")
+    first = head[: head.rfind(b"\n") + 1] or head
+    last = tail[tail.find(b"\n") + 1 :] or tail
+    left_out += len(head) - len(first) + len(tail) - len(last)
+    ends = [plain_text(each.decode("utf-8", "replace")).strip("\n") for each in (first, last)]
+    return f"\n[… {left_out:,} bytes left out here …]\n".join(ends).strip("\n")
+
+
+def _is_fed(stream: BinaryIO) -> bool:
+    """Whether something comes through it: a device has nothing, and a pipe may have been left open."""
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (OSError, ValueError):
+        return True  # no file of the system: it is read as it is
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return stat.S_ISREG(mode)
+    if select.select([stream], [], [], _PATIENCE_S)[0]:
+        return True
+    tell("Waiting for what is piped in. To go without: </dev/null")
+    if select.select([stream], [], [], _LONGEST_S - _PATIENCE_S)[0]:
+        return True
+    tell("Nothing was piped in: the prompt goes without it.")
+    return False
+
+
+def _both_ends(stream: BinaryIO) -> tuple[bytes, bytes, int]:
+    """Beginning and end of a stream, and how many bytes between them are left out."""
+    half = PIPED_BYTES // 2
+    head, tail, size = b"", b"", 0
+    while size < MOST_BYTES and (chunk := stream.read(64 * 1024)):
+        size += len(chunk)
+        room = half - len(head)
+        head += chunk[:room]
+        tail = (tail + chunk[room:])[-half:] if len(chunk) > room else tail
+    return head, tail, size - len(head) - len(tail)
 
 
 def named_files(argument: str, prompt: str) -> tuple[str, ...]:
@@ -188,12 +303,16 @@ class JsonView:
 class AnswerView:
     """The answer on stdout as it is written; tools and troubles on stderr."""
 
+    only_result: bool = False
+    """Whether stdout is for the result alone, and nothing that the model says beside it."""
     _streamed: bool = False
     _calls: dict[str, str] = field(default_factory=dict)
     """Titles of the tool calls whose result is awaited, by id."""
 
     def show(self, record: Record) -> None:
         match spoken(record.data):
+            case AssistantDelta() | AssistantMessage() if self.only_result:
+                pass
             case AssistantDelta(text=text) if text:
                 self._streamed = True
                 stream(text)
@@ -263,7 +382,7 @@ class Verdict:
         return OK if self.done and not self.troubled else FAILED
 
 
-async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tuple[str, ...] = ()) -> int:
+async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
 
     Cancelling this stops the turn, shows its end, and closes the session.
@@ -272,13 +391,13 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
         opening: Which session.
         prompt: What to say.
         view: Shows what happens.
-        files: Paths of files whose content goes along.
 
     Returns:
         The exit code.
 
     Raises:
         SessionLocked: if another process writes the session.
+        CommandFailed: if the model cannot give answers in the form that is wanted.
         BrokenPipeError: if the output is closed; the turn is stopped then.
     """
     # The agent side takes a second to load: only for those who need it.
@@ -298,8 +417,10 @@ async def run_turn(opening: Opening, prompt: str, view: RecordView, *, files: tu
         early.over = True
         for record in early.notices:
             view.show(record)
+        if opening.answers is not None and opened.conversation.history.model == OFFLINE_MODEL:
+            raise CommandFailed("The built-in search gives no answers in a form. --model chooses a model.")
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
-        opened.conversation.submit(Prompt(prompt, files))
+        opened.conversation.submit(prompt)
         await opened.conversation.settle()
     finally:
         trouble: Exception | None = None
@@ -343,7 +464,7 @@ async def _follow(
 COMMANDS = (
     Command(
         name="run",
-        usage="PROMPT",
+        usage="[PROMPT]",
         summary="Run one turn and print the answer.",
         configure=configure,
         execute=execute,

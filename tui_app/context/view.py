@@ -26,10 +26,12 @@ from tui_app.context.message_marks import (
     Stage,
     is_digest,
     is_digest_part,
+    is_folder_part,
+    is_fullness_part,
     is_given_part,
     is_inbox_part,
-    is_note_part,
     is_shell_part,
+    is_task_part,
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
@@ -542,8 +544,12 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
-        if is_note_part(part):
+        if is_fullness_part(part):
             return "fullness"
+        if is_task_part(part):
+            return "task"
+        if is_folder_part(part):
+            return "folder"
         if is_shell_part(part):
             return "shell"
         return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"

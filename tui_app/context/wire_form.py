@@ -254,7 +254,9 @@ class WireForm:
                 results.append(replace(part, content=_without_files(part.content, files)))
             else:
                 results.append(part)
-        notes = "\n\n".join(str(part.content) for part in parts if is_note_part(part))
+        notes = "\n\n".join(
+            str(part.content) for part in parts if isinstance(part, UserPromptPart) and is_note_part(part)
+        )
         last = results[-1] if results else None
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
             # A note alone is worth no answer in front of it.

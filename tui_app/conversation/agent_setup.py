@@ -13,7 +13,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.mcp.servers import McpTools
 from tui_app.agent.own_agent import OwnAgent
-from tui_app.agent.subagents import Bounds, SubAgents, explore_toolset
+from tui_app.agent.subagents import Bounds, SubAgents, delegate_toolset, explore_toolset
 from tui_app.agent.tool_failures import StepWatch, ToolFailures
 from tui_app.agent.tools.toolset import (
     Looking,
@@ -30,7 +30,7 @@ from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.project_context import Extras, OverheadWatch
+from tui_app.conversation.project_context import Extras, FolderWatch, OverheadWatch
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import Notice
@@ -46,6 +46,8 @@ class AgentSetup:
     compactions: Compactions
     tooling: Tooling
     extras: Extras
+    effort: str = "default"
+    """How much the model thinks."""
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
 
@@ -59,7 +61,7 @@ class AgentSetup:
         settings, history = opening.settings, extras.history
         recorder, steps = Recorder(history), StepWatch()
         manner = Manner(
-            thinking=settings.thinking,
+            thinking=self.effort,
             prompt_cache=settings.prompt_cache,
             max_steps=settings.max_steps,
             silence_s=settings.answer_timeout_s,
@@ -72,20 +74,24 @@ class AgentSetup:
         explore = explore_settings(settings.explore)
         if explore.enabled:
             looking = Looking(workspace, gate)
-            tools.append(explore_toolset(self._sub_agents(explore, looking)))
+            agents = self._sub_agents(explore, looking)
+            tools += [explore_toolset(agents), delegate_toolset(agents, agents.files)]
         ours = {name for each in tools for name in each.tools}
         asking = self.tooling.asking
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
+            # What is the same in all sessions first; what changes stands behind what providers keep of that.
             instructions=[
                 extras.overhead.instructions,
                 extras.project.instructions,
                 extras.server_instructions,
+                extras.project.surroundings,
             ],
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
+                FolderWatch(extras.folders),
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
@@ -93,7 +99,9 @@ class AgentSetup:
             retries=2,
         )
         cut_short = self.tooling.cut_short
-        return TurnRunner(agent, recorder, history.session, Additions(), steps, manner, cut_short)
+        return TurnRunner(
+            agent, recorder, history.session, Additions(), steps, manner, cut_short, opening.answers
+        )
 
     def _capabilities(
         self, recorder: Recorder, steps: StepWatch, files: FilesOnDisk
@@ -129,8 +137,8 @@ class AgentSetup:
         """
         history, shelf, compactor = self.extras.history, self.writers.shelf, self.compactions.compactor
 
-        async def choose(model: Model) -> tuple[str, Model]:
-            if wanted := settings.model:
+        async def choose(model: Model, own: str) -> tuple[str, Model]:
+            if wanted := own or settings.model:
                 try:
                     return wanted, await shelf.get(wanted)
                 except Exception as error:  # as for any model: said, and the session's own does it
@@ -140,6 +148,8 @@ class AgentSetup:
 
         return SubAgents(
             tools=looking_toolset(looking),
+            working=self.tooling.working,
+            files=lambda: self.extras.project.agents,
             report=history.append,
             choose=choose,
             policy=lambda: compactor.policy,
@@ -184,14 +194,20 @@ def describe_tools(
     own = (folder.tool_outputs, folder.conversation_history)
     readable = (*own, *extras.project.skill_folders)
     workspace = Workspace(
-        opening.cwd, extra=readable, closed=opening.paths.own_folders, withheld=lambda: history.withheld
+        opening.cwd,
+        extra=readable,
+        closed=opening.paths.own_folders,
+        withheld=lambda: history.withheld,
+        added=opening.added,
     )
     tools = [
         build_toolset(workspace, tooling.search, tooling.approvals, tooling.working, tooling.project),
         skill_toolset(lambda: extras.project.skills),
     ]
     explore = explore_settings(opening.settings.explore)
-    described = [*tools, explore_toolset(None)] if explore.enabled else [*tools]
+    described = [*tools]
+    if explore.enabled:
+        described += [explore_toolset(None), delegate_toolset(None, lambda: extras.project.agents)]
     if (context := tooling.context) is not None:
         tools.append(context)
         if context.offered_to(history.model.partition(":")[0]):
@@ -199,6 +215,7 @@ def describe_tools(
     extras.own = [tool.tool_def for each in described for tool in each.tools.values()]
     working = {tool.__name__ for tool in tooling.working}
     overhead = extras.overhead
-    overhead.instructions = system_instructions(opening.cwd, working, kept=own)
+    overhead.instructions = system_instructions(working, kept=own)
     overhead.tools, overhead.project = extras.own, extras.project.instructions
+    overhead.surroundings = extras.project.surroundings
     return workspace, tools

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
@@ -32,7 +33,7 @@ from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
-from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.project_context import Extras, extras_of
@@ -46,11 +47,19 @@ from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue
 from tui_app.environment import hide_environment
-from tui_app.events import CompactionStart, Notice, PolicyChange, SessionStart, Trigger
+from tui_app.events import (
+    CompactionStart,
+    EffortChange,
+    FoldersAdded,
+    Notice,
+    PolicyChange,
+    SessionStart,
+    Trigger,
+)
 from tui_app.session.cache_forecast import ColdWarning, rule_of, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
-from tui_app.session.model_state import chosen_policy
+from tui_app.session.model_state import chosen_effort, chosen_policy
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -80,6 +89,10 @@ class OpenSession:
     extras: Extras
     policy_before: str
     """Name of the policy it followed until another one was asked for; empty where none was."""
+    effort_before: str
+    """How much the model thought until another effort was asked for."""
+    missing: tuple[Path, ...] = ()
+    """Folders that were to be added and are not there."""
 
     async def prepare(self) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -94,6 +107,8 @@ class OpenSession:
         policy = self.conversation.compactor.policy.name
         if self.policy_before not in ("", policy):
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
+        if self.effort_before != (effort := self.turns.runner.manner.thinking):
+            self.conversation.history.append(EffortChange(old=self.effort_before, new=effort))
         self.turns.close_open_calls(ProgramEnded())
         self.shell.close_open()
         if (tasks := self.conversation.tooling.tasks) is not None:
@@ -101,6 +116,10 @@ class OpenSession:
         self.turns.mark_unanswered()
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))
+        self._tell_folders()
+        for file in self.extras.project.files:
+            if file.refusal:
+                self.conversation.history.append(Notice(text=file.refusal))
         await self.conversation.prepare()
         self.extras.servers.start()
         await self.writers.prepare()
@@ -108,6 +127,21 @@ class OpenSession:
         start = self.store.record(self.conversation.session, 1)
         if start is not None:
             self.hooks.started(start)
+
+    def _tell_folders(self) -> None:
+        """Record which folders are added, and say of those that were and are not."""
+        history, project = self.conversation.history, self.extras.project
+        record = self.store.last_of(history.session, FoldersAdded.TYPE)
+        before = record.data.folders if record is not None and isinstance(record.data, FoldersAdded) else ()
+        now = tuple(map(str, project.added))
+        for folder in self.missing:
+            history.append(Notice(text=f"{folder} cannot be added: it is no folder that is there."))
+        if gone := [each for each in before if each not in now]:
+            flags = " ".join(f"--add-dir {each}" for each in gone)
+            text = f"This session also worked in {', '.join(gone)}, which is closed now. To open it: {flags}"
+            history.append(Notice(text=text))
+        if now != before:
+            history.append(FoldersAdded(folders=now))
 
     async def live(self) -> None:
         """Prepare, then read behind everything else the sessions that are over."""
@@ -297,8 +331,10 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
+    known = chosen_effort(place.store, history.session) or settings.thinking
     setup = AgentSetup(
         opening=opening,
+        effort=opening.effort or known,
         writers=writers,
         compactions=compactions,
         tooling=tooling,
@@ -315,7 +351,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         models=models,
         compactions=compactions,
         runner=runner,
-        workspace=Workspace(opening.cwd, closed=opening.paths.own_folders),
+        workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
         may_read=extras.project.may_read,
         rules=RetryRules(retries=settings.retries),
         fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
@@ -340,6 +376,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         compactions=compactions,
         models=models,
         policies=PolicySwitch(history, compactions, settings),
+        efforts=EffortSwitch(models, runner),
         edits=ManualEdits(history, compactions),
         files=tooling.files,
         shell=shell,
@@ -359,4 +396,5 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
         memory, idle if opening.attended else None, remembering, extras, place.policy_before,
+        known, opening.missing,
     )  # fmt: skip

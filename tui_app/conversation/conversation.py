@@ -9,12 +9,13 @@ from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.counting.attachments import PIPED, piped_in
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.message_actions import Outlook
-from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
@@ -23,6 +24,7 @@ from tui_app.conversation.shell import UserShell
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
     BringBack,
+    ChangeEffort,
     ChangePolicy,
     Clear,
     Compact,
@@ -58,6 +60,7 @@ class WorkRunner:
     compactions: Compactions
     models: ModelSwitch
     policies: PolicySwitch
+    efforts: EffortSwitch
     edits: ManualEdits
     files: FileKeeper
     shell: UserShell
@@ -74,6 +77,7 @@ class WorkRunner:
             Compact: self.compact,
             Switch: self.models.switch,
             ChangePolicy: lambda work: self.policies.change(work.policy),
+            ChangeEffort: lambda work: self.efforts.change(work.effort),
             Clear: self.clear,
             Rewind: self.rewind,
             RestoreFiles: lambda work: self.files.undo(work.restored),
@@ -167,7 +171,10 @@ class WorkRunner:
             self.history.rewind(seq, again=True)
             if work.files != "keep":
                 await self.files.restore(seq, overwrite=overwrite)
-        await self.turns.run_turn(Prompt(record.data.text, record.data.attachments, work.above_budget))
+        said, message = record.data, self.history.message(seq)
+        piped = piped_in(message) if message is not None else ""
+        files = tuple(path for path in said.attachments if not (piped and path == PIPED))
+        await self.turns.run_turn(Prompt(said.text, files, piped, work.above_budget))
 
     def _last_prompt(self) -> int:
         """Log number of the newest prompt in the context, or that failed without an answer; else 0."""

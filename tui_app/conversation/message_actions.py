@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from tui_app.agent.agent_files import AgentFiles
 from tui_app.agent.instructions import InstructionFile
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.usage import Breakdown
@@ -99,6 +100,8 @@ class SkillRow:
     file: str
     in_use: bool = False
     """Whether the conversation has loaded it."""
+    detail: str = ""
+    """What else there is to say of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +113,8 @@ class Overview:
     skills: tuple[SkillRow, ...] = ()
     refused: tuple[str, ...] = ()
     """What is no usable skill, and why."""
+    agents: AgentFiles = field(default_factory=AgentFiles)
+    """Agents of the user's and the project's own."""
     shares: tuple[Share, ...] = ()
     instructed: bool = True
     """Whether the repository's instructions are followed."""

@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import ModelShelf, why_unavailable
+from tui_app.agent.turn import TurnRunner
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.overflow.truncator import truncate
@@ -19,7 +20,8 @@ from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.project_context import RequestOverhead
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
-from tui_app.events import ModelChange, Notice
+from tui_app.events import EffortChange, ModelChange, Notice
+from tui_app.settings.spec import EFFORTS
 from tui_app.usage import ContextUsage, ContextWindow
 
 # What a change to another model would mean for a conversation, in numbers; nothing is changed.
@@ -286,3 +288,39 @@ class ModelSwitch:
         if loading.cancelled():
             raise LoadingCancelled
         return loading.result()
+
+
+# How much the model thinks.
+
+
+@dataclass(frozen=True, slots=True)
+class EffortSwitch:
+    """Changes how much the model of one conversation thinks; the log remembers it."""
+
+    models: ModelSwitch
+    runner: TurnRunner
+
+    @property
+    def current(self) -> str:
+        return self.runner.manner.thinking
+
+    async def change(self, effort: str) -> None:
+        """Let the model think more or less from its next request on; what is no level changes nothing."""
+        history, old = self.models.history, self.current
+        if effort not in EFFORTS or effort == old:
+            levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
+            text = f"The effort is {old} already." if effort == old else levels
+            history.append(Notice(text=text, passing=True))
+            return
+        self.runner.manner = replace(self.runner.manner, thinking=effort)
+        history.append(EffortChange(old=old, new=effort))
+        try:
+            profile = (await self.models.current()).profile
+        except Exception:  # whatever an SDK raises; the next prompt says it
+            return
+        if profile.get("thinking_always_enabled") and effort == "off":
+            text = f"{history.model} cannot answer without thinking: it thinks as little as it can."
+            history.append(Notice(text=text))
+        elif not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
+            text = f"{history.model} is not known to think: the effort counts for models that do."
+            history.append(Notice(text=text))

@@ -1,5 +1,6 @@
 """What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_app.api_keys import ApiKeys
 from tui_app.files import MayRead, repository_root
-from tui_app.paths import Paths
+from tui_app.paths import Paths, from_home
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
 from tui_app.settings.spec import STORE_VARIABLE
@@ -17,6 +18,7 @@ from tui_app.trust import ProgramPlace, trust_in
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
+    from tui_app.agent.answer_schema import AnswerSchema
     from tui_app.agent.instructions import Brought
     from tui_app.environment import Secrets
 
@@ -40,6 +42,8 @@ class Opening:
     """Overrides the session's or the settings' model."""
     policy: str = ""
     """Overrides the policy chosen in the session, or the one that is set."""
+    effort: str = ""
+    """Overrides how much the model thinks, as chosen in the session or set."""
     agent: str = ""
     """The user's own agent as ``module:attribute``; empty is ours."""
     attended: bool = False
@@ -53,8 +57,30 @@ class Opening:
     models: "Callable[[], Mapping[str, Model[Any]]] | None" = field(default=None, repr=False)
     """Makes models that are listed beside the usual ones, by full name; called where the agent side loads."""
 
+    answers: "AnswerSchema | None" = None
+    """The form in which answers are given; None is free text."""
     trust: bool = False
     """Whether the folder is trusted for this opening, whatever was answered before."""
+    add_dirs: tuple[Path, ...] = ()
+    """Further folders that tools may read and write in, for this opening alone."""
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """Further folders that tools may read and write in, those of the settings included."""
+        return tuple(each for each in self._named if each.is_dir() and each != Path(each.anchor))
+
+    @property
+    def missing(self) -> tuple[Path, ...]:
+        """Folders that are to be added and cannot be."""
+        return tuple(each for each in self._named if each not in self.added)
+
+    @property
+    def _named(self) -> tuple[Path, ...]:
+        wanted = (each.strip() for each in self.settings.add_dirs.split(","))
+        places = [*(self.cwd / from_home(each) for each in wanted if each), *self.add_dirs]
+        top = self.cwd.resolve()
+        found = dict.fromkeys(Path(os.path.realpath(each)) for each in places)
+        return tuple(each for each in found if not each.is_relative_to(top))
 
     @property
     def trusted(self) -> bool:

@@ -6,40 +6,51 @@ after each compaction: in between every request begins with the same bytes, whic
 
 import asyncio
 import json
+import os
+import re
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.agent.agent_files import AgentFiles, agents_text, find_agents
 from tui_app.agent.instructions import (
     InstructionFile,
     Skills,
     find_skills,
+    folder_instructions_text,
     instructions_text,
+    read_folders,
     read_instructions,
     skill_body,
     skills_text,
+    surroundings_text,
 )
 from tui_app.agent.mcp.connection import CallFailed
 from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.tools.files import is_part
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.attachments import image_type
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.message_marks import folder_text
 from tui_app.conversation.attachments import AttachedFile, NamedPath
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.events import (
     CompactionComplete,
+    FolderInstructions,
     Notice,
     Record,
     ServerAsked,
@@ -47,17 +58,36 @@ from tui_app.events import (
     SessionRewind,
     ToolCall,
     ToolResult,
+    UserMessage,
 )
-from tui_app.files import MayRead, Refused, anything
+from tui_app.files import MayRead, Refused, anything, repository_root
+from tui_app.memory.scope import scope_of
+from tui_app.paths import from_home
+from tui_app.settings.spec import explore_settings
 from tui_app.settings.tables import servers_here
 from tui_app.text import plain_text
-from tui_app.tool_specs import PLAN, TODO, USE_SKILL
+from tui_app.tool_specs import PLAN, TODO, USE_SKILL, tool_spec
+from tui_app.trust import trust_in
 from tui_app.usage import Breakdown
+
+DATE_VARIABLE = "SOURCE_DATE_EPOCH"
+"""Seconds since the epoch that stand for now, by the convention of reproducible builds."""
+_DIGITS = re.compile("[0-9]{1,11}")
+
+
+def today(fixed: str = "") -> date:
+    """The date here.
+
+    Args:
+        fixed: What ``DATE_VARIABLE`` says, if anything.
+    """
+    now = datetime.fromtimestamp(int(fixed), UTC) if _DIGITS.fullmatch(fixed) else datetime.now().astimezone()
+    return now.date()
 
 
 @dataclass(slots=True)
 class ProjectContext:
-    """Instructions of the project and skills as the model is told of them."""
+    """Instructions of the user and the project, skills and surroundings as the model is told of them."""
 
     cwd: Path
     config: Path
@@ -68,13 +98,34 @@ class ProjectContext:
     """Whether the user trusts the working folder; else nothing of it is read."""
     may_read: MayRead = anything
     """What the rules say of files."""
+    added: tuple[Path, ...] = ()
+    """Further folders that the user has opened."""
+    known: tuple[Path, ...] = ()
+    """Those among them that the user trusts."""
+    date: str = ""
+    """What ``DATE_VARIABLE`` says."""
     files: tuple[InstructionFile, ...] = ()
     skills: Skills = field(default_factory=Skills)
+    agents: AgentFiles = field(default_factory=AgentFiles)
+    delegates: bool = True
+    """Whether the model may send sub-agents at all."""
+    _surroundings: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether instructions of the working folder count."""
+        return self.instructed and self.trusted
 
     def reload(self) -> None:
-        follows = self.instructed and self.trusted
-        self.files = read_instructions(self.cwd, self.may_read) if follows else ()
-        self.skills = find_skills(self.cwd if self.trusted else None, self.config, self.may_read)
+        """Read everything anew: the next request begins in another way, if anything has changed."""
+        self.files = read_instructions(
+            self.cwd if self.follows else None, self.may_read, self.config, self.known
+        )
+        branch = scope_of(self.cwd).branch
+        self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added)
+        place = self.cwd if self.trusted else None
+        self.skills = find_skills(place, self.config, self.may_read)
+        self.agents = find_agents(place, self.config, self.may_read) if self.delegates else AgentFiles()
 
     def heard(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
@@ -82,7 +133,12 @@ class ProjectContext:
 
     def instructions(self) -> str:
         """What the model reads, before everything that was said; empty for nothing."""
-        return "\n\n".join(filter(None, (instructions_text(self.files), skills_text(self.skills))))
+        lists = skills_text(self.skills), agents_text(self.agents.found)
+        return "\n\n".join(filter(None, (instructions_text(self.files), *lists)))
+
+    def surroundings(self) -> str:
+        """Where and when the session works; empty for the user's own agent."""
+        return self._surroundings
 
     @property
     def skill_folders(self) -> tuple[Path, ...]:
@@ -134,6 +190,138 @@ class SkillsInUse:
         return additions
 
 
+# Instructions of folders below the working folder: the model gets them when it first reads something there,
+# in a message of their own behind the result, so that the beginning of every request stays as it is.
+
+
+@dataclass(slots=True)
+class FolderReader:
+    """Gives one conversation the instructions of the folders it comes to, each file once."""
+
+    history: SessionHistory
+    project: ProjectContext
+    _called: dict[str, str] = field(default_factory=dict)
+    """Paths of the calls under way, by their ids."""
+    _touched: list[Path] = field(default_factory=list)
+    """What was read since the last request."""
+    _looked: tuple[int, set[Path]] = (0, set())
+    """Version of the view, and folders that were looked into since."""
+    _told: dict[int, str] | None = None
+    """Log number and file of each message, those that were left behind included; None until it is read."""
+
+    def heard(self, record: Record) -> None:
+        """Note what a tool, or the user with a prompt, has read."""
+        match record.data:
+            case ToolCall(tool_call_id=call, name=name, args=args) if tool_spec(name).rule == "file":
+                self._called[call] = _path_in(args)
+            case ToolResult(tool_call_id=call, outcome=outcome):
+                path = self._called.pop(call, "")
+                self._touched += [Path(path)] if path and outcome == "success" else []
+            case UserMessage(attachments=paths):
+                self._touched += map(Path, paths)
+            case FolderInstructions(path=path) if self._told is not None:
+                self._told[record.seq] = path
+
+    async def tell(self) -> None:
+        """Put the instructions of folders that were come to behind the newest message of the view."""
+        touched, self._touched = self._touched, []
+        if not touched or not self.project.follows:
+            return
+        folders = await asyncio.to_thread(self._folders, touched)
+        version, looked = self._looked
+        if version != self.history.version:
+            # What was told may have left the view since.
+            looked = set()
+        self._looked = self.history.version, looked | folders.keys()
+        if not folders.keys() - looked:
+            return
+        known = [file.real for file in self.project.files if file.real]
+        found = await asyncio.to_thread(self._read, folders, known)
+        told = {*self.told().values()}
+        for file in found:
+            if file.path in told:
+                continue
+            if file.text:
+                text = folder_text(folder_instructions_text([file]))
+                message = ModelRequest(parts=[UserPromptPart(text)])
+                tokens = self.history.counter.message(message).nonzero()
+                self.history.append(FolderInstructions(text=text, path=file.path, tokens=tokens), message)
+            elif file.refusal:
+                self.history.append(Notice(text=file.refusal))
+
+    def told(self) -> dict[int, str]:
+        """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
+        if self._told is None:
+            store, session = self.history.store, self.history.session
+            heads = reversed([*store.newest(session, (FolderInstructions.TYPE,))])
+            records = (store.record(session, head.seq) for head in heads)
+            self._told = {
+                each.seq: each.data.path
+                for each in records
+                if each is not None and isinstance(each.data, FolderInstructions)
+            }
+        if not self._told:
+            return {}
+        held = {head.seq for head in self.history.view.each_held()} | self.history.view.excluded.keys()
+        return {seq: path for seq, path in self._told.items() if seq in held}
+
+    def additions(self) -> Sequence[Addition]:
+        """Each file as it is now: what compactions keep of the messages they replace."""
+        told = {*self.told().values()} if self.project.follows else set()
+        root = repository_root(self.project.cwd)
+        found = self._read(dict.fromkeys(sorted((root / from_home(each)).parent for each in told)), ())
+        return [Addition(f"Instructions of {each.path}", each.text) for each in found if each.path in told]
+
+    def _folders(self, touched: Sequence[Path]) -> dict[Path, None]:
+        """The folders of a project between an opened folder and what was read, the outermost first.
+
+        The instructions of the working folder itself are known already, those of an added one are not.
+        """
+        top, root = self.project.cwd.resolve(), repository_root(self.project.cwd)
+        opened = [(top, root, top), *((each, each, each.parent) for each in self.project.known)]
+        found: set[Path] = set()
+        for path in touched:
+            real = Path(os.path.realpath(top / path))
+            place = real if real.is_dir() else real.parent
+            for folder, project, above in opened:
+                if place.is_relative_to(folder) and is_part(project, place):
+                    found |= {each for each in (place, *place.parents) if above in each.parents}
+                    break
+        return dict.fromkeys(sorted(found))
+
+    def _read(self, folders: Iterable[Path], known: Iterable[Path]) -> tuple[InstructionFile, ...]:
+        """Read the files of some folders; blocks on the disk."""
+        project = self.project
+        root = repository_root(project.cwd)
+        return read_folders([*folders], root, project.may_read, added=project.known, known=known)
+
+
+def _path_in(args: str) -> str:
+    """The path that a call names; empty for the whole workspace."""
+    try:
+        path = json.loads(args).get("path", "")
+    except (ValueError, AttributeError):
+        return ""
+    return path if isinstance(path, str) and "\0" not in path else ""
+
+
+class FolderWatch(AbstractCapability[Any]):
+    """Lets a ``FolderReader`` speak in front of each request."""
+
+    def __init__(self, reader: FolderReader) -> None:
+        self._reader = reader
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """In front of the governor, which sends what this adds."""
+        return CapabilityOrdering(position="outermost")
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        await self._reader.tell()
+        return request_context
+
+
 # What every request of a conversation carries beside its messages: instructions and tool definitions.
 
 
@@ -147,11 +335,14 @@ class RequestOverhead:
     """The part of the instructions that is counted as memory: those of the project, names of skills."""
     servers: Callable[[], str] = str
     """Another such part: what MCP servers say."""
+    surroundings: Callable[[], str] = str
+    """The part that stands last, and changes from session to session."""
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         memory = counter.unscaled(counter.instructions(self.project()))
         memory += counter.unscaled(counter.instructions(self.servers()))
-        return counter.carried(self.instructions, self.tools) + Breakdown(memory=memory)
+        system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
+        return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
 
 class OverheadWatch(AbstractCapability[Any]):
@@ -169,7 +360,7 @@ class OverheadWatch(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
-        apart = self._overhead.project(), self._overhead.servers()
+        apart = self._overhead.project(), self._overhead.servers(), self._overhead.surroundings()
         self._overhead.instructions = "\n\n".join(part for part in parts if part not in apart)
         self._overhead.tools = (*parameters.function_tools, *parameters.output_tools)
         return request_context
@@ -191,6 +382,7 @@ class Extras:
     history: SessionHistory
     project: ProjectContext
     in_use: SkillsInUse
+    folders: FolderReader
     own: Sequence[ToolDefinition] = field(default_factory=tuple)
     """The program's own tools."""
     overhead: RequestOverhead = field(default_factory=RequestOverhead)
@@ -227,6 +419,7 @@ class Extras:
         return (
             Addition("Plan", folder.read_note(folder.plan_file), PLAN.name),
             Addition("Todo list", folder.read_note(folder.todo_file), TODO.name),
+            *self.folders.additions(),
             *self.in_use.additions(),
         )
 
@@ -313,12 +506,13 @@ class Extras:
         in_use = self.in_use.names()
         return Overview(
             servers=self.servers.statuses(),
-            files=self.project.files,
+            files=(*self.project.files, *self._folder_files()),
             skills=tuple(
                 SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
                 for skill in self.project.skills.found
             ),
             refused=self.project.skills.refused,
+            agents=self.project.agents,
             shares=self.shares(),
             instructed=self.project.instructed,
         )
@@ -338,6 +532,11 @@ class Extras:
         shares = [Share("tools", name, self._tools(tools)) for name, tools in known.items() if tools]
         return [tool for tools in known.values() for tool in tools], self._shares(shares)
 
+    def _folder_files(self) -> list[InstructionFile]:
+        told = dict.fromkeys(self.folders.told().values())
+        # The text is in the message itself.
+        return [InstructionFile(path, note="as its folder was read", text=path) for path in told]
+
     def _shares(self, servers: Sequence[Share]) -> tuple[Share, ...]:
         ours = Share("tools", OURS, self._tools(self.own))
         instructions = [
@@ -346,8 +545,17 @@ class Extras:
             if file.text
         ]
         skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
+        told = self.folders.told()
+        seen = self.history.view.visible() if told else ()
+        folders = [
+            Share("memory", told[head.seq], round(sum(head.tokens.values()) * self.history.factor))
+            for head in seen
+            if head.seq in told
+        ]
+        agents = Share("memory", "agents", self._text(agents_text(self.project.agents.found)))
         said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
-        return tuple(each for each in (ours, *servers, *instructions, skills, said) if each.tokens)
+        every = (ours, *servers, *instructions, *folders, skills, agents, said)
+        return tuple(each for each in every if each.tokens)
 
     def weigh(self, tool: Offered) -> int:
         return self._tools([tool.definition])
@@ -368,10 +576,22 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
         bus: Where compactions are heard of; None for a session that is only looked at.
     """
     instructed, trusted = opening.settings.project_instructions, opening.trusted
-    project = ProjectContext(opening.cwd, opening.paths.config, instructed, trusted, opening.may_read())
+    project = ProjectContext(
+        opening.cwd,
+        opening.paths.config,
+        instructed,
+        trusted,
+        opening.may_read(),
+        added=opening.added,
+        known=tuple(each for each in opening.added if trust_in(opening.paths, opening.env, each)),
+        date=opening.env.get(DATE_VARIABLE, ""),
+        delegates=explore_settings(opening.settings.explore).enabled,
+    )
+    folders = FolderReader(history, project)
     if not opening.agent:
         project.reload()
         if bus is not None:
             bus.listen(project.heard)
+            bus.listen(folders.heard)
     left_out = "" if trusted else opening.brought().notice
-    return Extras(opening, history, project, SkillsInUse(history, project), left_out=left_out)
+    return Extras(opening, history, project, SkillsInUse(history, project), folders, left_out=left_out)

@@ -318,6 +318,11 @@ class SessionHistory:
         """The visible messages from the last answer on; loads no others."""
         return self._messages.newest(self.view.visible())
 
+    def message(self, seq: int) -> ModelMessage | None:
+        """A message as it was said, read from the log; None where there is none."""
+        text = self.store.message(self.session, seq)
+        return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0] if text else None
+
     @property
     def version(self) -> int:
         """Log number of the last rewrite of the view."""

@@ -75,6 +75,7 @@ def make_tooling(
             return None
         return Confinement(
             workspace=opening.cwd.resolve(),
+            added=opening.added,
             home=Path.home().resolve(),
             search=opening.env.get("PATH", ""),
             readable=(opening.paths.config,),
@@ -93,7 +94,7 @@ def make_tooling(
         attended=opening.attended,
         yes=opening.yes,
     )
-    workspace = Workspace(opening.cwd, closed=opening.paths.own_folders)
+    workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)

@@ -27,7 +27,7 @@ from tui_app.agent.tool_failures import only_thought
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
 from tui_app.context.answer_end import CUT_OFF, TOO_LONG, why_not_whole
-from tui_app.context.counting.attachments import file_content, picture_content
+from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
 from tui_app.conversation.attachments import AttachedFile, Attachment, read_attachments
@@ -39,12 +39,10 @@ from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
     AgentOutput,
     Error,
-    FullnessTold,
     Notice,
     Record,
     SessionEnd,
     SessionRewind,
-    TaskTold,
     ToolResult,
     TurnEnd,
     TurnRetry,
@@ -113,7 +111,6 @@ CUT_HINT = "What came of it stays; ask it to go on, or send the prompt again wit
 EMPTY = "The model answered nothing. /retry sends the prompt once more."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
-_NOTES = frozenset({FullnessTold.TYPE, TaskTold.TYPE})
 """Lines of the program behind a message."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 """Kinds of errors with which another model may help."""
@@ -279,7 +276,7 @@ class Turns:
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
         history = self.history
-        visible = [head for head in history.view.visible() if head.type not in _NOTES]
+        visible = history.view.said()
         # A call that was broken off says so itself.
         if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return
@@ -306,13 +303,13 @@ class Turns:
         files = await self._unless_stopped(self._prepare(prompt))
         if files is None:
             return TurnEnd(outcome="failed", prompt=prompt.text)
-        pieces: list[UserContent] = []
+        pieces: list[UserContent] = [piped_content(prompt.piped)] if prompt.piped else []
         for file in files:
             if file.picture:
                 pieces += picture_content(file.path, file.picture, file.media_type)
             else:
                 pieces.append(file_content(file.path, file.text))
-        request = ModelRequest(parts=[UserPromptPart([prompt.text, *pieces] if files else prompt.text)])
+        request = ModelRequest(parts=[UserPromptPart([prompt.text, *pieces] if pieces else prompt.text)])
         usage = history.usage()
         needed = history.weigh(Item(0, request)).total
         needed += usage.parts.system + usage.parts.tools + usage.parts.memory
@@ -321,7 +318,8 @@ class Turns:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens = history.counter.message(request).nonzero()
-        paths = tuple(file.path for file in files if file.path != HOOK)
+        named = (file.path for file in files if file.path != HOOK)
+        paths = (*([PIPED] if prompt.piped else []), *named)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
         result = await self._answer(model)
         self.close_open_calls(result.error)

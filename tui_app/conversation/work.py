@@ -25,6 +25,8 @@ class Prompt:
     text: str
     files: tuple[str, ...] = ()
     """Paths of attached files, as the user wrote them."""
+    piped: str = ""
+    """What was piped in beside the words."""
     above_budget: bool = False
     """Whether the user has said that it may be sent although the session's budget is used up."""
     brought: "tuple[AttachedFile, ...]" = ()
@@ -265,6 +267,17 @@ class ChangePolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeEffort:
+    """Let the model think more or less."""
+
+    effort: str
+
+    @property
+    def label(self) -> str:
+        return f"/effort {self.effort}"
+
+
+@dataclass(frozen=True, slots=True)
 class Switch:
     """Go on with another model."""
 
@@ -280,7 +293,7 @@ Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | Bri
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
 """What goes back, perhaps with files."""
-Work = Prompt | Shell | Compact | Change | Return | ChangePolicy | Switch
+Work = Prompt | Shell | Compact | Change | Return | ChangePolicy | ChangeEffort | Switch
 
 
 HELD_BACK = (Prompt, Shell)

@@ -43,6 +43,21 @@ class FullnessTold(Payload):
         return f"the model was told: context window {self.percent}% full"
 
 
+@event("session.folder_instructions")
+class FolderInstructions(Payload):
+    """The model first read something in a folder, and was given a file of its instructions with it."""
+
+    text: str
+    path: str
+    """The file, from the root of the repository."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message, by category."""
+
+    def headline(self) -> str:
+        """Which file the model was given."""
+        return f"instructions: {self.path}"
+
+
 @event("session.truncation")
 class Truncation(Payload):
     """One request was cut to fit; the view itself did not change, and replay ignores this."""

@@ -35,6 +35,18 @@ class PolicyChange(Payload):
         return f"policy {self.old} → {self.new}"
 
 
+@event("session.effort_change")
+class EffortChange(Payload):
+    """The model thinks more or less from here on, also when the conversation is resumed."""
+
+    old: str
+    new: str
+
+    def headline(self) -> str:
+        """Both levels."""
+        return f"effort {self.old} → {self.new}"
+
+
 @event("session.clear")
 class SessionClear(Payload):
     """The agent view was emptied; the log keeps everything."""
@@ -77,6 +89,17 @@ class CheckpointCreated(Payload):
     def headline(self) -> str:
         """Number and title of the checkpoint."""
         return f"checkpoint {self.number:03d}  {self.title}"
+
+
+@event("session.folders")
+class FoldersAdded(Payload):
+    """From here on tools may read and write in these folders, too; in no others than the session's own."""
+
+    folders: tuple[str, ...]
+
+    def headline(self) -> str:
+        """Which folders they are."""
+        return f"folders added: {', '.join(self.folders) or 'none'}"
 
 
 @event("memory.inbox")
@@ -268,6 +291,8 @@ class SubAgentStart(Payload):
     model: str
     max_steps: int
     """Model requests it may make."""
+    agent: str = ""
+    """Name of the agent of the user's or the project's own that was sent; empty for one that explores."""
 
     def headline(self) -> str:
         """The first words of its task."""

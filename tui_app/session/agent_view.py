@@ -33,7 +33,17 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import CARRYING, LEADING, STAGES, TURNS, Head, Seen, is_private, seen
+from tui_app.session.event_heads import (
+    CARRYING,
+    LEADING,
+    NOTES,
+    STAGES,
+    TURNS,
+    Head,
+    Seen,
+    is_private,
+    seen,
+)
 from tui_app.session.view_items import (
     Heads,
     HiddenItems,
@@ -285,6 +295,10 @@ class AgentView:
         """Heads of the visible messages, in the order they are sent."""
         self._want(self._visible)
         return [self._shown(item) for item in self._visible]
+
+    def said(self) -> list[Head]:
+        """What is visible, less the notes in the middle of a turn."""
+        return [head for head in self.visible() if head.type not in NOTES]
 
     def seen(self) -> list[Seen]:
         """Every message there is, hidden ones included, with its kind and whom it is shown to."""

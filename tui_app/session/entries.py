@@ -44,6 +44,8 @@ class Entry:
     """Whether it is a command that the user keeps from the model."""
     used: int = 0
     """Tokens that sub-agent has read and written."""
+    cost: float = 0.0
+    """US dollars that it has cost, once it is at its end; 0 where no price is known."""
 
     @property
     def message(self) -> int:

@@ -22,8 +22,10 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    EffortChange,
     Error,
     FilesRestored,
+    FolderInstructions,
     FullnessTold,
     Handoff,
     HookRan,
@@ -157,8 +159,8 @@ def output_text(payload: AgentOutput) -> str:
 # What the head of each event takes from it besides its headline and tokens.
 
 _UNCUT = (
-    CheckpointCreated, CompactionComplete, FilesRestored, ModelChange, PolicyChange, SessionRewind, ToolCall,
-    ToolResult, Truncation, ViewRewrite, MessageExcluded,
+    CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModelChange, PolicyChange,
+    SessionRewind, ToolCall, ToolResult, Truncation, ViewRewrite, MessageExcluded,
 )  # fmt: skip
 """Events whose headline is never longer than a row, or is cut where it is painted."""
 
@@ -206,7 +208,8 @@ def _of_message(payload: Payload) -> dict[str, Any]:
             reported = payload.input_tokens + payload.output_tokens
             return {"ids": (payload.tool_call_id, *made), "reported": reported, "model": payload.model}
         case SubAgentEnd():
-            return {"ids": (payload.tool_call_id,), "state": payload.outcome}
+            price = () if payload.cost_usd is None else (f"{payload.cost_usd:.6f}",)
+            return {"ids": (payload.tool_call_id, *price), "state": payload.outcome}
         case _:
             return {}
 
@@ -214,7 +217,7 @@ def _of_message(payload: Payload) -> dict[str, Any]:
 def _of_command(payload: Payload) -> dict[str, Any]:
     """Of commands of the user's, of those in the background, and of what the program gives the model."""
     match payload:
-        case MemoryInbox() | Handoff() | FullnessTold() | TaskTold():
+        case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions():
             return {"chars": len(payload.text)}
         case TaskStarted():
             return {"ids": (payload.id,), "title": words_of(payload.command)}
@@ -338,7 +341,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement", "memory", "fullness", "shell", "task",
+    "acknowledgement", "memory", "fullness", "folder", "shell", "task",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
@@ -357,12 +360,15 @@ _GIVEN: dict[str, MessageKind] = {
     Handoff.TYPE: "memory",
     FullnessTold.TYPE: "fullness",
     TaskTold.TYPE: "task",
+    FolderInstructions.TYPE: "folder",
 }
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""
 CARRYING = MESSAGES | frozenset(_GIVEN)
 """Those, and events whose message the program itself gives the model."""
-TURNS = MESSAGES | {FullnessTold.TYPE}
+NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, TaskTold.TYPE})
+"""Events whose message is a note in the middle of a turn: nobody has to answer it."""
+TURNS = MESSAGES | NOTES - {TaskTold.TYPE}
 """Events whose message belongs to a turn, and leaves with one that failed."""
 AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
 """Events that are written when a session is over: they are no use of it."""

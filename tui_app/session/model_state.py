@@ -7,7 +7,7 @@ from typing import Any
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
-from tui_app.events import ModelChange, PolicyChange, SessionStart, UsageInfo
+from tui_app.events import EffortChange, ModelChange, PolicyChange, SessionStart, UsageInfo
 from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
@@ -51,6 +51,8 @@ class Known:
     """Real tokens of the model per counted token."""
     policy: str = ""
     """Name of the policy that this session follows; empty where its log names none."""
+    effort: str = ""
+    """How much the model thinks; empty where that was never changed."""
 
     def basis(self, view: AgentView) -> Basis:
         """What the size of the next request is worked out from, for a view."""
@@ -92,7 +94,7 @@ def known_of(store: SessionStore, session: str) -> Known:
         # What was measured was another model's.
         factor, limit = 1.0, change.data.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
-    return Known(measured, window, factor, chosen_policy(store, session))
+    return Known(measured, window, factor, chosen_policy(store, session), chosen_effort(store, session))
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
@@ -110,6 +112,20 @@ def chosen_policy(store: SessionStore, session: str) -> str:
         return change.data.new
     start = store.last_of(session, SessionStart.TYPE)
     return start.data.policy if start is not None and isinstance(start.data, SessionStart) else ""
+
+
+def chosen_effort(store: SessionStore, session: str) -> str:
+    """How much the model thinks in a session, where that was chosen in it; else empty.
+
+    Args:
+        store: Where the log is.
+        session: Whole id of the session.
+
+    Raises:
+        sqlite3.Error: if it cannot be read.
+    """
+    change = store.last_of(session, EffortChange.TYPE)
+    return change.data.new if change is not None and isinstance(change.data, EffortChange) else ""
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

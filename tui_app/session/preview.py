@@ -16,6 +16,7 @@ from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     Error,
+    FolderInstructions,
     FullnessTold,
     Handoff,
     HookRan,
@@ -198,6 +199,7 @@ def body_of(record: Record, entry: Entry) -> Body:
             | MemoryInbox(text=text)
             | Handoff(text=text)
             | FullnessTold(text=text)
+            | FolderInstructions(text=text)
         ):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):

@@ -19,6 +19,7 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    FolderInstructions,
     FullnessTold,
     Handoff,
     MemoryInbox,
@@ -119,7 +120,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens, rewritten = int(usage["total"]), False
             case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | ShellResult():
                 tokens += sum(data.tokens.values())
-            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold():
+            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions():
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True

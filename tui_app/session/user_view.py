@@ -15,8 +15,10 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    EffortChange,
     Error,
     FilesRestored,
+    FolderInstructions,
     FullnessTold,
     Handoff,
     HookRan,
@@ -34,6 +36,7 @@ from tui_app.events import (
     SessionRewind,
     ShellCommand,
     ShellResult,
+    SubAgentEnd,
     SubAgentStep,
     SystemMessage,
     TaskEnded,
@@ -68,6 +71,7 @@ _KINDS: dict[str, EntryKind] = {
     Truncation.TYPE: "truncation",
     ModelChange.TYPE: "model",
     PolicyChange.TYPE: "model",
+    EffortChange.TYPE: "model",
     SessionClear.TYPE: "clear",
     SessionRewind.TYPE: "clear",
     CheckpointCreated.TYPE: "checkpoint",
@@ -84,6 +88,7 @@ _KINDS: dict[str, EntryKind] = {
     FilesRestored.TYPE: "files",
     FullnessTold.TYPE: "notice",
     TaskEnded.TYPE: "notice",
+    FolderInstructions.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
@@ -159,6 +164,9 @@ class UserView:
                 # What a sub-agent does counts for the row of the call that has sent it.
                 used = row.used + head.reported
                 return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=used))
+            case SubAgentEnd.TYPE if head.ids[1:] and head.ids[0] in self._open_calls:
+                row = self.entries[self._places[self._open_calls[head.ids[0]]]]
+                return self._put(replace(row, cost=float(head.ids[1])))
             case MessagePinned.TYPE:
                 return self._restate(head.ref, pinned=head.state == "pinned")
             case _:

@@ -79,6 +79,8 @@ _MEGABYTES = Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=Tr
 _TABLE = "a table; edit it in the file"
 TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
 """Prefixes of model names that have a meaning already."""
+EFFORTS = ("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model thinks, the least first; ``default`` leaves it to the model."""
 ReviewMode = Literal["always", "manual", "never"]
 """Which summaries the user sees before they are applied."""
 
@@ -199,8 +201,8 @@ class Settings:
     """By name."""
     thinking: str = setting(
         "default",
-        Choice(("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")),
-        "How much models that can think do so before they answer.",
+        Choice(EFFORTS),
+        "How much models that can think do so before they answer. /effort changes it for a session.",
     )
     """``default`` leaves it to the models."""
     prompt_cache: str = setting(
@@ -324,6 +326,12 @@ class Settings:
     )
     """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
     read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
+    add_dirs: str = setting(
+        "",
+        Text(r"[^\n\0]*", "folders, separated by commas"),
+        "Further folders in which tools and commands may read and write, in every session.",
+    )
+    """Comma-separated."""
     sandbox: str = setting(
         "auto",
         Choice(("auto", "require", "off")),

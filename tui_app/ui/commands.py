@@ -151,6 +151,18 @@ async def _model(chat: "Chat", argument: str) -> None:
         await choose_model(chat.app, chat.session)
 
 
+@command(
+    "effort", "Show or change how much the model thinks", argument="[level]", busy="queue", opens="alone"
+)
+async def _effort(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.settings import change_effort, show_efforts
+
+    if argument:
+        change_effort(chat.session, argument)
+    else:
+        await show_efforts(chat.app, chat.session)
+
+
 @command("policy", "Show or change what governs the context", argument="[name]", busy="queue", opens="alone")
 async def _policy(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import change_policy, show_policies
@@ -359,3 +371,10 @@ async def _skills(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.extensions import show_skills
 
     await show_skills(chat.app, chat.session)
+
+
+@command("agents", "List the agents the model can send", opens="always")
+async def _agents(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.extensions import show_agents
+
+    await show_agents(chat.app, chat.session)

@@ -39,6 +39,8 @@ class Launch:
     model: str = ""
     policy: str = ""
     """One asked for on the command line; it ranks above what was chosen in a session before."""
+    effort: str = ""
+    """How much the model is to think, if that was asked for on the command line."""
     agent: str = ""
     """The user's own agent as ``module:attribute``; empty is ours."""
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -47,6 +49,8 @@ class Launch:
     """Open the list of sessions first."""
     trust: bool = False
     """Whether the folder is trusted for this start, whatever was answered before."""
+    add_dirs: tuple[Path, ...] = ()
+    """Further folders that tools may read and write in."""
     notice: str = ""
     """What is to be said at the start."""
     keys: ApiKeys | None = field(default=None, repr=False)
@@ -93,10 +97,12 @@ class Launch:
             session=session,
             model=self.model if asked_here else "",
             policy=self.policy if asked_here else "",
+            effort=self.effort if asked_here else "",
             agent=self.agent,
             attended=True,
             keys=self.api_keys,
             trust=self.trust,
+            add_dirs=self.add_dirs,
             models=self._models,
         )
 

@@ -31,6 +31,7 @@ KINDS: dict[MessageKind, str] = {
     "fullness": "fullness",
     "shell": "shell",
     "task": "note",
+    "folder": "instructions",
 }
 """The word for a kind of message."""
 STATES: dict[ItemState, str] = {

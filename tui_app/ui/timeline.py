@@ -14,8 +14,8 @@ from textual.reactive import reactive
 from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
-from tui_app.ui.text import PLAIN, Glyphs, clock, count, one_line, tokens, without_drawing
-from tui_app.ui.transcript.entries import LEFT, Wording, has_lines
+from tui_app.ui.text import PLAIN, Glyphs, clock, one_line, tokens, without_drawing
+from tui_app.ui.transcript.entries import LEFT, Wording, has_lines, sub_agent_figures
 
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
@@ -117,7 +117,7 @@ def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
     bad = entry.state in _BAD
     word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
     size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
-    size = "  ".join(filter(None, (count(entry.calls, "call") if entry.calls else "", size)))
+    size = "  ".join(filter(None, (*sub_agent_figures(entry), size)))
     if bad:
         word = f"{glyphs.cross} {word}" + (f" {glyphs.separator} {LEFT}" if entry.left else "")
     right = "  ".join(filter(None, (word, size)))

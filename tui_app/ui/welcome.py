@@ -85,7 +85,8 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
 
     first, branch = first_look(launch), scope_of(launch.cwd).branch
     where = {"": "", DETACHED: " (no branch)"}.get(branch, f" ({one_line(branch, 40)})")
-    files = read_instructions(launch.cwd) if trusted and launch.settings.project_instructions else ()
+    follows = trusted and launch.settings.project_instructions
+    files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
     memory = None
     # A log that cannot be read is told by what opens it.
     with suppress(sqlite3.Error, OSError):

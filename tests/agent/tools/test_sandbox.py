@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,27 @@ def test_a_command_in_bubblewrap_writes_in_its_folder_and_sees_no_secrets(lab: P
     answer = run(kept_in(lab, kept.sandbox), reach)
     assert sandbox.refused(answer.stderr)
     assert run(kept, "exit 3").returncode == 3
+
+
+@linux
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+        pytest.param("landlock", marks=pytest.mark.skipif(LANDLOCK.abi < 1, reason="no Landlock")),
+    ],
+)
+def test_a_folder_that_was_added_may_be_written_in(lab: Path, kind: str) -> None:
+    (lab / "more/.git/hooks").mkdir(parents=True)
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    kept = replace(kept_in(lab, found), added=(lab / "more",))
+    assert "writes in this folder and 1 more only" in kept.limits
+    assert run(kept, f"echo x > {lab}/more/made; echo y > here; cat {lab}/more/made").stdout == "x\n"
+    assert (lab / "more/made").exists()
+    assert (lab / "work/here").exists()
+    assert run(kept, f"echo x > {lab}/beside").returncode or not (lab / "beside").exists()
+    if kind == "bubblewrap":
+        assert run(kept, f"echo x > {lab}/more/.git/hooks/pre-commit").returncode, "what programs obey"
 
 
 @pytest.mark.bubblewrap

@@ -188,3 +188,22 @@ def test_a_name_that_is_no_text_is_shown_with_one_sign_and_opened_by_it(root: Pa
         read_file(ws, name)
     (root / name).write_text("itself\n")
     assert read_file(ws, name) == "1\titself"
+
+
+def test_a_folder_that_was_added_is_read_and_written_by_its_absolute_path(root: Path, tmp_path: Path) -> None:
+    more, own = tmp_path / "more", tmp_path / "more/own"
+    own.mkdir(parents=True)
+    (more / "a.txt").write_text("a")
+    (more / "out").symlink_to(tmp_path)
+    ws = Workspace(root, closed=[own], added=[more])
+    assert ws.file(f"{more}/a.txt") == more / "a.txt"
+    assert ws.display(more / "a.txt") == f"{more}/a.txt"
+    assert ws.writable(f"{more}/new/b.txt") == more / "new/b.txt"
+    assert ws.root_of(more / "new/b.txt") == more
+    for path in (f"{more}/out/c.txt", f"{tmp_path}/c.txt", f"{own}/config.toml"):
+        with pytest.raises(OutsideWorkspace):
+            ws.writable(path)
+    with pytest.raises(OutsideWorkspace):
+        ws.file(f"{own}/config.toml")
+    with pytest.raises(OutsideWorkspace):
+        Workspace(root).file(f"{more}/a.txt")

@@ -23,6 +23,7 @@ from tui_app.context.tool_results.results import SpillNames
 from tui_app.conversation import agent_setup as agents
 from tui_app.conversation import assembly as opening
 from tui_app.conversation import manual_edits as by_hand
+from tui_app.conversation import project_context
 from tui_app.ui import approvals as approval_box
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
@@ -92,6 +93,7 @@ def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lo
     """Compares an app with the looks of this test."""
     # The real ones name folders of this run, and the gauge counts them.
     monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
+    monkeypatch.setattr(project_context, "surroundings_text", lambda *_: "")
     node = request.node
     ids = node.callspec.id.split("-") if hasattr(node, "callspec") else []
     state = [node.originalname.removeprefix("test_"), *(each for each in ids if not _SIZE.fullmatch(each))]

@@ -184,7 +184,7 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
     """The model counts more tokens than its texts were counted for, and says so."""
-    fake_openai.add(Text("Ebb.", usage=(6_200, 60)))
+    fake_openai.add(Text("Ebb.", usage=(6_300, 60)))
     session = served.store(Story("tide").user("why " * 1_400, 1_400).answer("so " * 1_600, 1_600))
     async with shown(served.app(session), WIDE) as deck:
         await deck.ready()

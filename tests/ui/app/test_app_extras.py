@@ -16,7 +16,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import Scene
 from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_compaction import BRIEF, compacted
-from tests.ui.kit import Deck, Desk, shown
+from tests.ui.kit import WIDE, Deck, Desk, shown
 from tests.ui.looks import Look
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import (
@@ -29,6 +29,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.settings.tables import Hook, McpServer
+from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.base import DetailsScreen, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
@@ -106,7 +107,7 @@ async def test_without_servers_it_says_how(desk: Desk) -> None:
 async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
     pytest.importorskip("fastmcp")
     write(desk, "AGENTS.md", "Answer like a sailor.")
-    desk.change(mcp={"files": program()})
+    desk.change(mcp={"files": program()}, add_dirs=str(desk.home))
     async with shown(desk.app()) as deck:
         await deck.ready()
         await mcp(deck)
@@ -121,6 +122,7 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the status")
         assert "files: ready, 10 tools" in deck.text
         assert "AGENTS.md" in deck.text
+        assert re.search(r"Added +/", deck.text)
 
 
 # Skills
@@ -140,6 +142,39 @@ async def test_skills_are_listed_and_can_be_read(desk: Desk) -> None:
         assert " .plimsoll/skills/reefing/SKILL.md" in deck.text, "from the working folder on"
         await deck.press("enter")
         await deck.says("Ease it.")
+
+
+# Agents
+
+
+async def test_agents_are_listed_and_ask_like_the_model(served: Desk, fake_openai: FakeOpenAI) -> None:
+    write(
+        served,
+        ".plimsoll/agents/mate.md",
+        "---\ndescription: Keeps [b]the[/b] log.\ntools: Write\n---\nYou are mate.\n",
+    )
+    write(served, ".plimsoll/agents/bad.md", "nothing in front")
+    served.change(explore={}, read_only=False)
+    fake_openai.add(Tool((("delegate", {"agent": "mate", "task": "Write it."}),)), Text("All written."))
+    log = Tool((("write_file", {"path": "log.txt", "content": "calm"}),))
+    fake_openai.add(log, Text("It is in the log."), phrase="You are mate")
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("/agents")
+        await deck.says("Keeps [b]the[/b] log.")
+        assert re.search(r"Agents +1\n", deck.text)
+        assert "write_file" in deck.text
+        assert "no description" in deck.text
+        await deck.press("enter")
+        await deck.says("You are mate.")
+        await deck.press("escape", "escape")
+        await deck.send("Have it written.")
+        await deck.until(lambda: deck.app.chat.pane.query_one(ApprovalBox).has_focus, "the question")
+        await deck.press("y")
+        await deck.says("All written.")
+        assert (served.cwd / "log.txt").read_text() == "calm"
+        await deck.send("/status")
+        await deck.says("Agents     mate")
 
 
 # Commands

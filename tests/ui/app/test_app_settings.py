@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
+from tests.servers.behaviours import Text
+from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.settings import load_settings
@@ -332,3 +334,28 @@ async def test_a_name_nobody_knows_changes_nothing(served: Desk) -> None:
         await deck.send("/policy plimsol")
         await deck.says("No policy plimsol. There are plimsoll,")
         assert deck.app.chat.session.state.policy == "plimsoll"
+
+
+# Seeing and changing how much the model thinks.
+
+
+async def test_the_effort_is_shown_and_changed(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("Ebb."))
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("And?")
+        await deck.answered()
+        assert "effort" not in deck.rows[0]
+        await deck.send("/effort")
+        await deck.says("> default")
+        await deck.press("escape")
+        await deck.send("/effort enormous")
+        await deck.until(lambda: deck.status.startswith("No effort enormous."), "why not")
+        await deck.send("/effort High")
+        await deck.says("effort high")
+        await deck.send("/status")
+        await deck.says("Effort     high")
+        session = deck.app.chat.session.id
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await deck.says("effort high")

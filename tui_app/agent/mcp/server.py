@@ -109,8 +109,8 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
 
 def _wrong_schema(schema: Mapping[str, Any]) -> str:
     """Why a provider would refuse a schema, and with it the whole request; empty where none would."""
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-    from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012

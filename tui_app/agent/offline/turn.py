@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.agent.tools.files import CUT_MARK
-from tui_app.context.counting.attachments import file_name
-from tui_app.context.message_marks import is_shell_part
+from tui_app.context.counting.attachments import PIPED, file_name
+from tui_app.context.message_marks import is_note_part, is_shell_part
 from tui_app.references import AFTER, MENTION, mentions
 from tui_app.tool_specs import GREP, READ_FILE
 
@@ -67,14 +67,17 @@ class Turn:
 def read_turn(messages: Sequence[ModelMessage]) -> Turn:
     """Find the latest user prompt and everything that was done for it since.
 
-    Summaries and system prompts are never taken for the question, wherever they stand.
+    Summaries, system prompts and notes of the program are never taken for the question, wherever they stand.
     """
     prompts = (
         (at, part)
         for at, message in reversed(list(enumerate(messages)))
         if isinstance(message, ModelRequest)
         for part in reversed(message.parts)
-        if isinstance(part, UserPromptPart) and not is_shell_part(part) and _text(part).strip()
+        if isinstance(part, UserPromptPart)
+        and not is_note_part(part)
+        and not is_shell_part(part)
+        and _text(part).strip()
     )
     at, prompt = next(prompts, (-1, None))
     since = messages[at + 1 :]
@@ -92,7 +95,8 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
         found=tuple(_found(since)),
         rounds=sum(isinstance(message, ModelResponse) for message in since),
         introduced=any(INTRODUCTION in text for text in said),
-        attached=tuple(dict.fromkeys(name for item in items if (name := file_name(item)))),
+        # What was piped in is no file that it could read.
+        attached=tuple(dict.fromkeys(name for item in items if (name := file_name(item)) not in ("", PIPED))),
     )
 
 

@@ -505,9 +505,10 @@ def _folder_of(ws: Workspace, path: Path, *, make: bool) -> Iterator[int | None]
     None where it does not exist and is not to be made.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    open_now = os.open(ws.root, flags)
+    root = ws.root_of(path)
+    open_now = os.open(root, flags)
     try:
-        for part in path.parent.relative_to(ws.root).parts:
+        for part in path.parent.relative_to(root).parts:
             try:
                 inner = _opened(open_now, part, flags, make=make)
             except FileNotFoundError:

@@ -174,6 +174,25 @@ def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[
     return files, folders
 
 
+def is_part(root: Path, folder: Path) -> bool:
+    """Whether a folder is part of a project: not ignored by git, not made by tools, no repository of its own.
+
+    Args:
+        root: The root of the project's repository.
+        folder: Below it.
+    """
+    rules: tuple[_Rules, ...] = ()
+    at = root
+    for part in folder.relative_to(root).parts:
+        rules = (*rules, *_own_rules(at))
+        at = at / part
+        said = (verdict(level.rules, at.relative_to(level.folder).parts, True) for level in reversed(rules))
+        made = part in _SKIPPED_NAMES or any((at / name).exists() for name in (".git", "pyvenv.cfg"))
+        if made or next((each for each in said if each is not None), False):
+            return False
+    return True
+
+
 def _own_rules(folder: Path) -> tuple[_Rules, ...]:
     try:
         with open_regular(folder / ".gitignore") as file:

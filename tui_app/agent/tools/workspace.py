@@ -34,6 +34,7 @@ class Workspace:
         closed: The program's own folders. Nothing is written there; below the root nothing is read
             there either, apart from what is in ``extra``.
         withheld: Says which files in ``extra`` must not be read now; asked in any thread.
+        added: Further folders that the user has opened, to be read and written by absolute path.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class Workspace:
         extra: Sequence[Path] = (),
         closed: Sequence[Path] = (),
         withheld: Callable[[], frozenset[Path]] = frozenset,
+        added: Sequence[Path] = (),
     ) -> None:
         self.root = root.resolve()
+        self._roots = (self.root, *(folder.resolve() for folder in added))
         self._extra = tuple(folder.resolve() for folder in extra)
         self._closed = tuple(folder.resolve() for folder in closed)
         # Whoever opens such a folder itself wants it read.
-        self._below = frozenset(each for each in self._closed if self.root in each.parents)
+        self._below = frozenset(each for each in self._closed if not {*self._roots}.isdisjoint(each.parents))
         self._withheld = withheld
 
     @property
@@ -69,7 +72,7 @@ class Workspace:
             real = (_spelled(wanted) if ODD_SIGN in path else wanted).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
-        inside = any(real.is_relative_to(folder) for folder in (self.root, *self._extra))
+        inside = any(real.is_relative_to(folder) for folder in (*self._roots, *self._extra))
         if not inside or any(real.is_relative_to(tree) for tree in _KERNEL_TREES):
             raise OutsideWorkspace(
                 f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
@@ -100,11 +103,16 @@ class Workspace:
         if not path.strip() or path.endswith("/"):
             raise ToolProblem("The path names no file; give one relative to the workspace.")
         real = self.resolve(path)
-        if not real.is_relative_to(self.root) or any(real.is_relative_to(each) for each in self._closed):
+        opened = any(real.is_relative_to(each) for each in self._roots)
+        if not opened or any(real.is_relative_to(each) for each in self._closed):
             raise OutsideWorkspace(f"{path!r:.200} may be read at most; write inside the workspace.")
-        if real == self.root or (_mode(real) is not None and real.is_dir()):
+        if real in self._roots or (_mode(real) is not None and real.is_dir()):
             raise ToolProblem(f"{path!r:.200} is a folder; name a file.")
         return real
+
+    def root_of(self, path: Path) -> Path:
+        """The opened folder that a resolved path is in, the outermost where several are."""
+        return next(each for each in sorted(self._roots) if path.is_relative_to(each))
 
     def display(self, path: Path) -> str:
         """Name a resolved path the way :meth:`resolve` accepts it, with forward slashes."""

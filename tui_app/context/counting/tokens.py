@@ -31,7 +31,7 @@ from pydantic_core import to_json
 
 from tui_app.context.counting.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shell_part
+from tui_app.context.message_marks import is_digest_part, is_folder_part, is_inbox_part, is_shell_part
 from tui_app.usage import Breakdown, sum_breakdowns
 
 # What one part of a message costs, and under which heading.
@@ -96,7 +96,7 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
         case UserPromptPart():
             costs = _user_content(part.content, text)
             # Notes of the program's own go out in the user's place, too.
-            by = "memory" if is_inbox_part(part) else "user"
+            by = "memory" if is_inbox_part(part) or is_folder_part(part) else "user"
             by = "tool_results" if is_digest_part(part) or is_shell_part(part) else by
             return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():

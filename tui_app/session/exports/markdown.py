@@ -7,6 +7,7 @@ from tui_app.events import (
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
+    EffortChange,
     Error,
     MessageExcluded,
     MessagePinned,
@@ -80,6 +81,8 @@ def _of_session(data: Payload) -> str:
             return f"Session began{origin}"
         case ModelChange():
             return f"Model changed: {code(data.old)} → {code(data.new)}"
+        case EffortChange():
+            return f"Effort changed: {code(data.old)} → {code(data.new)}"
         case PolicyChange():
             return f"Policy changed: {code(data.old)} → {code(data.new)}"
         case SubAgentEnd():

@@ -207,6 +207,8 @@ class ChatHeader(Widget):
     """Whether the conversation is, and says all but the version itself."""
     model: reactive[str] = reactive("")
     policy: reactive[str] = reactive("")
+    effort: reactive[str] = reactive("")
+    """How much the model thinks; empty where that is left to it."""
     spent: reactive[float | None] = reactive(None)
     """US dollars so far; ``None`` when the price is not known."""
     unpriced: reactive[int] = reactive(0)
@@ -229,6 +231,8 @@ class ChatHeader(Widget):
         model = one_line(self.model, max(1, width // 2))
         pieces = [(3, self.place)] if self.place else []
         pieces.append((0, model))
+        if self.effort:
+            pieces.append((1, f"effort {self.effort}"))
         if self.policy:
             pieces.append((1, self.policy))
         if self.spent is not None:
@@ -354,6 +358,8 @@ class ChatPane(TellsFailures, Vertical):
         header.title, header.model = state.title, state.model
         header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
         header.unpriced_models = state.unpriced_models
+        effort = state.effort or self._settings.thinking
+        header.effort = "" if effort == "default" else effort
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting, gauge.leaving = state.background, state.tokens_leaving

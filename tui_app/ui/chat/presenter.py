@@ -145,7 +145,16 @@ class Presenter:
         """
         usage = known.usage(self.agent_view, info.model, self.setting)
         policy = known.policy or self.policy
-        self.update(replace(self.state, title=info.title, model=info.model, policy=policy, usage=usage))
+        self.update(
+            replace(
+                self.state,
+                title=info.title,
+                model=info.model,
+                policy=policy,
+                effort=known.effort,
+                usage=usage,
+            )
+        )
 
     def account(self, stats: SessionStats, last: int) -> None:
         """Go on from what the session has cost by its log; call it before anything is presented.

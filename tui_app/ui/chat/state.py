@@ -18,6 +18,7 @@ from tui_app.events import (
     CompactionRedone,
     CompactionStart,
     CompactionUndone,
+    EffortChange,
     Error,
     GaugeChanged,
     HookRan,
@@ -79,6 +80,8 @@ class ChatState:
     title: str = ""
     model: str = ""
     policy: str = ""
+    effort: str = ""
+    """How much the model thinks; empty as it is set."""
     spent: float | None = None
     """US dollars so far; None while no price is known."""
     unpriced: int = 0
@@ -502,6 +505,8 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, usage=usage)
         case ModelChange(new=new):
             return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+        case EffortChange(new=new):
+            return replace(state, effort=new, status=Status(kind="message", text=f"Effort: {new}"))
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
         case _:

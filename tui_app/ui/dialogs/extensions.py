@@ -330,13 +330,16 @@ def status_lines(all_of_it: Overview) -> list[str]:
     shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
     for number, file in enumerate(all_of_it.files):
         size = f" {shares[file.path]:,} tokens" if file.text and file.path in shares else ""
-        note = f" ({file.note})" if file.note else ""
+        note = f" ({one_line(file.about, 200)})" if file.about else ""
         lines.append(f"{'' if number else 'Rules':<11}{one_line(file.path, 100)}{size}{note}")
     for number, server in enumerate(all_of_it.servers):
         lines.append(f"{'' if number else 'MCP':<11}{server.name}: {server.words}")
     if all_of_it.skills:
         names = ", ".join(one_line(skill.name, 40) for skill in all_of_it.skills)
         lines.append(f"Skills     {one_line(names, 200)}")
+    if all_of_it.agents.found:
+        names = ", ".join(one_line(each.name, 40) for each in all_of_it.agents.found)
+        lines.append(f"Agents     {one_line(names, 200)}")
     return lines
 
 
@@ -345,6 +348,7 @@ def status_lines(all_of_it: Overview) -> list[str]:
 NO_SKILLS = (
     "There is no skill. Put one in .plimsoll/skills/NAME/SKILL.md; docs/instructions-and-skills.md says how."
 )
+NO_AGENTS = "There is no agent. Put one in .plimsoll/agents/NAME.md; docs/sub-agents.md says how."
 _SKILLS_NAME_CELLS, _SKILLS_STATE_CELLS = 24, 10
 
 
@@ -374,23 +378,30 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
     LEAST = 40
 
     def __init__(
-        self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
+        self,
+        rows: Sequence[SkillRow],
+        refused: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        agents: bool = False,
     ) -> None:
-        """List skills.
+        """List skills, or agents, which are files of the same kind.
 
         Args:
             rows: All there are.
             refused: What is no usable skill, and why.
             folder: Files in it are named from there on; None names each from the root.
+            agents: Whether they are agents.
         """
         super().__init__()
-        self._folder = folder
+        self._folder, self._agents = folder, agents
         self._in_use, self._refused = sum(row.in_use for row in rows), tuple(refused)
         self.offer(rows)
 
     @property
     def title_text(self) -> str:
-        return f"Skills · {self.how_many} · {self._in_use} in use"
+        in_use = "" if self._agents else f" · {self._in_use} in use"
+        return f"{'Agents' if self._agents else 'Skills'} · {self.how_many}{in_use}"
 
     def text_of(self, row: SkillRow) -> str:
         return f"{row.name} {row.description}"
@@ -400,7 +411,8 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
 
     @property
     def nothing(self) -> str:
-        return "\n".join(["No skill has that." if self.total else NO_SKILLS, *self._told])
+        kind, none = ("agent", NO_AGENTS) if self._agents else ("skill", NO_SKILLS)
+        return "\n".join([f"No {kind} has that." if self.total else none, *self._told])
 
     @property
     def _told(self) -> list[str]:
@@ -410,7 +422,8 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
         file = row.file
         if self._folder is not None and Path(file).is_relative_to(self._folder):
             file = str(Path(file).relative_to(self._folder))
-        lines = [one_line(row.description, 500), one_line(file, 300), *self._told]
+        details = [one_line(row.detail, 300)] if row.detail else []
+        lines = [one_line(row.description, 500), one_line(file, 300), *details, *self._told]
         self.note("\n".join(lines))
 
     def use(self, row: SkillRow) -> None:
@@ -429,6 +442,25 @@ async def show_skills(app: "Host", session: ChatSession) -> None:
     chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
     if chosen:
         await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
+
+
+async def show_agents(app: "Host", session: ChatSession) -> None:
+    """List the agents of the user's and the project's own; one that is chosen is shown in full."""
+    files = (await overview(session)).agents
+    rows = [
+        SkillRow(
+            each.name,
+            each.description,
+            each.place,
+            str(each.file),
+            detail="  ".join(filter(None, (", ".join(each.tools), each.model, each.note))),
+        )
+        for each in files.found
+    ]
+    folder = session.launch.cwd.resolve()
+    chosen = await app.push_screen_wait(SkillsScreen(rows, files.refused, folder=folder, agents=True))
+    if chosen:
+        await app.push_screen_wait(DetailsScreen("Agent", await asyncio.to_thread(_text, Path(chosen))))
 
 
 def _text(file: Path) -> str:

@@ -56,7 +56,8 @@ def _lines(events: Sequence[Payload]) -> Iterator[str]:
     for event in events:
         match event:
             case SubAgentStart():
-                yield f"Sub-agent · {event.model} · at most {count(event.max_steps, 'step')}"
+                who = f"Agent {event.agent}" if event.agent else "Sub-agent"
+                yield f"{who} · {event.model} · at most {count(event.max_steps, 'step')}"
                 yield f"Task: {event.task}"
             case SubAgentStep():
                 number += 1

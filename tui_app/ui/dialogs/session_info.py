@@ -37,10 +37,13 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
+    added = launch.opening().added
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
+        *(f"{'' if number else 'Added':<11}{one_line(str(each), 200)}" for number, each in enumerate(added)),
         f"Model      {state.model}",
+        f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
         f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",

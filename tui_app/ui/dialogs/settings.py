@@ -11,11 +11,11 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 
 from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.conversation.work import ChangePolicy
+from tui_app.conversation.work import ChangeEffort, ChangePolicy
 from tui_app.settings import Settings, SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
-from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.settings.spec import EFFORTS, SETTINGS, shown_store
 from tui_app.settings.values import Entry, entries, key_entries, table_lines
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
@@ -428,3 +428,34 @@ def change_policy(session: ChatSession, name: str) -> None:
         session.submit(ChangePolicy(name))
     else:
         session.say(f"No policy {one_line(name, 20)}. There are {', '.join(names)}.")
+
+
+# How much the model thinks.
+
+_EFFORTS = {
+    "default": "as much as the model does by itself",
+    "off": "not at all, or as little as the model can",
+    "minimal": "barely",
+    "low": "little: quick and cheap",
+    "medium": "what most work needs",
+    "high": "much: for hard problems",
+    "xhigh": "more than that, where the model can",
+    "max": "as much as the model can",
+}
+
+
+async def show_efforts(app: App[Any], session: ChatSession) -> None:
+    """One line for each level, the present one marked."""
+    current = session.state.effort or session.launch.settings.thinking
+    lines = [f"{'>' if name == current else ' '} {name:<9}{what}" for name, what in _EFFORTS.items()]
+    how = "/effort LEVEL changes it from the next request on, for models that can think."
+    await app.push_screen_wait(DetailsScreen("Effort", "\n".join([*lines, "", how])))
+
+
+def change_effort(session: ChatSession, name: str) -> None:
+    """Change how much the model thinks once nothing else is under way; no level is answered at once."""
+    level = name.strip().lower()
+    if level in EFFORTS:
+        session.submit(ChangeEffort(level))
+    else:
+        session.say(f"No effort {one_line(name, 20)}. There are {', '.join(EFFORTS)}.")

@@ -5,8 +5,8 @@ from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
-from tui_app.tool_specs import EXPLORE, tool_spec
-from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, tokens
+from tui_app.tool_specs import SUB_AGENT_TOOLS, tool_spec
+from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.lines import PROSE_CELLS
 from tui_app.ui.transcript.pieces import (
@@ -100,7 +100,7 @@ def tool_sign(title: str, glyphs: Glyphs) -> str:
         case "read" | "fetch":
             return glyphs.arrow[0] if glyphs.arrow.isascii() else glyphs.arrow
         case "search":
-            return glyphs.subagent if name == EXPLORE.name else glyphs.search
+            return glyphs.subagent if name in SUB_AGENT_TOOLS else glyphs.search
         case "edit":
             return glyphs.edit
         case "execute":
@@ -360,11 +360,20 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
             assert_never(entry.kind)
 
 
+def sub_agent_figures(entry: Entry) -> list[str]:
+    """What the sub-agent behind a call has done, read and cost; nothing for any other row."""
+    return [
+        *([count(entry.calls, "call")] if entry.calls else []),
+        *([f"{tokens(entry.used)} used"] if entry.used else []),
+        *([price_text(entry.cost, 0)] if entry.cost else []),
+    ]
+
+
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
-    inside = count(entry.calls, "call") if entry.calls else ""
+    inside = f" {glyphs.separator} ".join(sub_agent_figures(entry))
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
     left = LEFT if entry.left else ""
     right = f" {glyphs.separator} ".join(filter(None, (told, left, held(entry, wording), inside, size)))

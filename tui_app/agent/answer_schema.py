@@ -1,0 +1,123 @@
+"""Answers that fit a JSON Schema: what the model is asked for, and the check of what it gives."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError, validators
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from pydantic import GetCoreSchemaHandler
+from pydantic_ai import Agent, StructuredDict
+from pydantic_ai.exceptions import UserError
+from pydantic_core import core_schema
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+_WRAPPED = "answer"
+"""The one property of an object around an answer that is no object itself: providers take nothing else."""
+_DEFINITIONS = ("$defs", "definitions")
+_TOLD = 5
+"""Faults of an answer that the model is told at once."""
+_FAULT_CHARS = 300
+
+
+class BadSchema(Exception):
+    """A schema cannot be used. The message says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSchema:
+    """The form of the answer of a session's turns."""
+
+    schema: Mapping[str, Any]
+
+    @classmethod
+    def from_text(cls, text: str) -> "AnswerSchema":
+        """Read a schema.
+
+        Raises:
+            BadSchema: if it is none, or none that models can be asked for.
+        """
+        try:
+            schema = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise BadSchema(f"it is no JSON ({error})") from error
+        if not isinstance(schema, dict):
+            raise BadSchema("a JSON Schema is an object here")
+        try:
+            validators.validator_for(schema, default=Draft202012Validator).check_schema(schema)
+            found = cls(schema)
+            Agent(None, output_type=found.output_type())
+            resource = DRAFT202012.create_resource(schema)
+            resolver = Registry().with_resource("", resource).resolver()
+            for reference in _references(schema):
+                resolver.lookup(reference)
+        except SchemaError as error:
+            raise BadSchema(f"{error.json_path}: {error.message[:_FAULT_CHARS]}") from error
+        except (UserError, RecursionError) as error:
+            raise BadSchema("its definitions contain themselves, which models cannot be asked for") from error
+        except KeyError as error:
+            why = f"it refers to {error.args[0]!r:.100}, which is not among its $defs or contains itself"
+            raise BadSchema(why) from error
+        except Unresolvable as error:
+            raise BadSchema(f"it refers to {error.ref!r:.100}, which is not in it") from error
+        return found
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether the answer is no object, and so is asked for as the property of one."""
+        return self.schema.get("type") != "object"
+
+    def faults(self, answer: Any) -> list[str]:
+        """What is wrong with an answer, as the model is told it; nothing is fetched."""
+        kind = validators.validator_for(self.schema, default=Draft202012Validator)
+        checker: Validator = kind(self.schema, registry=Registry())
+        found: list[ValidationError] = sorted(checker.iter_errors(answer), key=lambda each: each.json_path)
+        return [f"{each.json_path}: {each.message[:_FAULT_CHARS]}" for each in found[:_TOLD]]
+
+    def output_type(self) -> type[Any]:
+        """The type with which pydantic-ai ends a run: it checks an answer, and has the model try again."""
+        asked: dict[str, Any] = json.loads(json.dumps(self.schema))
+        if self.is_wrapped:
+            lifted = {name: asked.pop(name) for name in _DEFINITIONS if name in asked}
+            asked.pop("$schema", None)
+            asked = {
+                "type": "object",
+                "properties": {_WRAPPED: asked},
+                "required": [_WRAPPED],
+                "additionalProperties": False,
+                **lifted,
+            }
+        plain = StructuredDict(asked)
+
+        def checked(answer: dict[str, Any]) -> dict[str, Any]:
+            if self.is_wrapped and _WRAPPED not in answer:
+                raise ValueError(f"{_WRAPPED!r} is missing")
+            if faults := self.faults(self.value(answer)):
+                raise ValueError("; ".join(faults))
+            return answer
+
+        def core(_kind: Any, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+            inner = plain.__get_pydantic_core_schema__(source, handler)  # type: ignore[attr-defined]
+            return core_schema.no_info_after_validator_function(checked, inner)
+
+        return type("Answer", (plain,), {"__get_pydantic_core_schema__": classmethod(core)})
+
+    def value(self, output: dict[str, Any]) -> Any:
+        """The answer itself in what a run has ended with."""
+        return output[_WRAPPED] if self.is_wrapped else output
+
+
+def _references(schema: object) -> Iterator[str]:
+    """Every ``$ref`` in a schema."""
+    waiting = [schema]
+    while waiting:
+        match waiting.pop():
+            case dict() as values:
+                yield from (ref for name, ref in values.items() if name == "$ref" and isinstance(ref, str))
+                waiting += values.values()
+            case list() as items:
+                waiting += items
