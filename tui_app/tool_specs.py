@@ -40,6 +40,8 @@ class Title:
     """Argument with the path that is searched; not shown for the whole workspace."""
     paged: bool = False
     """Whether ``start`` and ``lines`` choose a part."""
+    progress: bool = False
+    """Whether the argument is a list of things to do: it is told by how far it is, and what is next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +120,9 @@ EDIT_FILE = ToolSpec(
 RUN_COMMAND = ToolSpec(name="run_command", rule="command", changes=True, editor="execute", result="exit code")
 TASKS = ToolSpec(name="tasks", editor="execute", title=Title(argument="action", default="list"))
 WEB_FETCH = ToolSpec(name="web_fetch", rule="address", changes=True, verb="read", editor="fetch")
-TODO = ToolSpec(name="todo", editor="think", result=Rows("item"))
+TODO = ToolSpec(name="todo", editor="think", title=Title(argument="items", progress=True), result="nothing")
 PLAN = ToolSpec(name="plan", editor="think", result="nothing")
+ASK_USER = ToolSpec(name="ask_user", title=Title(argument="question", quoted=True), result="last words")
 COMPACT_CONTEXT = ToolSpec(
     name="compact_context", editor="think", title=Title(argument="reason", quoted=True), result="nothing"
 )
@@ -134,7 +137,7 @@ TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
         spec.name: spec
         for spec in (
             READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TASKS, WEB_FETCH,
-            TODO, PLAN, COMPACT_CONTEXT, USE_SKILL, EXPLORE, DELEGATE,
+            TODO, PLAN, ASK_USER, COMPACT_CONTEXT, USE_SKILL, EXPLORE, DELEGATE,
         )
     }
 )  # fmt: skip

@@ -12,13 +12,21 @@ import pytest
 import tui_app
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
 from tui_app.agent.tools.context import ContextTool
-from tui_app.agent.tools.toolset import CommandTool, FileTools, NoteTools, ReadTools, TaskTool, skill_toolset
+from tui_app.agent.tools.toolset import (
+    AskTool,
+    CommandTool,
+    FileTools,
+    NoteTools,
+    ReadTools,
+    TaskTool,
+    skill_toolset,
+)
 from tui_app.agent.tools.web import WebTool
 from tui_app.tool_specs import TOOLS, tool_spec
 
 FUNCTIONS: dict[str, Any] = {
     name: value
-    for each in (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, WebTool, ContextTool)
+    for each in (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool, ContextTool)
     for name, value in vars(each).items()
     if not name.startswith("_") and callable(value)
 } | {

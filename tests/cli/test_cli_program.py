@@ -141,6 +141,19 @@ def test_any_policy_that_the_settings_know(
     assert result.err.rstrip().endswith("off, mine.")
 
 
+def test_a_mode_of_the_command_line_is_above_the_setting(
+    plimsoll: Plimsoll, launches: list[Launch], plimsoll_home: Path
+) -> None:
+    file = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)}).config_file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('mode = "plan"\n')
+    assert plimsoll().code == 0
+    assert plimsoll("--mode", "ask").code == 0
+    assert [wanted.opening().first_mode for wanted in launches] == ["plan", "ask"]
+    assert [wanted.opening("a1b2").mode for wanted in launches] == [None, None]
+    assert plimsoll("--mode", "yolo").code == 2
+
+
 # Options and words of a command in any order: what is asked for is the same.
 
 
@@ -149,7 +162,7 @@ Option = tuple[str, ...]
 CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("run", ("low water",), (("--json",), ("--model", "offline:extractive"), ("--session", "a1b2"))),
     ("demo", (), (("--plain",),)),
-    ("run", ("-",), (("--yes",), ("--allow", "shell"))),
+    ("run", ("-",), (("--yes",), ("--allow", "shell"), ("--mode", "edit"))),
     ("run", ("tide",), (("--schema", "tide.json"), ("--add-dir", "docs"), ("--effort", "high"))),
     ("sessions", (), (("--json",),)),
     ("sessions", ("list",), (("--json",),)),
@@ -182,7 +195,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("mcp", ("add", "files"), (("--url", "http://127.0.0.1/"), ("--scope", "project"), ("--json",))),
     ("mcp", ("test", "files"), (("--json",),)),
     ("serve", (".",), (("--port", "8000"), ("--no-token",))),
-    ("acp", (), (("--model", "offline:extractive"), ("--window", "8000"))),
+    ("acp", (), (("--model", "offline:extractive"), ("--window", "8000"), ("--mode", "plan"))),
     ("config", ("set", "theme", "dark"), (("--json",),)),
     ("config", ("show", "theme"), (("--json",),)),
     ("trust", ("harbour",), (("--no",), ("--json",))),

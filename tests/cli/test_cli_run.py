@@ -483,6 +483,9 @@ RUN = ("run", "run: echo high water", "--model", "offline:extractive")
         (("--allow", "write_file docs/*"), False),
         (("--allow", "run_command"), False),
         (("--yes", "--read-only"), False),
+        (("--mode", "edit"), True),
+        (("--mode", "plan", "--yes"), False),
+        (("--mode", "plan", "--allow", "write_file"), False),
     ],
 )
 def test_a_file_is_written_only_where_that_was_allowed(
@@ -501,6 +504,28 @@ def test_a_denial_is_said_on_stderr_and_in_the_events(plimsoll: Plimsoll) -> Non
     assert "--allow or --yes lets it" in result.err
     decided = [line for line in plimsoll(*RUN, "--json").lines if line["type"] == "approval.decided"]
     assert [(line["data"]["decision"], line["data"]["by"]) for line in decided] == [("denied", "unattended")]
+
+
+def test_a_mode_is_in_the_events_and_stays_with_the_session(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path
+) -> None:
+    lines = plimsoll(*WRITE, "--mode", "plan", "--json").lines
+    assert [line["data"] for line in lines if line["type"] == "session.mode"] == [
+        {"old": "ask", "new": "plan"}
+    ]
+    [decided] = [line["data"] for line in lines if line["type"] == "approval.decided"]
+    assert (decided["decision"], decided["by"]) == ("denied", "mode")
+    session = lines[0]["session"]
+    result = plimsoll(*WRITE, "--yes", "--session", session)
+    assert "plan mode: nothing is written or run" in result.err
+    config = plimsoll_home / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text('mode = "plan"\n')
+    plimsoll(*WRITE, "--mode", "ask", "--yes", "--session", session)
+    assert (project / "notes/tide.txt").exists(), "the flag is above session and setting"
+    wrong = plimsoll(*WRITE, "--mode", "yolo")
+    assert wrong.code == 2
+    assert "allowed: one of ask, edit, plan" in wrong.err
 
 
 def test_a_command_is_run_and_quoted(plimsoll: Plimsoll) -> None:
@@ -977,3 +1002,30 @@ def test_background_commands_end_with_the_run_and_a_sign_is_no_shell(
     result = plimsoll("run", "!touch here", "--model", "own:scripted")
     assert NO_SHELL in result.err
     assert fake_openai.journal[-1]["messages"][-1]["content"] == "!touch here"
+
+
+def test_a_question_with_nobody_there_is_told_and_the_turn_goes_on(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, plimsoll_home: Path
+) -> None:
+    config = plimsoll_home / "config"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text(
+        f'[endpoints.local]\nprotocol = "openai-chat"\nbase_url = "{fake_openai.base_url}"\n'
+    )
+    ask = {"question": "Which port?", "choices": ["8080", "3000"]}
+    fake_openai.add(
+        Tool((("ask_user", ask),)), Text("I took 8080."), Tool((("ask_user", ask),)), Text("8080 again.")
+    )
+    lines = plimsoll("run", "Go.", "--model", "local:scripted", "--json").lines
+    [asked] = [line["data"] for line in lines if line["type"] == "question.asked"]
+    assert (asked["question"], asked["choices"], asked["attended"]) == (
+        "Which port?",
+        ["8080", "3000"],
+        False,
+    )
+    [result] = [line["data"] for line in lines if line["type"] == "tool.result"]
+    assert result["text"].startswith("Nobody is there to answer.")
+    said = plimsoll("run", "Go.", "--model", "local:scripted")
+    assert said.code == 0
+    assert "The model asks: Which port? Nobody is there to answer." in said.err
+    assert "8080 again." in said.out

@@ -37,7 +37,18 @@ from tui_app.context.compaction.plan import FORCED
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
-from tui_app.events import PAYLOADS, Error, Fact, HookOutcome, Notice, Record, Trigger, TurnEnd, TurnRetry
+from tui_app.events import (
+    PAYLOADS,
+    Error,
+    Fact,
+    HookOutcome,
+    Notice,
+    QuestionAsked,
+    Record,
+    Trigger,
+    TurnEnd,
+    TurnRetry,
+)
 from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
 from tui_app.providers import LOCAL_PORTS, PROTOCOLS, key_variables
@@ -133,7 +144,7 @@ def test_no_command_is_described_that_does_not_exist() -> None:
 
 def test_events_of_the_json_output_are_described() -> None:
     text = section(page("docs/commands.md"), "Events")
-    live = {each.TYPE for each in (Notice, TurnEnd, TurnRetry)}
+    live = {each.TYPE for each in (Notice, QuestionAsked, TurnEnd, TurnRetry)}
     printed = {payload.TYPE for payload in PAYLOADS if payload.STORED} | live
     rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z_.]+)`", row)} == printed

@@ -30,6 +30,7 @@ PAGES = {
     "MessageScreen": ("message", "message"),
     "McpScreen": ("context", "mcp"),
     "ModelPicker": ("models", "models"),
+    "ModePicker": ("approvals", ""),
     "PaletteScreen": ("help", "palette"),
     "PinsScreen": ("message", "pins"),
     "PromptPicker": ("rewind", "rewind"),

@@ -39,7 +39,8 @@ async def test_prompt_streams_text_tools_and_usage(cwd: Path) -> None:
         assert first.agent_capabilities.load_session
         made = await talk.agent.new_session(cwd=str(cwd), mcp_servers=[])
         session = made.session_id
-        assert made.modes.current_mode_id == "plimsoll"
+        assert made.modes.current_mode_id == "ask"
+        assert [each.id for each in made.modes.available_modes] == ["ask", "edit", "plan"]
         assert [each.id for each in made.config_options] == ["model", "policy"]
         end = await talk.say(session, "When is low water on Sunday?")
         assert end.stop_reason == "end_turn"
@@ -203,10 +204,12 @@ async def test_model_and_policy_are_chosen(cwd: Path, plimsoll_home: Path, fake_
             config_id="model", session_id=session, value="offline:extractive"
         )
         assert changed.config_options[0].current_value == "offline:extractive"
-        await talk.agent.set_session_mode(session_id=session, mode_id="off")
+        changed = await talk.agent.set_config_option(config_id="policy", session_id=session, value="off")
+        assert changed.config_options[1].current_value == "off"
+        await talk.agent.set_session_mode(session_id=session, mode_id="plan")
         await talk.editor.until(lambda: bool(talk.editor.of(session, "current_mode_update")))
-        assert talk.editor.of(session, "current_mode_update")[-1].current_mode_id == "off"
-        with pytest.raises(RequestError, match="no policy nonsense"):
+        assert talk.editor.of(session, "current_mode_update")[-1].current_mode_id == "plan"
+        with pytest.raises(RequestError, match="no mode 'nonsense'; there are ask, edit, plan"):
             await talk.agent.set_session_mode(session_id=session, mode_id="nonsense")
         with pytest.raises(RequestError, match="nonsense"):
             await talk.agent.set_config_option(config_id="model", session_id=session, value="nonsense:model")

@@ -471,3 +471,48 @@ def test_an_error_of_no_known_form_is_an_error_all_the_same(error: Any) -> None:
     assert message["id"] == 4
     assert isinstance(message["error"]["code"], int)
     assert isinstance(message["error"]["message"], str)
+
+
+async def test_a_mode_is_set_at_once_in_the_middle_of_a_turn(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    fake_openai.add(write("one.txt", "sea"), write("two.txt", "sky"), tool("run_command", command="echo x"))
+    fake_openai.add(Text("Done."))
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        saying = asyncio.create_task(talk.say(session, "Write."))
+        await editor.until(lambda: len(editor.asked) == 1)
+        await talk.agent.set_session_mode(session_id=session, mode_id="edit")
+        await editor.until(lambda: len(editor.asked) == 2)
+        # The first question is one that nobody waits for any more.
+        editor.answers.put_nowait("once")
+        editor.answers.put_nowait("no")
+        assert (await saying).stop_reason == "end_turn"
+    assert texts(cwd) == {"one.txt": "sea", "two.txt": "sky"}
+    assert [each[:2] for each in decisions(plimsoll_home, session)] == [
+        ("allowed", "mode"), ("allowed", "mode"), ("denied", "person"),
+    ]  # fmt: skip
+
+
+async def test_a_question_of_the_model_is_put_by_the_editor_or_answered_by_the_next_prompt(
+    cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
+) -> None:
+    endpoint(plimsoll_home, fake_openai.base_url)
+    choice = tool("ask_user", question="Which port?", choices=["8080", "3000"])
+    fake_openai.add(choice, choice, tool("ask_user", question="What is it for?"), Text("Thanks."))
+    async with talking(cwd, editor=(editor := Slow())) as talk:
+        session = await talk.begin()
+        editor.answers.put_nowait("1")
+        editor.answers.put_nowait("none")
+        assert (await talk.say(session, "Go.")).stop_reason == "end_turn"
+        assert "What is it for?" in talk.editor.text(session)
+        found = [text for _, text in results(talk, session)]
+    assert found[0] == "The user answers: 3000"
+    assert found[1].startswith("The user gave no answer.")
+    assert found[2].startswith("The question is shown to the user, who answers with the next prompt.")
+    (_, call, options), _ = editor.asked
+    assert call.title == "Which port?"
+    assert [(each.option_id, each.name, each.kind) for each in options] == [
+        ("0", "8080", "allow_once"), ("1", "3000", "allow_once"), ("none", "No answer", "reject_once"),
+    ]  # fmt: skip

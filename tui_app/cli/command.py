@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tui_app.api_keys import ApiKeys
 from tui_app.cli.output import tell
 from tui_app.conversation.open_request import Opening
+from tui_app.modes import ABOUT
 from tui_app.paths import Paths, from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.database import Database, database_of, has_begun, open_store
@@ -106,6 +107,7 @@ class Program:
             model=args.model or "",
             policy=getattr(args, "policy", "") or "",
             effort=getattr(args, "effort", "") or "",
+            mode=getattr(args, "mode", None),
             agent=getattr(args, "agent", ""),
             trust=getattr(args, "trust", False),
             add_dirs=self.folders(getattr(args, "add_dir", ())),
@@ -250,6 +252,13 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
         metavar="E",
         type=setting("thinking"),
         help=f"how much the model thinks: {', '.join(EFFORTS)}",
+    )
+
+
+def add_mode(parser: argparse.ArgumentParser) -> None:
+    said = ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items())
+    parser.add_argument(
+        "--mode", metavar="NAME", type=setting("mode"), help=f"how far tools go unasked: {said}"
     )
 
 

@@ -20,6 +20,7 @@ from tui_app.cli.command import (
     add_agent,
     add_effort,
     add_folders,
+    add_mode,
     add_model,
     add_policy,
     add_read_only,
@@ -133,6 +134,7 @@ def screen_parser() -> Parser:
     add_model(parser)
     add_policy(parser)
     add_effort(parser)
+    add_mode(parser)
     add_agent(parser)
     add_read_only(parser)
     add_trust(parser)
@@ -162,7 +164,7 @@ def screen_parser() -> Parser:
 
 def show_screen(program: Program, args: Namespace) -> int:
     """Start the screen and wait until the user leaves it."""
-    flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only}
+    flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only, "mode": args.mode}
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
     # A driver named by the environment brings its own screen, as a browser does.
@@ -190,6 +192,7 @@ def show_screen(program: Program, args: Namespace) -> int:
         model=args.model or "",
         policy=args.policy or "",
         effort=args.effort or "",
+        mode=args.mode,
         agent=args.agent,
         flags={**flags, "model": args.model},
         pick_session=args.resume == "",

@@ -23,6 +23,7 @@ from tui_app.cli.command import (
     add_effort,
     add_folders,
     add_json,
+    add_mode,
     add_model,
     add_policy,
     add_read_only,
@@ -45,8 +46,10 @@ from tui_app.events import (
     Error,
     HookRan,
     MemoryPressure,
+    ModeChange,
     Notice,
     Payload,
+    QuestionAsked,
     Record,
     TaskEnded,
     ToolCall,
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.session_history import Subscription
 
 NO_PROMPT = "The prompt is empty. Say what to ask: plimsoll run PROMPT, or pipe it in."
+_QUESTION_CELLS = 300
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
 
@@ -88,6 +92,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     add_policy(parser)
     add_effort(parser)
+    add_mode(parser)
     add_agent(parser)
     add_read_only(parser)
     add_trust(parser)
@@ -126,7 +131,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     argument = "-" if args.prompt is None else args.prompt
     prompt = read_prompt(argument)
     piped = "" if argument == "-" else read_piped()
-    settings = program.settings(window=args.window, policy=args.policy, read_only=args.read_only)
+    flags = {"policy": args.policy, "mode": args.mode, "read_only": args.read_only}
+    settings = program.settings(window=args.window, **flags)
     cwd = program.folder(args.cwd)
     session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
     paths, notice = (program.paths, "") if session else program.paths.writable()
@@ -289,11 +295,11 @@ class RecordView(Protocol):
 
 
 class JsonView:
-    """Every stored event, notices, pauses before another try, and the turn's end, one JSON object a line."""
+    """Every stored event, notices, questions, pauses and the turn's end, one JSON object a line."""
 
     def show(self, record: Record) -> None:
         data = spoken(record.data)
-        if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry):
+        if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry | QuestionAsked):
             print_json(replace(record, data=data).to_json())
         if isinstance(data, Notice | MemoryPressure):
             tell(_aside(data))
@@ -348,6 +354,8 @@ def _aside(payload: Payload) -> str:
         case TurnRetry(attempt=attempt, attempts=attempts):
             pause = f"{math.ceil(payload.wait_s)} s"
             return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
+        case QuestionAsked(question=question):
+            return f"  The model asks: {one_line(question, _QUESTION_CELLS)} Nobody is there to answer."
         case Notice():
             return payload.text
         case MemoryPressure() | TaskEnded():
@@ -438,14 +446,14 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
 
 @dataclass(slots=True)
 class Early:
-    """Notices that come before the turn is watched."""
+    """Notices, and the mode, that come before the turn is watched."""
 
     notices: list[Record] = field(default_factory=list)
     over: bool = False
     """Whether the turn is watched now."""
 
     def hear(self, record: Record) -> None:
-        if not self.over and isinstance(record.data, Notice):
+        if not self.over and isinstance(record.data, Notice | ModeChange):
             self.notices.append(record)
 
 

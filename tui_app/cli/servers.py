@@ -9,6 +9,7 @@ from tui_app.cli.command import (
     Program,
     WrongUsage,
     add_agent,
+    add_mode,
     add_model,
     add_policy,
     add_trust,
@@ -93,13 +94,14 @@ def configure_acp(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_window(parser)
     add_policy(parser)
+    add_mode(parser)
     add_agent(parser)
     add_trust(parser)
 
 
 def serve_editor(program: Program, args: argparse.Namespace) -> int:
     """Serve an editor on stdin and stdout until it closes them."""
-    settings = program.settings(window=args.window, policy=args.policy)
+    settings = program.settings(window=args.window, policy=args.policy, mode=args.mode)
     program.paths.ensure()
     try:
         import acp  # noqa: F401 -- is it there?

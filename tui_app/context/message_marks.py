@@ -7,6 +7,7 @@ digest is known by the fixed words it begins with.
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, TypedDict, TypeGuard, cast
 
 from pydantic_ai.messages import (
@@ -18,7 +19,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.tool_specs import SEARCH_HISTORY
+from tui_app.modes import Mode, mode_named
+from tui_app.tool_specs import PLAN, SEARCH_HISTORY
 
 Stage = Literal["normalise", "offload", "archive", "trim", "pointers"]
 
@@ -325,9 +327,45 @@ def is_folder_part(part: object) -> TypeGuard[UserPromptPart]:
     )
 
 
+# The line that tells the model which mode the session is in.
+
+_MODE = re.compile(r"\[Mode: (\w+)\. [^\]\n]*\]")
+_MODE_TOLD: Mapping[Mode, str] = MappingProxyType(
+    {
+        "ask": "Edits and commands are asked about first",
+        "edit": "File edits inside the workspace go ahead without a question, commands are still asked about",
+        "plan": (
+            "Only look: whatever writes or runs something is refused. Work out a plan, keep it with the "
+            f"`{PLAN.name}` tool, and end with it; the user accepts or changes it, and nothing is carried "
+            "out before"
+        ),
+    }
+)
+
+
+def mode_text(mode: Mode) -> str:
+    """The whole line."""
+    return f"[Mode: {mode}. {_MODE_TOLD[mode]}. A note of the program.]"
+
+
+def mode_told(message: ModelMessage) -> Mode | None:
+    """The mode that a message tells of; None where it says anything else."""
+    alone = isinstance(message, ModelRequest) and len(message.parts) == 1
+    found = _matched(message.parts[0], _MODE) if alone else None
+    return mode_named(found[1]) if found else None
+
+
+def is_mode_part(part: object) -> TypeGuard[UserPromptPart]:
+    """Whether a prompt part tells which mode the session is in."""
+    return _matched(part, _MODE) is not None
+
+
+# Notes of the program in the middle of a turn, whatever they say.
+
+
 def is_note_part(part: object) -> TypeGuard[UserPromptPart]:
     """Whether a prompt part is a note that came up in the middle of a turn, and asks for no answer."""
-    return is_fullness_part(part) or is_task_part(part) or is_folder_part(part)
+    return is_fullness_part(part) or is_task_part(part) or is_folder_part(part) or is_mode_part(part)
 
 
 def is_note(message: ModelMessage) -> bool:

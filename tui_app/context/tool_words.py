@@ -162,6 +162,8 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         known = [args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]]
         others = (value for value in args.values() if not (value is None or isinstance(value, bool)))
         return " ".join(_plain(_short_path(value)) for value in known[:2] or others)
+    if title.progress:
+        return _progress(args.get(title.argument))
     shown = _plain(args.get(title.argument, title.default))
     place = _plain(args.get(title.place, ".")) if title.place else ""
     return (
@@ -169,6 +171,15 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         + ("" if place in (".", "") else f" in {place}")
         + (_range(args) if title.paged else "")
     )
+
+
+def _progress(items: object) -> str:
+    """How far a list of things to do is, and what is next: ``1 of 3 · use it``."""
+    known = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    left = [item for item in known if item.get("state") != "done"]
+    following = next((item for item in left if item.get("state") == "doing"), left[0] if left else {})
+    text = _plain(str(following.get("text", "")))
+    return f"{len(known) - len(left)} of {len(known)}" + (f" · {text}" if text else "")
 
 
 def _short_path(value: Any) -> Any:

@@ -30,6 +30,7 @@ from tui_app.context.message_marks import (
     is_fullness_part,
     is_given_part,
     is_inbox_part,
+    is_note_part,
     is_shell_part,
     is_task_part,
 )
@@ -552,6 +553,8 @@ def _kind(part: ModelRequestPart) -> str:
             return "folder"
         if is_shell_part(part):
             return "shell"
+        if is_note_part(part):
+            return "mode"
         return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"
 

@@ -48,6 +48,8 @@ class AgentSetup:
     extras: Extras
     effort: str = "default"
     """How much the model thinks."""
+    before: Sequence[AbstractCapability[Any]] = ()
+    """What puts something in the view before the governor builds a request from it."""
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
 
@@ -125,8 +127,7 @@ class AgentSetup:
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
         watch = OverheadWatch(self.extras.overhead)
-        news = self.tooling.news
-        return [by_provider, steps, watch, *news, governor, recorder, *self.around, self.writers.sent]
+        return [by_provider, steps, watch, *self.before, governor, recorder, *self.around, self.writers.sent]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:
         """Everything the sub-agents of the session need.

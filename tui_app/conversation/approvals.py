@@ -42,7 +42,9 @@ from tui_app.events import (
     ApprovalScope,
     DecidedBy,
     Payload,
+    QuestionAsked,
 )
+from tui_app.modes import Mode
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS
@@ -167,7 +169,8 @@ _REASON_CHARS = 2_000
 class Decision:
     """The answer to a question: the user's answer, or that nobody could be asked."""
 
-    answer: Literal["once", "always", "no", "nobody"]
+    answer: Literal["once", "always", "no", "nobody", "mode"]
+    """``mode`` where the session's mode has answered meanwhile."""
     pattern: str = ""
     """With ``always``: the rule to add for this session, ``TOOL PATTERN``."""
     reason: str = ""
@@ -189,6 +192,7 @@ class Approvals:
     folder: Folder = ANYWHERE
     """Where commands run."""
     read_only: bool = False
+    mode: Mode = "ask"
     attended: bool = False
     """Whether a user sees the questions and can answer."""
     yes: bool = False
@@ -260,6 +264,13 @@ class Approvals:
         answer.set_result(decision)
         return True
 
+    def change_mode(self, mode: Mode) -> None:
+        """Go on in another mode; what is asked about and needs no answer in it any more is decided."""
+        self.mode = mode
+        for id, (action, _) in list(self._asked.items()):
+            if self.judged(action).ruling != "ask":
+                self.decide(id, Decision("mode"))
+
     def forget(self, rule: ApprovalRule) -> None:
         """Take back what was allowed from now on."""
         self.session_rules = tuple(each for each in self.session_rules if each != rule)
@@ -271,18 +282,18 @@ class Approvals:
 
     def judged(self, action: Action) -> Verdict:
         rules = (*self.rules, *self.session_rules)
-        return judge(action, rules, read_only=self.read_only, folder=self.folder)
+        return judge(action, rules, read_only=self.read_only, mode=self.mode, folder=self.folder)
 
-    def _ruled(self, action: Action, verdict: Verdict) -> str:
+    def _ruled(self, action: Action, verdict: Verdict, id: str = "") -> str:
         by: DecidedBy = "rule" if verdict.rule else "mode"
         rule, why = (verdict.because, "") if verdict.rule else ("", verdict.because)
         if verdict.ruling == "allow":
             if action.looks:
                 # Nothing was decided: it would have gone ahead without any rule.
                 return ""
-            self._note(action, "allowed", by, scope="rule", rule=rule)
+            self._note(action, "allowed", by, id=id, scope="rule", rule=rule, reason=why)
             return ""
-        self._note(action, "denied", by, scope="rule", rule=rule, reason=why)
+        self._note(action, "denied", by, id=id, scope="rule", rule=rule, reason=why)
         return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
 
     async def _ask(self, action: Action, verdict: Verdict) -> str:
@@ -313,6 +324,8 @@ class Approvals:
         finally:
             self._shown = None
             del self._asked[id]
+        if decision.answer == "mode":
+            return self._ruled(action, self.judged(action), id)
         reason = decision.reason.strip()[:_REASON_CHARS]
         if decision.answer == "nobody":
             self._note(action, "denied", "unattended", id=id, reason=reason)
@@ -373,6 +386,79 @@ def asked_action(asked: ApprovalRequested) -> Action:
 def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
     """Rules given for one run. Raises ``Refused``."""
     return tuple(parse_rule("allow", text, "command line") for text in patterns)
+
+
+# Questions of the model to the user: in the same line as approvals, answered by whoever shows them.
+
+ANSWERED = "The user answers: {}"
+NO_ANSWER = (
+    "The user gave no answer. Go on with what is most sensible and say what you assumed, or leave out what "
+    "needs the answer."
+)
+NOBODY = (
+    "Nobody is there to answer. Go on with what is most sensible and say what you assumed, or leave out what "
+    "needs the answer."
+)
+LATER = (
+    "The question is shown to the user, who answers with the next prompt. End your turn now: do nothing that "
+    "needs the answer."
+)
+_ANSWER_CHARS = 10_000
+
+
+@dataclass(slots=True)
+class Questions:
+    """The questions of one conversation. Belongs to one event loop."""
+
+    report: Callable[[Payload], object]
+    """Shows a question."""
+    ahead: CallsAhead
+    """The line in which approvals wait too: one thing is asked at a time."""
+    attended: bool = False
+    """Whether a user sees the questions and can answer."""
+    _asked: "dict[str, asyncio.Future[str]]" = field(default_factory=dict)
+    _count: int = 0
+
+    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
+        """Wait for the answer; what the model reads of it."""
+        self._count += 1
+        id = f"{call}.question.{self._count}"
+        asked = QuestionAsked(
+            id=id, tool_call_id=call, question=question, choices=tuple(choices), attended=self.attended
+        )
+        if not self.attended:
+            self.report(asked)
+            return NOBODY
+        place = self.ahead.arrive(call)
+        try:
+            if place.turn is not None:
+                await place.turn
+            self._asked[id] = asyncio.get_running_loop().create_future()
+            self.report(asked)
+            return await self._asked[id]
+        finally:
+            self._asked.pop(id, None)
+            self.ahead.leave(place)
+
+    def reply(self, id: str, text: str) -> bool:
+        """Answer a question; an empty text is no answer.
+
+        Returns:
+            Whether it was waiting for that; every question is answered once.
+        """
+        answer = text.strip()[:_ANSWER_CHARS]
+        return self._tell(id, ANSWERED.format(answer) if answer else NO_ANSWER)
+
+    def postpone(self, id: str) -> bool:
+        """Let the next prompt answer a question, where nothing else can; whether it was waiting for that."""
+        return self._tell(id, LATER)
+
+    def _tell(self, id: str, told: str) -> bool:
+        answer = self._asked.get(id)
+        if answer is None or answer.done():
+            return False
+        answer.set_result(told)
+        return True
 
 
 # Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.

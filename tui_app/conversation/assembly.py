@@ -34,6 +34,7 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
+from tui_app.conversation.modes import ModeNotes, ModeSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.project_context import Extras, extras_of
@@ -51,15 +52,17 @@ from tui_app.events import (
     CompactionStart,
     EffortChange,
     FoldersAdded,
+    ModeChange,
     Notice,
     PolicyChange,
     SessionStart,
     Trigger,
 )
+from tui_app.modes import Mode
 from tui_app.session.cache_forecast import ColdWarning, rule_of, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
-from tui_app.session.model_state import chosen_effort, chosen_policy
+from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -114,6 +117,7 @@ class OpenSession:
         if (tasks := self.conversation.tooling.tasks) is not None:
             resume_tasks(tasks, self.conversation.history)
         self.turns.mark_unanswered()
+        self._note_mode()
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))
         self._tell_folders()
@@ -142,6 +146,12 @@ class OpenSession:
             history.append(Notice(text=text))
         if now != before:
             history.append(FoldersAdded(folders=now))
+
+    def _note_mode(self) -> None:
+        """Write the mode down where the log names another one, or none."""
+        mode, known = self.conversation.mode, chosen_mode(self.store, self.conversation.session)
+        if mode != known:
+            self.conversation.history.append(ModeChange(old=known, new=mode))
 
     async def live(self) -> None:
         """Prepare, then read behind everything else the sessions that are over."""
@@ -218,17 +228,19 @@ def _open(opening: Opening, queue: WorkQueue | None) -> OpenSession:
             recorded = model if opening.passing else info.model
             remembers = bool(opening.policy) and not opening.passing
             before = chosen_policy(store, session) if remembers else ""
+            mode = opening.mode or chosen_mode(store, session)
             folder = SessionFolder(paths.sessions_dir / session)
         else:
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
             session, recorded, before = store.create(start, time=time.time()), model, ""
+            mode = opening.first_mode
             undo.callback(store.delete, session)
             folder = SessionFolder(paths.sessions_dir / session)
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
         opened = _assemble(
-            opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own, before)
+            opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own, before, mode)
         )
         undo.pop_all()
     return opened
@@ -249,6 +261,7 @@ class _Place:
     """The user's own agent."""
     policy_before: str
     """The policy it followed until another one was asked for."""
+    mode: Mode
 
 
 @dataclass(slots=True)
@@ -327,7 +340,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     host = _Host(writers.extractive(), writers, reviews, hooks, extras)
     compactor = Compactor(history, policy, host, settings.summary_timeout_s)
     compactions = Compactions(history, compactor, reviews)
-    tooling = make_tooling(opening, history, place.folder, compactor)
+    tooling = make_tooling(opening, history, place.folder, compactor, place.mode)
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
@@ -339,6 +352,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         compactions=compactions,
         tooling=tooling,
         extras=extras,
+        before=[ModeNotes(history, tooling.approvals), *tooling.news],
         around=[ToolHooks(hooks), *telemetry.capabilities(history.session), MaskedResults(secrets)],
     )
     runner = setup.runner(own)
@@ -377,6 +391,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         models=models,
         policies=PolicySwitch(history, compactions, settings),
         efforts=EffortSwitch(models, runner),
+        modes=ModeSwitch(history, tooling.approvals),
         edits=ManualEdits(history, compactions),
         files=tooling.files,
         shell=shell,

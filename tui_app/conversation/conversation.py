@@ -16,6 +16,7 @@ from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.message_actions import Outlook
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
+from tui_app.conversation.modes import ModeSwitch
 from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
@@ -23,8 +24,10 @@ from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import (
+    AcceptPlan,
     BringBack,
     ChangeEffort,
+    ChangeMode,
     ChangePolicy,
     Clear,
     Compact,
@@ -43,6 +46,7 @@ from tui_app.conversation.work import (
     WorkQueue,
 )
 from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
+from tui_app.modes import Mode
 from tui_app.references import Span
 from tui_app.usage import ContextUsage
 
@@ -61,6 +65,7 @@ class WorkRunner:
     models: ModelSwitch
     policies: PolicySwitch
     efforts: EffortSwitch
+    modes: ModeSwitch
     edits: ManualEdits
     files: FileKeeper
     shell: UserShell
@@ -78,6 +83,8 @@ class WorkRunner:
             Switch: self.models.switch,
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
+            ChangeMode: lambda work: self.modes.change(work.mode),
+            AcceptPlan: self.accept_plan,
             Clear: self.clear,
             Rewind: self.rewind,
             RestoreFiles: lambda work: self.files.undo(work.restored),
@@ -146,6 +153,11 @@ class WorkRunner:
             await self.compactions.compact(
                 work.trigger, work.focus, review=work.review, span=work.span, extract=work.extract
             )
+
+    async def accept_plan(self, work: AcceptPlan) -> None:
+        """Have the plan carried out, where there is one and its prompt may be sent."""
+        if await self.turns.may_spend(agreed=False) and (prompt := self.modes.accept(work.mode)):
+            await self.turns.run_turn(Prompt(prompt))
 
     def clear(self, _work: Clear) -> None:
         self.compactions.cancel_job()
@@ -245,6 +257,10 @@ class Conversation:
         return self._runner.policies.current
 
     @property
+    def mode(self) -> Mode:
+        return self._runner.modes.current
+
+    @property
     def usage(self) -> ContextUsage:
         return self.history.usage()
 
@@ -277,6 +293,10 @@ class Conversation:
         """Do something as soon as what was asked for before is done."""
         self.queue.enqueue(work)
         self._runner.wake()
+
+    def change_mode(self, mode: Mode) -> None:
+        """Go on in another mode at once, whatever is under way."""
+        self._runner.modes.change(mode)
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""

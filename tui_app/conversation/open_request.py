@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_app.api_keys import ApiKeys
 from tui_app.files import MayRead, repository_root
+from tui_app.modes import Mode, mode_named
 from tui_app.paths import Paths, from_home
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
@@ -44,6 +45,8 @@ class Opening:
     """Overrides the policy chosen in the session, or the one that is set."""
     effort: str = ""
     """Overrides how much the model thinks, as chosen in the session or set."""
+    mode: Mode | None = None
+    """Overrides the mode that the session was left in, or the one that is set."""
     agent: str = ""
     """The user's own agent as ``module:attribute``; empty is ours."""
     attended: bool = False
@@ -86,6 +89,12 @@ class Opening:
     def trusted(self) -> bool:
         """Whether the user trusts the folder, as far as is known now."""
         return self.trust or trust_in(self.paths, self.env, self.cwd) is True
+
+    @property
+    def first_mode(self) -> Mode:
+        """The mode of a new session; in a folder without trust no setting lets a tool act."""
+        mode = self.mode or mode_named(self.settings.mode) or "ask"
+        return "ask" if mode == "edit" and self.mode is None and not self.trusted else mode
 
     @property
     def _every_rule(self) -> tuple[ApprovalRule, ...]:

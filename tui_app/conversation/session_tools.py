@@ -10,11 +10,11 @@ from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.context import ContextToolset
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.toolset import CommandTool, FileTools, Notes, NoteTools, TaskTool
+from tui_app.agent.tools.toolset import AskTool, CommandTool, FileTools, Notes, NoteTools, TaskTool
 from tui_app.agent.tools.web import WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compactor import Compactor
-from tui_app.conversation.approvals import Approvals, command_line_rules
+from tui_app.conversation.approvals import Approvals, Questions, command_line_rules
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
@@ -26,6 +26,7 @@ from tui_app.events import (
     Record,
     ToolOutput,
 )
+from tui_app.modes import Mode
 from tui_app.sandbox import Confinement, find_sandbox
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
@@ -40,6 +41,7 @@ class Tooling:
     """The tools of one conversation that change something, who is asked before, and where to look back."""
 
     approvals: Approvals
+    questions: Questions
     files: FileKeeper
     search: SessionSearch
     project: RepositorySearch
@@ -65,7 +67,11 @@ class Tooling:
 
 
 def make_tooling(
-    opening: Opening, history: SessionHistory, folder: SessionFolder, compactor: Compactor | None = None
+    opening: Opening,
+    history: SessionHistory,
+    folder: SessionFolder,
+    compactor: Compactor | None = None,
+    mode: Mode | None = None,
 ) -> Tooling:
     """Make the tools that the settings allow; without a compactor they are only measured."""
     settings = opening.settings
@@ -91,15 +97,17 @@ def make_tooling(
         rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
         folder=Folder(opening.cwd, opening.paths.own_folders),
         read_only=settings.read_only,
+        mode=opening.first_mode if mode is None else mode,
         attended=opening.attended,
         yes=opening.yes,
     )
+    questions = Questions(history.append, approvals.ahead, opening.attended)
     workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)
     if settings.read_only:
-        return Tooling(approvals, files, search, project, (), FILE_LOOKERS)
+        return Tooling(approvals, questions, files, search, project, (), FILE_LOOKERS)
 
     def show(call: str, text: str) -> None:
         history.append(ToolOutput(tool_call_id=call, text=text))
@@ -128,8 +136,10 @@ def make_tooling(
     context = ContextToolset(compactor, approvals)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
     news = (TaskNews(tasks, history),)
-    working += [TaskTool(tasks).tasks, notes.todo, notes.plan]
-    return Tooling(approvals, files, search, project, tuple(working), asking, context, tasks, news, cut_short)
+    working += [TaskTool(tasks).tasks, notes.todo, notes.plan, AskTool(questions).ask_user]
+    return Tooling(
+        approvals, questions, files, search, project, tuple(working), asking, context, tasks, news, cut_short
+    )
 
 
 @dataclass(frozen=True, slots=True)

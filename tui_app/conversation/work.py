@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tui_app.events import QueueChanged
+from tui_app.modes import Mode
 from tui_app.references import WHOLE, Span, log_number
 
 if TYPE_CHECKING:
@@ -278,6 +279,29 @@ class ChangeEffort:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeMode:
+    """Let tools go further, or less far, without a question."""
+
+    mode: Mode
+
+    @property
+    def label(self) -> str:
+        return f"/mode {self.mode}"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptPlan:
+    """Leave plan mode, and have the plan carried out."""
+
+    mode: Mode
+    """The mode to work in."""
+
+    @property
+    def label(self) -> str:
+        return f"/accept {self.mode}"
+
+
+@dataclass(frozen=True, slots=True)
 class Switch:
     """Go on with another model."""
 
@@ -293,7 +317,18 @@ Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | Bri
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
 """What goes back, perhaps with files."""
-Work = Prompt | Shell | Compact | Change | Return | ChangePolicy | ChangeEffort | Switch
+Work = (
+    Prompt
+    | Shell
+    | Compact
+    | Change
+    | Return
+    | ChangePolicy
+    | ChangeEffort
+    | ChangeMode
+    | AcceptPlan
+    | Switch
+)
 
 
 HELD_BACK = (Prompt, Shell)

@@ -119,7 +119,7 @@ class EditorAgent:
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return NewSessionResponse(
             session_id=session.id,
-            modes=modes(session.opened.conversation, self.opening.settings),
+            modes=modes(session.opened.conversation),
             config_options=menus,
         )
 
@@ -130,9 +130,7 @@ class EditorAgent:
         session = await self._open(cwd, session_id, mcp_servers or ())
         await session.replay()
         menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return LoadSessionResponse(
-            modes=modes(session.opened.conversation, self.opening.settings), config_options=menus
-        )
+        return LoadSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
 
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
@@ -146,7 +144,7 @@ class EditorAgent:
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return ForkSessionResponse(
             session_id=session.id,
-            modes=modes(session.opened.conversation, self.opening.settings),
+            modes=modes(session.opened.conversation),
             config_options=menus,
         )
 
@@ -156,9 +154,7 @@ class EditorAgent:
         """Go on with a session whose past the editor knows."""
         session = await self._open(cwd, session_id, mcp_servers or ())
         menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return ResumeSessionResponse(
-            modes=modes(session.opened.conversation, self.opening.settings), config_options=menus
-        )
+        return ResumeSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -179,8 +175,8 @@ class EditorAgent:
             session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Go on under another policy."""
-        await self._known(session_id).choose_policy(mode_id)
+        """Go on in another mode, also in the middle of a turn."""
+        await self._known(session_id).choose_mode(mode_id)
         return SetSessionModeResponse()
 
     async def set_config_option(

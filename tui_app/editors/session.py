@@ -34,23 +34,28 @@ from acp.schema import (
 from tui_app.agent.catalog import ModelChoice, list_models
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.context.counting.attachments import image_type
-from tui_app.conversation.approvals import Approvals, Decision
+from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.attachments import MAX_PICTURE, AttachedFile
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_names
+from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
-from tui_app.editors.updates import Question, Update, Updates, failed, refused, told
+from tui_app.editors.updates import Choice, Question, Update, Updates, choice_of, failed, refused, told
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
     Error,
     Notice,
+    Payload,
+    QuestionAsked,
     Record,
     ServerAsked,
+    ToolResult,
     TurnEnd,
 )
+from tui_app.modes import ABOUT, MODES, mode_named
 from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
@@ -70,7 +75,7 @@ class Permissions:
 
     client: Client
     session: str
-    approvals: Approvals
+    tooling: Tooling
     _open: set[str] = field(default_factory=set)
     _asking: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
 
@@ -81,7 +86,7 @@ class Permissions:
         self._open.add(id)
         return True
 
-    def show(self, question: Question) -> None:
+    def show(self, question: Question | Choice) -> None:
         if question.id in self._open and question.id not in self._asking:
             task = asyncio.create_task(self._answer(question), name="acp permission")
             self._asking[question.id] = task
@@ -100,9 +105,26 @@ class Permissions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, question: Question) -> None:
-        decision = await ask(self.client, self.session, question)
-        self.approvals.decide(question.id, decision)
+    async def _answer(self, question: Question | Choice) -> None:
+        if isinstance(question, Choice):
+            reply = await choose(self.client, self.session, question)
+            self.tooling.questions.reply(question.id, reply)
+        else:
+            decision = await ask(self.client, self.session, question)
+            self.tooling.approvals.decide(question.id, decision)
+
+
+async def choose(client: Client, session: str, choice: Choice) -> str:
+    """Have a question of the model answered; empty for no answer, whatever went wrong."""
+    try:
+        response = await client.request_permission(
+            session_id=session, tool_call=choice.call, options=list(choice.options)
+        )
+    except Exception as error:  # the editor has gone, or makes something else of it
+        _log.warning("the editor did not put a question to the user: %s", error)
+        return ""
+    outcome = response.outcome
+    return choice.answer(outcome.option_id) if isinstance(outcome, AllowedOutcome) else ""
 
 
 async def ask(client: Client, session: str, question: Question) -> Decision:
@@ -302,7 +324,7 @@ class EditorSession:
     client: Client
     updates: Updates
     _permissions: Permissions = field(init=False)
-    _outbox: "asyncio.Queue[Update | Question]" = field(default_factory=asyncio.Queue)
+    _outbox: "asyncio.Queue[Update | Question | Choice]" = field(default_factory=asyncio.Queue)
     _sender: "asyncio.Task[None] | None" = None
     _ended: "asyncio.Future[TurnEnd] | None" = None
     _trouble: Error | None = None
@@ -311,9 +333,11 @@ class EditorSession:
     """The prompt under way, as the queue shows it."""
     _cancelled: bool = False
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _asked: dict[str, str] = field(default_factory=dict)
+    """By the id of its call, the id of a question of the model that waits."""
 
     def __post_init__(self) -> None:
-        self._permissions = Permissions(self.client, self.id, self.opened.conversation.tooling.approvals)
+        self._permissions = Permissions(self.client, self.id, self.opened.conversation.tooling)
 
     @property
     def id(self) -> str:
@@ -419,6 +443,15 @@ class EditorSession:
         if self.opened.conversation.policy != name:
             raise refused(self._notice)
 
+    async def choose_mode(self, name: str) -> None:
+        """Go on in another mode at once; RequestError if there is none of that name."""
+        if (mode := mode_named(name)) is None:
+            raise refused(f"There is no mode {name!r:.40}; there are {', '.join(MODES)}.")
+        conversation = self.opened.conversation
+        if mode != conversation.mode:
+            conversation.change_mode(mode)
+            await self.sent()
+
     async def _work(self, work: Work) -> None:
         """Have something done that is no prompt, behind what is under way."""
         self.opened.conversation.submit(work)
@@ -465,6 +498,12 @@ class EditorSession:
                 self._trouble = error
             case Notice(text=text):
                 self._notice = text
+            case _:
+                self._ask(record.data)
+        self._put(self.updates.of(record.data))
+
+    def _ask(self, payload: Payload) -> None:
+        match payload:
             case ApprovalRequested() as asked:
                 # The editor asks behind the call that the question is about: that must be known there.
                 if self._permissions.opens(asked.id):
@@ -476,13 +515,25 @@ class EditorSession:
                 )
             case ApprovalDecided(id=id):
                 self._permissions.withdraw(id)
-        self._put(self.updates.of(record.data))
+            case QuestionAsked() as put:
+                self._put_question(put)
+            case ToolResult(tool_call_id=call) if call in self._asked:
+                self._permissions.withdraw(self._asked.pop(call))
+
+    def _put_question(self, asked: QuestionAsked) -> None:
+        """Let the editor ask; an editor has no line for an answer in words: the next prompt is it."""
+        if not asked.choices:
+            self.say(asked.question)
+            self.opened.conversation.tooling.questions.postpone(asked.id)
+        elif self._permissions.opens(asked.id):
+            self._asked[asked.tool_call_id] = asked.id
+            self._put([choice_of(asked)])
 
     def say(self, text: str) -> None:
         """Tell the editor something that is no event."""
         self._put(self.updates.of(Notice(text=text)))
 
-    def _put(self, updates: Iterable[Update | Question]) -> None:
+    def _put(self, updates: Iterable[Update | Question | Choice]) -> None:
         for update in updates:
             self._outbox.put_nowait(update)
 
@@ -490,7 +541,7 @@ class EditorSession:
         while True:
             update = await self._outbox.get()
             try:
-                if isinstance(update, Question):
+                if isinstance(update, Question | Choice):
                     self._permissions.show(update)
                     continue
                 # The editor has gone: what is said into the void is taken out of the queue all the same.
@@ -500,20 +551,17 @@ class EditorSession:
                 self._outbox.task_done()
 
 
-# The editor's menus: the model, and the policy as the session's mode.
+# The editor's menus: the model and the policy; and the modes of the session.
 
 MODEL, POLICY = "model", "policy"
 Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
 """What the protocol calls a configuration option."""
 
 
-def modes(conversation: Conversation, settings: Settings) -> SessionModeState:
+def modes(conversation: Conversation) -> SessionModeState:
     return SessionModeState(
-        current_mode_id=conversation.policy,
-        available_modes=[
-            SessionMode(id=name, name=name, description=f"Context policy {name}")
-            for name in policy_names(settings)
-        ],
+        current_mode_id=conversation.mode,
+        available_modes=[SessionMode(id=mode, name=mode, description=ABOUT[mode]) for mode in MODES],
     )
 
 
@@ -524,7 +572,7 @@ def options(conversation: Conversation, settings: Settings, models: Sequence[Mod
     names = policy_names(settings)
     return [
         _menu(MODEL, "Model", "model", conversation.model, labels),
-        _menu(POLICY, "Context policy", "mode", conversation.policy, dict(zip(names, names, strict=True))),
+        _menu(POLICY, "Context policy", None, conversation.policy, dict(zip(names, names, strict=True))),
     ]
 
 
@@ -534,7 +582,7 @@ async def usable_models(env: Mapping[str, str], settings: Settings) -> list[Mode
 
 
 def _menu(
-    id: str, name: str, category: str, current: str, labels: Mapping[str, str]
+    id: str, name: str, category: str | None, current: str, labels: Mapping[str, str]
 ) -> SessionConfigOptionSelect:
     return SessionConfigOptionSelect.model_validate(
         {

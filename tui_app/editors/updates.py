@@ -49,9 +49,10 @@ from tui_app.events import (
     CompactionUndone,
     Error,
     GaugeChanged,
+    ModeChange,
     Notice,
     Payload,
-    PolicyChange,
+    QuestionAsked,
     SessionRestored,
     ShellCommand,
     SubAgentStep,
@@ -225,6 +226,36 @@ class Question:
     options: tuple[PermissionOption, ...]
     pattern: str = ""
     """The rule that "always" adds; empty where only this one call can be allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A question of the model with answers to choose from, as a permission."""
+
+    id: str
+    """Names the question in the conversation."""
+    call: ToolCallUpdate
+    choices: tuple[str, ...]
+
+    @property
+    def options(self) -> tuple[PermissionOption, ...]:
+        """The answers by their place, then none."""
+        offered = (
+            PermissionOption(option_id=str(at), name=visible(choice), kind="allow_once")
+            for at, choice in enumerate(self.choices)
+        )
+        return (*offered, PermissionOption(option_id="none", name="No answer", kind="reject_once"))
+
+    def answer(self, option: str) -> str:
+        """What an option stands for; empty for none of them."""
+        return next((each for at, each in enumerate(self.choices) if str(at) == option), "")
+
+
+def choice_of(asked: QuestionAsked) -> Choice:
+    """Word a question of the model."""
+    title = visible(asked.question)
+    call = ToolCallUpdate(tool_call_id=asked.tool_call_id or asked.id, title=title, status="pending")
+    return Choice(id=asked.id, call=call, choices=asked.choices)
 
 
 def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: Any = None) -> Question:
@@ -444,7 +475,7 @@ class Updates:
                 return [_thought(payload.headline())]
             case TurnRetry():
                 return [_thought(f"{payload.reason} Trying again, {payload.attempt} of {payload.attempts}.")]
-            case PolicyChange(new=new) if not self.replaying:
+            case ModeChange(new=new) if not self.replaying:
                 return [CurrentModeUpdate(session_update="current_mode_update", current_mode_id=new)]
             case ApprovalDecided(decision="allowed", by="person", tool_call_id=call) if not self.replaying:
                 return [helpers.update_tool_call(call, status="in_progress")]

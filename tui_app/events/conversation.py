@@ -264,7 +264,7 @@ class ApprovalDecided(Payload):
     subject: str
     decision: ApprovalDecision
     by: DecidedBy
-    """``mode`` is read-only mode; ``unattended`` where nobody could be asked."""
+    """``mode`` is the session's mode or read-only mode; ``unattended`` where nobody could be asked."""
     scope: ApprovalScope = "once"
     """For this one call, from now on in this session, or by a rule that was there."""
     rule: str = ""

@@ -128,6 +128,20 @@ class ServerAsked(Payload):
     """Of the answer: a JSON schema whose properties are plain values."""
 
 
+@event("question.asked", stored=False)
+class QuestionAsked(Payload):
+    """The model asks the user something; the answer is the result of its call."""
+
+    id: str
+    """Names this question."""
+    tool_call_id: str
+    question: str
+    choices: tuple[str, ...] = ()
+    """What to choose from; empty where words are asked for."""
+    attended: bool = True
+    """Whether somebody is there to answer."""
+
+
 @event("approval.ahead", stored=False)
 class ApprovalsAhead(Payload):
     """Which calls of the answer have to be allowed before they run, and have not been yet."""

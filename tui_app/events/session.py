@@ -5,6 +5,7 @@ from typing import Literal
 
 from tui_app.events.base import ErrorKind, Payload, event
 from tui_app.events.context import Fact
+from tui_app.modes import Mode
 from tui_app.text import count, thousands, words_of
 
 
@@ -45,6 +46,32 @@ class EffortChange(Payload):
     def headline(self) -> str:
         """Both levels."""
         return f"effort {self.old} → {self.new}"
+
+
+@event("session.mode")
+class ModeChange(Payload):
+    """The tools of the session may go further, or less far, without a question; also when it is resumed."""
+
+    old: Mode
+    new: Mode
+
+    def headline(self) -> str:
+        """Both modes."""
+        return f"mode {self.old} → {self.new}"
+
+
+@event("session.mode_told")
+class ModeTold(Payload):
+    """The model was told which mode the session is in; the message is for the model."""
+
+    text: str
+    mode: Mode
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message, by category."""
+
+    def headline(self) -> str:
+        """The mode."""
+        return f"the model was told: {self.mode} mode"
 
 
 @event("session.clear")

@@ -35,7 +35,9 @@ from tui_app.events import (
     MemoryPruned,
     MessageExcluded,
     MessagePinned,
+    ModeChange,
     ModelChange,
+    ModeTold,
     Payload,
     PolicyChange,
     Record,
@@ -159,7 +161,7 @@ def output_text(payload: AgentOutput) -> str:
 # What the head of each event takes from it besides its headline and tokens.
 
 _UNCUT = (
-    CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModelChange, PolicyChange,
+    CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModeChange, ModelChange, PolicyChange,
     SessionRewind, ToolCall, ToolResult, Truncation, ViewRewrite, MessageExcluded,
 )  # fmt: skip
 """Events whose headline is never longer than a row, or is cut where it is painted."""
@@ -266,7 +268,7 @@ def _of_view_change(payload: Payload) -> dict[str, Any]:
 def _of_others(payload: Payload) -> dict[str, Any]:
     match payload:
         case ApprovalDecided():
-            quiet = payload.by == "rule" and payload.decision == "allowed"
+            quiet = payload.by in ("rule", "mode") and payload.decision == "allowed"
             return {"ids": (payload.tool_call_id,), "state": "quiet" if quiet else payload.decision}
         case FilesRestored():
             return {"ref": payload.to, "state": "undo" if payload.undo else ""}
@@ -341,7 +343,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
-    "acknowledgement", "memory", "fullness", "folder", "shell", "task",
+    "acknowledgement", "memory", "fullness", "folder", "shell", "task", "mode",
 ]  # fmt: skip
 _SAID: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
@@ -361,12 +363,13 @@ _GIVEN: dict[str, MessageKind] = {
     FullnessTold.TYPE: "fullness",
     TaskTold.TYPE: "task",
     FolderInstructions.TYPE: "folder",
+    ModeTold.TYPE: "mode",
 }
 MESSAGES = frozenset(_SAID)
 """Events that carry a message of their own."""
 CARRYING = MESSAGES | frozenset(_GIVEN)
 """Those, and events whose message the program itself gives the model."""
-NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, TaskTold.TYPE})
+NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, ModeTold.TYPE, TaskTold.TYPE})
 """Events whose message is a note in the middle of a turn: nobody has to answer it."""
 TURNS = MESSAGES | NOTES - {TaskTold.TYPE}
 """Events whose message belongs to a turn, and leaves with one that failed."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
-from tui_app.events import EffortChange, ModelChange, PolicyChange, SessionStart, UsageInfo
+from tui_app.events import EffortChange, ModeChange, ModelChange, PolicyChange, SessionStart, UsageInfo
+from tui_app.modes import Mode
 from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
@@ -53,6 +54,7 @@ class Known:
     """Name of the policy that this session follows; empty where its log names none."""
     effort: str = ""
     """How much the model thinks; empty where that was never changed."""
+    mode: Mode = "ask"
 
     def basis(self, view: AgentView) -> Basis:
         """What the size of the next request is worked out from, for a view."""
@@ -94,7 +96,8 @@ def known_of(store: SessionStore, session: str) -> Known:
         # What was measured was another model's.
         factor, limit = 1.0, change.data.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
-    return Known(measured, window, factor, chosen_policy(store, session), chosen_effort(store, session))
+    policy, effort = chosen_policy(store, session), chosen_effort(store, session)
+    return Known(measured, window, factor, policy, effort, chosen_mode(store, session))
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
@@ -126,6 +129,20 @@ def chosen_effort(store: SessionStore, session: str) -> str:
     """
     change = store.last_of(session, EffortChange.TYPE)
     return change.data.new if change is not None and isinstance(change.data, EffortChange) else ""
+
+
+def chosen_mode(store: SessionStore, session: str) -> Mode:
+    """The mode that a session is in: the one chosen last, whatever was rewound since.
+
+    Args:
+        store: Where the log is.
+        session: Whole id of the session.
+
+    Raises:
+        sqlite3.Error: if it cannot be read.
+    """
+    change = store.last_of(session, ModeChange.TYPE)
+    return change.data.new if change is not None and isinstance(change.data, ModeChange) else "ask"
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

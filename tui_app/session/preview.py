@@ -21,6 +21,7 @@ from tui_app.events import (
     Handoff,
     HookRan,
     MemoryInbox,
+    ModeTold,
     Record,
     SessionRewind,
     ShellCommand,
@@ -200,6 +201,7 @@ def body_of(record: Record, entry: Entry) -> Body:
             | Handoff(text=text)
             | FullnessTold(text=text)
             | FolderInstructions(text=text)
+            | ModeTold(text=text)
         ):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):

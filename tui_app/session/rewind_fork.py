@@ -6,11 +6,21 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from tui_app.events import MessageExcluded, ModelChange, SessionEnd, SessionRewind, SessionStart, UserMessage
+from tui_app.events import (
+    MessageExcluded,
+    ModeChange,
+    ModelChange,
+    SessionEnd,
+    SessionRewind,
+    SessionStart,
+    UserMessage,
+)
+from tui_app.modes import Mode
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 from tui_app.session.exclusions import excluded_in
+from tui_app.session.model_state import chosen_mode
 from tui_app.session.store import Event, SessionStore
 from tui_app.session.user_view import is_interruption
 from tui_app.session.workspace import SessionFolder
@@ -65,6 +75,7 @@ def fork_session(
         raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
+        events += _mode_since(chosen_mode(store, info.id), events, now)
     title = f"Fork of {info.title}" if info.title else ""
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
@@ -100,6 +111,13 @@ def _excluded_since(
     known = fold_agent_view(heads).excluded
     left = sorted(seq for seq in excluded_in(store, session).since if seq < at and seq not in known)
     return [(MessageExcluded(seqs=tuple(left)), None, now)] if left else []
+
+
+def _mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
+    """What keeps the session's mode where it was changed behind the prompt at which it is forked."""
+    changes = [data.new for data, _, _ in taken if isinstance(data, ModeChange)]
+    old: Mode = changes[-1] if changes else "ask"
+    return [(ModeChange(old=old, new=mode), None, now)] if old != mode else []
 
 
 # Prompts that a conversation can go back to, and what would leave with each.

@@ -23,6 +23,7 @@ from tui_app.events import (
     FullnessTold,
     Handoff,
     MemoryInbox,
+    ModeTold,
     Payload,
     Record,
     RewriteUndone,
@@ -120,7 +121,7 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
                 tokens, rewritten = int(usage["total"]), False
             case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | ShellResult():
                 tokens += sum(data.tokens.values())
-            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions():
+            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions() | ModeTold():
                 tokens += sum(data.tokens.values())
             case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
                 rewritten = True

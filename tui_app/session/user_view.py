@@ -29,6 +29,7 @@ from tui_app.events import (
     MessageExcluded,
     MessagePinned,
     ModelChange,
+    ModeTold,
     PolicyChange,
     RewriteUndone,
     SessionClear,
@@ -89,6 +90,7 @@ _KINDS: dict[str, EntryKind] = {
     FullnessTold.TYPE: "notice",
     TaskEnded.TYPE: "notice",
     FolderInstructions.TYPE: "notice",
+    ModeTold.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})

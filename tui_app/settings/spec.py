@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tui_app.modes import MODES
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
 from tui_app.settings.keys import ACTION_KEYS, OWN_THEMES, THEME, key_pattern
 from tui_app.settings.rules import (
@@ -325,6 +326,11 @@ class Settings:
         section="Tools",
     )
     """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
+    mode: str = setting(
+        "ask",
+        Choice(MODES),
+        "Mode of new sessions: edits and commands ask, edits go ahead, or only a plan. shift+tab changes it.",
+    )
     read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
     add_dirs: str = setting(
         "",

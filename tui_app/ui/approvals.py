@@ -24,6 +24,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_app.text import lookalikes, visible, written_out
@@ -386,7 +387,69 @@ _REASON = "Tell the model why (optional)"
 _NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as: {RUN_COMMAND.name} git log …"
 
 
-class ApprovalBox(Vertical, can_focus=True):
+class AskBox(Vertical):
+    """A box that comes up while a user may be writing: for a moment keys still mean the prompt.
+
+    Args:
+        clock: Seconds that only go forward; keys are told apart by the time between them.
+        id: Textual id.
+    """
+
+    class Stray(Message):
+        """A letter of a user who was writing when the question came up: it belongs to the prompt."""
+
+        def __init__(self, key: str, character: str | None) -> None:
+            super().__init__()
+            self.key, self.character = key, character
+
+    class Replied(Message):
+        """The user has answered in words; an empty text is no answer."""
+
+        def __init__(self, id: str, text: str) -> None:
+            super().__init__()
+            self.id, self.text = id, text
+
+    def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._clock = clock
+        self._came = float("-inf")
+        self._typed = float("-inf")
+        self._lone = LoneLetter(self)
+
+    def typed(self) -> None:
+        self._typed = self._clock()
+
+    @property
+    def may_take_focus(self) -> bool:
+        """Whether the user has not typed for a moment."""
+        return self._clock() - self._typed >= QUIET_S
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is a question."""
+        return False
+
+    def take_keys(self) -> None:
+        """Take the focus from the prompt; for a moment letters still go there."""
+        self._came = self._clock()
+        self.screen.set_focus(self.keys_to)  # at once: the line of the question before may vanish meanwhile
+
+    def action_answer(self) -> None:
+        """Focus the question, which the user has seen."""
+        self._came = float("-inf")
+        self.keys_to.focus()
+
+    @property
+    def keys_to(self) -> Widget:
+        """What has the focus while the question is answered."""
+        return self
+
+    @property
+    def _early(self) -> bool:
+        return self._clock() - self._came < QUIET_S
+
+
+class ApprovalBox(AskBox, can_focus=True):
     """Shows one question at a time. Attributes down, :class:`Answered` and :class:`Stray` up."""
 
     HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
@@ -421,24 +484,8 @@ class ApprovalBox(Vertical, can_focus=True):
             super().__init__()
             self.id, self.decision = id, decision
 
-    class Stray(Message):
-        """A letter of a user who was writing when the question came up: it belongs to the prompt."""
-
-        def __init__(self, key: str, character: str | None) -> None:
-            super().__init__()
-            self.key, self.character = key, character
-
     def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
-        """Create the box.
-
-        Args:
-            clock: Seconds that only go forward; keys are told apart by the time between them.
-            id: Textual id.
-        """
-        super().__init__(id=id)
-        self._clock = clock
-        self._came = float("-inf")
-        self._typed = float("-inf")
+        super().__init__(clock=clock, id=id)
         self._has_keys = False
         self._detail: ApprovalDetail | None = None
         self._said = ""
@@ -447,20 +494,10 @@ class ApprovalBox(Vertical, can_focus=True):
         """Whether the wider rule can be read: only then a key adds it."""
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
-        self._lone = LoneLetter(self)
-
-    def typed(self) -> None:
-        self._typed = self._clock()
 
     @property
-    def may_take_focus(self) -> bool:
-        """Whether the user has not typed for a moment."""
-        return self._clock() - self._typed >= QUIET_S
-
-    def take_keys(self) -> None:
-        """Take the focus from the prompt; for a moment letters still go there."""
-        self._came = self._clock()
-        self.screen.set_focus(self)  # at once: the line of the question before may vanish meanwhile
+    def asks(self) -> bool:
+        return self.question is not None
 
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
         self.set_class(asked is not None, "-asking")
@@ -544,10 +581,6 @@ class ApprovalBox(Vertical, can_focus=True):
                 event.prevent_default()
                 self.post_message(self.Stray(event.key, event.character))
 
-    @property
-    def _early(self) -> bool:
-        return self._clock() - self._came < QUIET_S
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters answer only where nothing else is written with them."""
         if action == "widen" and (self.question is None or not self.question.prefix or not self._wide_shown):
@@ -555,11 +588,6 @@ class ApprovalBox(Vertical, can_focus=True):
         if action in {"once", "always", "widen", "edit", "refuse"}:
             return not (self._early or self._lone.waits or self.has_class("-typing"))
         return super().check_action(action, parameters)
-
-    def action_answer(self) -> None:
-        """Focus the question, which the user has seen."""
-        self._came = float("-inf")
-        self.focus()
 
     def action_once(self) -> None:
         self._press("once", lambda: self._answer("once"))

@@ -174,6 +174,29 @@ async def _policy(chat: "Chat", argument: str) -> None:
 
 
 @command(
+    "mode", "Change how far tools go unasked: ask, edit or plan", argument="[name]", opens="alone",
+    writes=True,
+)  # fmt: skip
+async def _mode(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.settings import change_mode
+
+    await change_mode(chat.app, chat.session, argument)
+
+
+@command("accept", "Accept the plan: it is carried out", argument="[ask|edit]", busy="queue", writes=True)
+async def _accept(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.actions import accept_plan
+
+    accept_plan(chat.session, argument)
+
+
+@command("todo", "Show or hide the todo list")
+async def _todo(chat: "Chat", argument: str) -> None:
+    if not chat.pane.toggle_todos():
+        chat.session.say("There is no todo list: the model keeps one when it has several things to do.")
+
+
+@command(
     "resume", "Open another session", aliases=("sessions", "threads"), argument="[words|ID]", opens="always",
     leaves=True,
 )  # fmt: skip

@@ -138,6 +138,18 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     _pane("timeline", "Show or hide the timeline", "Turns, tools and compactions in order.", "timeline", 4),
     _key(
+        "chat.todo", "slash('/todo')", "Show or hide the todo list",
+        "Under the timeline, or above the prompt where there is no room.",
+    ),
+    _key(
+        "chat.mode", "mode", "Next mode", "ask, edit, plan: how far tools go without a question.", "mode", 5,
+        changes=True, command="/mode",
+    ),
+    _key(
+        "chat.accept", "slash('/accept')", "Accept the plan",
+        "Leaves plan mode and has the proposed plan carried out.", changes=True,
+    ),
+    _key(
         "app.palette", "command_palette", "Command palette",
         "Find any command by name; in a dialog, what its keys do.", "palette", 5,
     ),
@@ -151,7 +163,7 @@ KEYS: tuple[KeyBinding, ...] = (
         "find", "Find in the conversation", "Looks through everything, long tool outputs too.",
         command="/find",
     ),
-    _pane("answer", "Answer a tool", "Go to the question of a tool that wants to change something."),
+    _pane("answer", "Answer a question", "Go to what a tool or the model asks."),
     _pane("page_up", "Scroll up a page", "Typing goes on."),
     _pane("page_down", "Scroll down a page", "Typing goes on."),
     _pane("top", "Scroll to the start", "Go to the first message."),
@@ -464,6 +476,16 @@ PLACES: Mapping[str, Place] = {
             "Leave the line for a reason or a rule; then stop the turn, which is a no.", priority=True,
         ),
     )),
+    "asked": Place("on a question", (
+        Hint("1-6", "choose"),
+        Hint("enter", "choose or send"),
+        KeyBinding("asked.up", "up", "move(-1)", "Choice before", "Mark the choice before."),
+        KeyBinding("asked.down", "down", "move(1)", "Next choice", "Mark the next choice."),
+        KeyBinding(
+            "asked.none", "escape", "none", "No answer",
+            "What is written goes first; then the model is told that there is no answer.", priority=True,
+        ),
+    )),
     "waiting": Place("on what waits", (
         KeyBinding("queue.open", "enter", "open", "Change the queue", "Edit, remove or move what waits."),
     )),
@@ -688,6 +710,12 @@ def _no_key(id: str) -> str:
 def waits_for_key(binding: Binding) -> bool:
     """Whether a binding has no key until a user chooses one."""
     return binding.key.startswith(_NO_KEY)
+
+
+def accept_hint(keymap: Mapping[str, str]) -> Hint:
+    """The hint of a plan that can be accepted."""
+    key = next(key for key in in_force(keymap) if key.id == "chat.accept")
+    return Hint(key.label, "accept plan", 0, f"screen.{key.action}", changes=True)
 
 
 def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
+from tui_app.modes import Mode
 from tui_app.paths import Paths
 from tui_app.session.database import Database, database_of
 from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
@@ -41,6 +42,8 @@ class Launch:
     """One asked for on the command line; it ranks above what was chosen in a session before."""
     effort: str = ""
     """How much the model is to think, if that was asked for on the command line."""
+    mode: Mode | None = None
+    """One asked for on the command line, as with the policy."""
     agent: str = ""
     """The user's own agent as ``module:attribute``; empty is ours."""
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class Launch:
             model=self.model if asked_here else "",
             policy=self.policy if asked_here else "",
             effort=self.effort if asked_here else "",
+            mode=self.mode if asked_here else None,
             agent=self.agent,
             attended=True,
             keys=self.api_keys,

@@ -32,6 +32,7 @@ KINDS: dict[MessageKind, str] = {
     "shell": "shell",
     "task": "note",
     "folder": "instructions",
+    "mode": "mode",
 }
 """The word for a kind of message."""
 STATES: dict[ItemState, str] = {

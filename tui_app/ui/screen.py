@@ -15,7 +15,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.approvals import ApprovalBox, AskBox
 from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted, ServerQuestion
 from tui_app.ui.commands import COMMANDS, answer_server, offer_served, run_command
 from tui_app.ui.host import FLOW, Chat
@@ -97,7 +97,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.set_focus(self.pane.prompt.editor)
         self.post_message(self.Focused())
         if not self._wanted:
-            self.pane.name_model(self._launch.first_model, self._launch.settings.policy)
+            launch = self._launch
+            mode = launch.mode or launch.settings.mode
+            self.pane.name_model(launch.first_model, launch.settings.policy, mode)
             self.pane.begin(self._launch)
         self.work(self._open(), group=SESSION)
 
@@ -201,7 +203,6 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     @on(ReviewWanted)
     @on(ReviewOver)
     @on(ServerQuestion)
-    @on(ApprovalBox.Answered)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
         from tui_app.ui.dialogs.actions import go_on
@@ -228,10 +229,17 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                     group="questions",
                     exclusive=False,
                 )
-            case ApprovalBox.Answered(id=id, decision=decision):
-                self.session.answer(id, decision)
             case ReviewOver(job=job):
                 close_review(self.app, job)
+
+    @on(ApprovalBox.Answered)
+    @on(AskBox.Replied)
+    def answer(self, event: ApprovalBox.Answered | AskBox.Replied) -> None:
+        """Pass on what was decided or said."""
+        if isinstance(event, AskBox.Replied):
+            self.session.reply(event.id, event.text)
+        else:
+            self.session.answer(event.id, event.decision)
 
     @on(Transcript.NothingToDo)
     @on(Transcript.Opened)
@@ -257,6 +265,11 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def action_slash(self, text: str) -> None:
         if isinstance(parsed := parse(text), ParsedCommand):
             self.run(parsed.command, parsed.argument)
+
+    def action_mode(self) -> None:
+        """Go on in the next mode."""
+        if self.is_ready:
+            self.session.change_to_next_mode()
 
     def action_notices(self) -> None:
         from tui_app.ui.dialogs.base import DetailsScreen

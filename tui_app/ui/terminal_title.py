@@ -148,6 +148,8 @@ def question_of(state: "ChatState") -> str:
     """A name for what waits for the user's decision; empty when nothing does."""
     if state.question is not None:
         return state.question.id
+    if state.asked is not None:
+        return state.asked.id
     return "review" if state.reviewing else ""
 
 

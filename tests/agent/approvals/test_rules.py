@@ -771,3 +771,38 @@ def test_a_line_of_options_without_end_is_asked_about(line: str) -> None:
 
 def test_a_long_list_of_files_is_no_reason_to_ask() -> None:
     assert ruled(f"git add {' '.join(f'file{number}.py' for number in range(1_500))}", PUSH) == "allow"
+
+
+# What the mode of the session says where no rule does.
+
+
+@pytest.mark.parametrize(
+    ("action", "in_edit", "in_plan"),
+    [
+        (write("src/app.py"), "allow", "deny"),
+        (write("Makefile", guarded="always asked: programs obey Makefile"), "ask", "deny"),
+        (write("/etc/hosts"), "ask", "deny"),
+        (write("../up.txt"), "ask", "deny"),
+        (write(""), "ask", "deny"),
+        (command("git log"), "ask", "deny"),
+        (Action(tool="web_fetch", kind="address", subject="https://example.org"), "ask", "ask"),
+        (Action(tool="book", kind="other", subject="{}"), "ask", "deny"),
+        (Action(tool="read_file", kind="file", subject="a", looks=True), "allow", "allow"),
+    ],
+)
+def test_modes_decide_where_no_rule_does(action: Action, in_edit: str, in_plan: str) -> None:
+    assert judge(action, (), mode="edit").ruling == in_edit
+    assert judge(action, (), mode="plan").ruling == in_plan
+    assert judge(action, (), mode="ask").ruling == ("allow" if action.looks else "ask")
+    denying = rules(deny=["*"])
+    assert {judge(action, denying, mode=mode).ruling for mode in ("ask", "edit", "plan")} == {"deny"}
+    assert judge(action, (), mode="edit", read_only=True).ruling == ("allow" if action.looks else "deny")
+
+
+def test_rules_of_the_user_hold_in_edit_mode_and_only_those_that_look_in_plan_mode() -> None:
+    known = rules(ask=["write_file notes/**"], allow=["run_command git log", "book"], looks=["look_up"])
+    assert judge(write("notes/a.md"), known, mode="edit").ruling == "ask"
+    assert judge(command("git log"), known, mode="edit").ruling == "allow"
+    assert judge(command("git log"), known, mode="plan").ruling == "deny"
+    assert judge(Action(tool="book", kind="other", subject="{}"), known, mode="plan").ruling == "deny"
+    assert judge(Action(tool="look_up", kind="other", subject="{}"), known, mode="plan").ruling == "allow"

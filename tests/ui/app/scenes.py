@@ -22,6 +22,7 @@ from tui_app.events import (
     CompactionComplete,
     CompactionProgress,
     Fact,
+    QuestionAsked,
     SessionRewind,
 )
 from tui_app.session.importers.discovery import LocalTranscript
@@ -47,8 +48,10 @@ from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.settings import ModePicker, SettingsScreen
+from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
+from tui_app.ui.todo import TodoItem
 
 Scene = Callable[[Deck], Awaitable[None]]
 
@@ -174,6 +177,16 @@ async def imports(deck: Deck) -> None:
     await deck.settle()
 
 
+async def listed(deck: Deck) -> None:
+    """A todo list, shown where it has room by itself and elsewhere by its key."""
+    items = (TodoItem("read the tides", "done"), TodoItem("add crossing()", "doing"), TodoItem("test it"))
+    session = deck.app.chat.session
+    session.presenter.update(replace(session.state, todos=items))
+    if deck.app.chat.has_class("-narrow"):
+        deck.app.chat.action_slash("/todo")
+    await deck.says("1 of 3")
+
+
 CHAT_SCENES: Mapping[str, Scene] = {
     "chat": nothing,
     "draft": typed,
@@ -196,6 +209,8 @@ CHAT_SCENES: Mapping[str, Scene] = {
     "edit": editing,
     "memory": opens(MemoryScreen, command="/memory"),
     "themes": opens(ThemePicker, command="/theme"),
+    "modes": opens(ModePicker, command="/mode"),
+    "todo": listed,
     "brief": brief,
     "clear": opens(ConfirmDialog, command="/clear"),
 }
@@ -320,6 +335,17 @@ async def long_question(deck: Deck) -> None:
     session = deck.app.chat.session
     session.presenter.update(replace(session.state, question=question))
     await deck.until(lambda: deck.app.chat.query_one(ApprovalBox).has_focus, "the keys")
+
+
+async def question_of_model(deck: Deck) -> None:
+    """The model asks something, with as much to choose from as there may be."""
+    asked = QuestionAsked(
+        id="q.1", tool_call_id="1", question="Which harbour is meant? The timetable names six of them.",
+        choices=tuple(f"the harbour of {name}" for name in ("Aros", "Bree", "Coll", "Dun", "Eigg", "Fara")),
+    )  # fmt: skip
+    session = deck.app.chat.session
+    session.presenter.update(replace(session.state, asked=asked))
+    await deck.until(lambda: deck.app.chat.query_one(QuestionBox).has_focus_within, "the keys")
 
 
 DIFF = """--- a/ferry/import.py
@@ -512,6 +538,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "stats": (StatsScreen, opens(StatsScreen, command="/stats")),
     "checkpoints": (CheckpointsScreen, opens(CheckpointsScreen, command="/session checkpoints")),
     "question": (ChatScreen, long_question),
+    "asked": (ChatScreen, question_of_model),
     "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW, tz=UTC))),
     "palette": (PaletteScreen, opens(PaletteScreen, "ctrl+p")),
     "queue": (QueueScreen, queue),

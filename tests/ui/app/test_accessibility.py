@@ -70,6 +70,8 @@ WITHOUT_DIALOG = frozenset(
         "find",
         "marked",
         "question",
+        "asked",
+        "todo",
         "palette",
     }
 )

@@ -21,9 +21,9 @@ from tui_app.ui import approvals as approval_box
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.chat.pane import OutputTail
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.base import EditDialog
+from tui_app.ui.status import OutputTail
 from tui_app.ui.timeline import Timeline, TimelineFilter
 
 LONG = "".join(f"line {number}\n" for number in range(80))

@@ -361,7 +361,7 @@ async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so
         done = offered(deck)[action].run()
         if isawaitable(done):
             await done
-        await deck.says("No row is marked: shift+tab, then up, goes to one.")
+        await deck.says("No row is marked: tab, then up, goes to one.")
 
 
 async def test_a_key_of_ones_own_is_named(served: Desk) -> None:

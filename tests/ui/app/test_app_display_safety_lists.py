@@ -16,11 +16,11 @@ from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact,
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.chat.pane import OutputTail
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
+from tui_app.ui.status import OutputTail
 
 WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
 """Places that show foreign text, and the way there."""

@@ -315,7 +315,7 @@ async def test_a_refusal_goes_with_the_next_key_that_does_something(
         deck.transcript.focus()
         await deck.press("u")
         await deck.says(REFUSED)
-        await deck.press("f9")
+        await deck.press("f10")
         await deck.settle()
         assert deck.status.startswith(REFUSED), "a key that does nothing leaves it"
         await deck.press(key)

@@ -39,11 +39,10 @@ from tui_app.events import (
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.chat.pane import OutputTail
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.prompt.row import AttachedRow
-from tui_app.ui.status import StatusRow
+from tui_app.ui.status import OutputTail, StatusRow
 from tui_app.ui.themes import THEMES
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 

@@ -26,8 +26,9 @@ from tui_app.agent.approvals.command_line import (
 )
 from tui_app.agent.approvals.shell import Found, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
+from tui_app.modes import Mode
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
-from tui_app.tool_specs import ActionKind
+from tui_app.tool_specs import PLAN, ActionKind
 
 # What a call of a tool would do.
 
@@ -110,6 +111,11 @@ LOOKS = "it only looks, and no rule is about it"
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
 PERHAPS = "which this may be: not all of it is known before it runs"
 UNKNOWN = "read-only mode: no rule says that this tool only looks"
+PLANNING = (
+    "plan mode: nothing is written or run before the user accepts the plan. Keep it with the "
+    f"`{PLAN.name}` tool"
+)
+EDITING = "edit mode: edits inside the workspace go ahead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,30 +140,40 @@ class Judge(Gate, Protocol):
 
 
 def judge(
-    action: Action, rules: Iterable[ApprovalRule], *, read_only: bool = False, folder: Folder = ANYWHERE
+    action: Action,
+    rules: Iterable[ApprovalRule],
+    *,
+    read_only: bool = False,
+    mode: Mode = "ask",
+    folder: Folder = ANYWHERE,
 ) -> Verdict:
     """Apply the rules: what is denied stays denied, then what must be asked about, then what is allowed.
+
+    The mode decides where no rule does, but for plan mode: no rule lets anything be written or run there.
 
     Args:
         action: What wants to go ahead.
         rules: All there are, in any order.
         read_only: Whether only what looks may go ahead.
+        mode: The session's mode.
         folder: Where commands run.
     """
     known = tuple(rules)
     looks = action.looks or any(rule.ruling == "looks" and fits(rule, action) for rule in known)
     if read_only and not looks:
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
+    if mode == "plan" and not looks and action.kind != "address":
+        return Verdict("deny", PLANNING)
     said: list[Verdict] = []
     lines = {rule.pattern: rule for rule in known if _is_about_lines(rule, action)}
     allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
     if allowed.patterns:
         text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
         said.append(Verdict("allow", text, text))
-    return _decided(action, known, said, allowed.missing)
+    return _by_rules(action, known, said) or _by_mode(action, mode, allowed.missing)
 
 
-def _decided(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict], missing: str) -> Verdict:
+def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]) -> Verdict | None:
     for rule in rules:
         if _is_about_lines(rule, action):
             continue
@@ -174,9 +190,21 @@ def _decided(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict],
         if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
             decided = max(fitting, key=lambda verdict: verdict.firm)
             return replace(decided, ruling="allow") if ruling == "looks" else decided
+    return None
+
+
+def _by_mode(action: Action, mode: Mode, missing: str) -> Verdict:
     if action.looks:
         return Verdict("allow", LOOKS)
+    if mode == "edit" and action.kind == "file" and not action.guarded and _is_inside(action.subject):
+        return Verdict("allow", EDITING)
     return Verdict("ask", action.guarded or missing or "asks unless a rule allows it")
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path, as it is shown, is one of the workspace itself."""
+    parts = PurePosixPath(path)
+    return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts
 
 
 def _is_about_lines(rule: ApprovalRule, action: Action) -> bool:

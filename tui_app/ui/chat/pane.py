@@ -17,7 +17,6 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_app.settings import Settings
-from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import (
     COPY,
@@ -27,16 +26,18 @@ from tui_app.ui.keys import (
     TO_MARKS,
     Hint,
     Locked,
+    accept_hint,
     as_bindings,
     footer_hints,
 )
-from tui_app.ui.plain_lines import Exact
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
+from tui_app.ui.questions import AskPlace, Stray
 from tui_app.ui.row_bodies import LateBodies
-from tui_app.ui.status import QueueView, StatusRow, fit_pieces
-from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, one_line, price_text, unpriced_text
+from tui_app.ui.status import OutputTail, QueueView, StatusRow, fit_pieces
+from tui_app.ui.text import PLAIN, UNICODE, Glyphs, one_line, price_text, unpriced_text
 from tui_app.ui.timeline import Timeline
+from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.transcript.find import FindPlace
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.launch import Launch
+    from tui_app.ui.todo import TodoItem
     from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.type_ahead import TypeAhead
 
@@ -96,6 +98,8 @@ class ChatHints(HintRow):
     """Keys that act on the row under the cursor."""
     shell: reactive[bool] = reactive(False, init=False)
     """Whether a command of the user's is typed."""
+    planned: reactive[bool] = reactive(False, init=False)
+    """Whether there is a plan to accept."""
     locked: reactive[Locked] = reactive("", init=False)
     """Why the session can only be looked at; empty when it can be changed."""
 
@@ -115,6 +119,9 @@ class ChatHints(HintRow):
     def watch_locked(self) -> None:
         self.tell()
 
+    def watch_planned(self) -> None:
+        self.tell()
+
     def watch_marked(self) -> None:
         self.tell()
 
@@ -132,6 +139,7 @@ class ChatHints(HintRow):
             acting=self.acting,
             locked=self.locked,
             shell=self.shell,
+            planned=self.planned,
         )
 
 
@@ -144,6 +152,7 @@ def hints_for(
     acting: Container[str] = (),
     locked: Locked = "",
     shell: bool = False,
+    planned: bool = False,
 ) -> tuple[Hint, ...]:
     """What the row offers.
 
@@ -156,12 +165,15 @@ def hints_for(
         acting: Keys that act on the row under the cursor.
         locked: Why the session can only be looked at; empty when it can be changed.
         shell: Whether a command of the user's is typed.
+        planned: Whether there is a plan to accept.
     """
     if shell and not locked and isinstance(focused, PromptEditor):
         return SHELL_HINTS
     hints = _every_hint(focused, marked, keymap, beside=beside)
     if isinstance(focused, Transcript) and not marked:
         hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
+    if planned:
+        hints = (accept_hint(keymap), *hints)
     if not locked:
         return hints
     way_on = (COPY,) if locked == "elsewhere" and not isinstance(focused, Transcript | Timeline) else ()
@@ -254,38 +266,6 @@ class ChatHeader(Widget):
         )
 
 
-# The end of what a running command prints, above the status row.
-
-ROWS = 6
-"""Rows shown; the result in the transcript has all of it."""
-
-
-def tail_of(text: str, rows: int = ROWS) -> list[str]:
-    """The last lines of an output; of a line that was written over only what stands there now."""
-    lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
-    shown = [clean(line, keep_newlines=False).rstrip() for line in lines]
-    return [line for line in shown if line][-rows:]
-
-
-class OutputTail(Exact, Static):
-    """Takes no room while no command prints."""
-
-    DEFAULT_CSS = """
-    OutputTail {
-        height: auto; max-height: 6; width: 1fr; padding-left: 4; display: none;
-        color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
-    }
-    OutputTail.-printing { display: block; }
-    """
-
-    output: reactive[str] = reactive("")
-
-    def watch_output(self, output: str) -> None:
-        rows = tail_of(output, 1 if self.screen.has_class("-short") else ROWS) if output else []
-        self.set_class(bool(rows), "-printing")
-        self.update(Content("\n".join(rows)))
-
-
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
 HIGH = 20
@@ -324,6 +304,8 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt = PromptRow(folder, id="prompt-row")
         self.type_ahead: TypeAhead | None = None
         """Takes what is typed behind something that opens."""
+        self._todo_wanted: bool | None = None
+        """Whether the user wants to see the todo list; None shows it while it is open and there is room."""
         self.set_class(settings.timeline, "-timeline")
 
     def compose(self) -> ComposeResult:
@@ -332,11 +314,14 @@ class ChatPane(TellsFailures, Vertical):
         with Horizontal(id="middle"):
             yield self.welcome
             yield self.transcript
-            yield self.timeline
+            with Vertical(id="side"):
+                yield self.timeline
+                yield TodoPanel(id="todo")
         yield self.finding
         yield Static(id="failure", markup=False)
         yield OutputTail(id="output", markup=False)
-        yield ApprovalBox(id="approval")
+        yield TodoPanel(id="todo-low")
+        yield AskPlace()
         yield QueueView(id="queue")
         yield StatusRow(id="status")
         yield self.prompt
@@ -348,8 +333,10 @@ class ChatPane(TellsFailures, Vertical):
     def on_mount(self) -> None:
         self.app.set_class(self._settings.plain, "-plain")
         gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
-        gauge.glyphs = hints.glyphs = self.query_one(ApprovalBox).glyphs = self.glyphs
+        gauge.glyphs = hints.glyphs = self.query_one(AskPlace).glyphs = self.glyphs
         self.query_one(ChatHeader).glyphs = self.query_one(StatusRow).glyphs = self.glyphs
+        for panel in self.query(TodoPanel):
+            panel.glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
 
     def show(self, state: "ChatState") -> None:
@@ -372,24 +359,42 @@ class ChatPane(TellsFailures, Vertical):
         self.query_one(StatusRow).tasks = len(state.tasks)
         self._explain_escape()
         hints = self.query_one(ChatHints)
-        hints.notices, hints.locked = state.unread, state.locked
+        hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned
+        self.prompt.mode = state.mode
         self.query_one(OutputTail).output = state.output
-        # The keys go to what a tool asks where the user is not writing, and back when it is answered.
-        box = self.query_one(ApprovalBox)
-        before, was_there = box.question, box.has_focus or box.has_focus_within
-        box.question = state.question
-        if state.question is None and was_there:
+        self._show_todos(state.todos)
+        # The keys go to what is asked where the user is not writing, and back when it is answered.
+        place = self.query_one(AskPlace)
+        had_keys = place.has_keys
+        is_new = place.show(state.question, state.asked)
+        if had_keys and not state.waits_for_user:
             # At once: the next question looks who has the keys.
             self.screen.set_focus(self.prompt.editor)
-        elif state.question is not None and (before is None or before.id != state.question.id):
+        elif is_new:
             self._offer_keys()
         self._name_timeline()
 
+    def _show_todos(self, items: tuple["TodoItem", ...]) -> None:
+        """Show the list under the timeline while it is open, or as the user wants it."""
+        wanted = is_open(items) if self._todo_wanted is None else self._todo_wanted
+        beside, low = self.query_one("#todo", TodoPanel), self.query_one("#todo-low", TodoPanel)
+        beside.items = low.items = items
+        beside.is_wanted, low.is_wanted = wanted, bool(self._todo_wanted)
+        self.set_class(wanted and bool(items), "-todo")
+
+    def toggle_todos(self) -> bool:
+        """Show or hide the todo list: under the timeline, or above the prompt; whether there is one."""
+        beside, low = self.query_one("#todo", TodoPanel), self.query_one("#todo-low", TodoPanel)
+        panel = low if self.screen.has_class("-narrow") else beside
+        self._todo_wanted = not panel.is_wanted
+        self._show_todos(panel.items)
+        return bool(panel.items)
+
     def _offer_keys(self) -> None:
         """Give the keys to a question once the user has not typed for a moment, unless there is a draft."""
-        box, editor = self.query_one(ApprovalBox), self.prompt.editor
-        there = self.screen.focused is editor or box.has_focus_within
-        if box.question is None or not editor.is_empty or not there:
+        place, editor = self.query_one(AskPlace), self.prompt.editor
+        there = self.screen.focused is editor or place.has_keys
+        if (box := place.box) is None or not editor.is_empty or not there:
             return
         if box.may_take_focus:
             box.take_keys()
@@ -416,9 +421,9 @@ class ChatPane(TellsFailures, Vertical):
         self.call_after_refresh(done.set)
         await done.wait()
 
-    def name_model(self, model: str, policy: str) -> None:
-        """Say in the first frame who will answer."""
-        header = self.query_one(ChatHeader)
+    def name_model(self, model: str, policy: str, mode: str) -> None:
+        """Say in the first frame who will answer, and how far tools go."""
+        header, self.prompt.mode = self.query_one(ChatHeader), mode
         header.model, header.policy = model, policy
 
     def complain(self, text: str) -> None:
@@ -458,7 +463,7 @@ class ChatPane(TellsFailures, Vertical):
     def follow_draft(self) -> None:
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
-        self.query_one(ApprovalBox).typed()
+        self.query_one(AskPlace).typed()
         self._explain_escape()
         self._offer_keys()
 
@@ -500,13 +505,13 @@ class ChatPane(TellsFailures, Vertical):
         """Say in the bottom row what can be done with marked entries."""
         self.query_one(ChatHints).marked = event.count
 
-    @on(ApprovalBox.Stray)
-    def take_letter(self, event: ApprovalBox.Stray) -> None:
+    @on(Stray)
+    def take_letter(self, event: Stray) -> None:
         """Let a user who was writing when a question came up go on writing."""
         self._write(events.Key(event.key, event.character))
 
     def action_answer(self) -> None:
-        if (box := self.query_one(ApprovalBox)).question is not None:
+        if (box := self.query_one(AskPlace).box) is not None:
             box.action_answer()
 
     async def on_key(self, event: events.Key) -> None:

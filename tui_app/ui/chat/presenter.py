@@ -152,6 +152,7 @@ class Presenter:
                 model=info.model,
                 policy=policy,
                 effort=known.effort,
+                mode=known.mode,
                 usage=usage,
             )
         )
@@ -295,7 +296,7 @@ class Presenter:
 
 def _unallowed(state: ChatState) -> frozenset[str]:
     """Ids of the calls that wait for a user."""
-    asked = () if state.question is None else (state.question.tool_call_id,)
+    asked = (each.tool_call_id for each in (state.question, state.asked) if each is not None)
     return frozenset((*state.ahead, *asked))
 
 

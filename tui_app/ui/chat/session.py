@@ -12,7 +12,7 @@ from textual.worker import Worker, get_current_worker
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.engine import Engine, Inbox
-from tui_app.conversation.work import Work
+from tui_app.conversation.work import ChangeMode, Work
 from tui_app.events import (
     MemoryPressure,
     QueueChanged,
@@ -21,9 +21,11 @@ from tui_app.events import (
     SessionRewind,
     UserMessage,
 )
+from tui_app.modes import Mode, next_mode
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader, all_rows, heads_after
 from tui_app.session.store import SessionNotFound
+from tui_app.session.workspace import SessionFolder
 from tui_app.settings import ReviewMode, SettingsError
 from tui_app.ui.chat.log_reader import (
     TAKEN_OVER,
@@ -38,16 +40,17 @@ from tui_app.ui.chat.state import (
     ChatState,
     answering,
     bringing,
+    keeping,
     loading,
     moved_on,
     noticed,
     noting,
+    refusing,
     saying,
     still_loading,
     unread_of,
 )
 from tui_app.ui.chat.unsent import Unsent
-from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs
 
@@ -94,6 +97,8 @@ class ChatSession:
         self.unsent = Unsent(launch.paths, launch.cwd)
         """What was said and is in no log yet."""
         self._refused = ""
+        self._early_mode: Mode | None = None
+        """The mode that was chosen before the session was open."""
         self.away: Worker[Any] | None = None
         """What leads to another session, where that was asked for last."""
         self.back_asked = float("-inf")
@@ -179,6 +184,15 @@ class ChatSession:
         self.id = preview.info.id
         self._begun = begun_elsewhere(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
+        await self._read_notes()
+
+    async def _read_notes(self) -> None:
+        """Show the todo list that the session was left with, and whether a plan waits to be accepted."""
+        folder = SessionFolder(self.folder)
+        todos, plan = await asyncio.to_thread(
+            lambda: (folder.read_note(folder.todo_file), folder.read_note(folder.plan_file))
+        )
+        self.presenter.update(keeping(self.state, todos, plan))
 
     async def show_older(self) -> None:
         """Show the rows of a long session that its first paint does without."""
@@ -199,7 +213,8 @@ class ChatSession:
         if self.id:
             await self.show_log()
         else:
-            self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy))
+            first = self.launch.opening().first_mode
+            self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy, first))
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()
         self._painted.set()
@@ -208,14 +223,14 @@ class ChatSession:
         self.unsent.changed()  # a draft may have come along
         self.presenter.remember(await asyncio.to_thread(self.unsent.recall))
         try:
-            model, policy = await self._open()
+            model, policy, mode = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
             self._refused = str(storage_error(error, self.launch.paths.database) or error)
             self.refuse(self._refused)
             # A turn may have begun: nobody would see what it does and costs.
             await self.engine.stop()
             return
-        self.presenter.update(self._with(model, policy))
+        self.presenter.update(self._with(model, policy, mode))
         if self._begun:
             self.report(self._begun)
         worker = get_current_worker()
@@ -247,11 +262,11 @@ class ChatSession:
         record = await self.bodies.record(seq)
         return record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
 
-    async def _open(self) -> tuple[str, str]:
+    async def _open(self) -> tuple[str, str, Mode]:
         """Open the session and show all it holds; while another window writes it, try whenever asked for.
 
         Returns:
-            Names of the model and of the policy.
+            Names of the model, of the policy and of the mode.
         """
         await self._admit()
         taken_over = False
@@ -259,6 +274,7 @@ class ChatSession:
             try:
                 conversation = (await self.engine.open()).conversation
                 self.id, model, policy = conversation.session, conversation.model, conversation.policy
+                mode = self._early_mode or conversation.mode
                 self.ask_about(self._review)
                 self.engine.begin()
             except SessionLocked as locked:
@@ -275,7 +291,7 @@ class ChatSession:
             preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             self.presenter.remeasure(preview.info, preview.known)
             self.report(TAKEN_OVER)
-        return model, policy
+        return model, policy, mode
 
     async def _show_rest(self) -> None:
         """Show what the log holds beyond what was painted first, and what it has cost."""
@@ -301,16 +317,15 @@ class ChatSession:
         if self._follower is not None:
             self._follower.look_again()
 
-    def _with(self, model: str, policy: str) -> ChatState:
-        return replace(self.state, model=model, policy=policy)
+    def _with(self, model: str, policy: str, mode: Mode) -> ChatState:
+        return replace(self.state, model=model, policy=policy, mode=mode)
 
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
         while text := self.engine.queue.take_last():
             self.presenter.give_back(text)
             self.unsent.given_back(text)
-        locked: Locked = "elsewhere" if self._follower is not None else "unusable"
-        self.presenter.update(replace(self.state, queue=(), locked=locked))
+        self.presenter.update(refusing(self.state, elsewhere=self._follower is not None))
         self.report(why)
 
     def submit(self, work: Work) -> bool:
@@ -321,6 +336,21 @@ class ChatSession:
         submit = self.engine.queue.enqueue if self.conversation is None else self.conversation.submit
         self.engine.call(submit, work)
         return True
+
+    def change_mode(self, mode: Mode) -> None:
+        """Go on in another mode at once; before the session is open, as the first thing in it."""
+        if why := self.read_only:
+            self.say(why)
+            return
+        self.presenter.update(replace(self.state, mode=mode))
+        if self.conversation is None:
+            self._early_mode = mode
+            self.engine.call(self.engine.queue.enqueue, ChangeMode(mode))
+        else:
+            self.engine.call(self.conversation.change_mode, mode)
+
+    def change_to_next_mode(self) -> None:
+        self.change_mode(next_mode(self.state.mode))
 
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
         """Have something looked up or done on the engine's thread, once the session is open.
@@ -351,6 +381,11 @@ class ChatSession:
     def answer(self, id: str, decision: "Decision") -> None:
         if self.conversation is not None:
             self.engine.call(self.conversation.tooling.approvals.decide, id, decision)
+
+    def reply(self, id: str, text: str) -> None:
+        """Answer a question of the model; an empty text is no answer."""
+        if self.conversation is not None:
+            self.engine.call(self.conversation.tooling.questions.reply, id, text)
 
     async def take_back(self) -> str:
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take_last))

@@ -23,10 +23,12 @@ from tui_app.events import (
     GaugeChanged,
     HookRan,
     MemoryPressure,
+    ModeChange,
     ModelChange,
     Notice,
     Payload,
     PolicyChange,
+    QuestionAsked,
     QueueChanged,
     SessionClear,
     SessionRestored,
@@ -45,12 +47,15 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
+from tui_app.modes import ABOUT, Mode
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.event_heads import spoken_line
 from tui_app.session.stats import Costs
+from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
 from tui_app.ui.status import Status
 from tui_app.ui.text import one_line, tokens, turn_text
+from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
 GOES_ALONG = "The output goes along with your next prompt."
@@ -82,6 +87,11 @@ class ChatState:
     policy: str = ""
     effort: str = ""
     """How much the model thinks; empty as it is set."""
+    mode: Mode = "ask"
+    worked: Mode = "ask"
+    """The mode before plan mode, in which an accepted plan is carried out."""
+    planned: bool = False
+    """Whether the model has proposed a plan that can be accepted."""
     spent: float | None = None
     """US dollars so far; None while no price is known."""
     unpriced: int = 0
@@ -125,6 +135,10 @@ class ChatState:
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
     """What a tool asks; None when none does."""
+    asked: QuestionAsked | None = None
+    """What the model asks; None when it asks nothing."""
+    todos: tuple[TodoItem, ...] = ()
+    """The todo list, as it was kept last."""
     ahead: tuple[str, ...] = ()
     """Ids of the calls that nobody has allowed yet."""
 
@@ -132,6 +146,11 @@ class ChatState:
     def output(self) -> str:
         """The end of what the newest running command that prints has printed."""
         return next((call.output for call in reversed(self.calls) if call.output), "")
+
+    @property
+    def waits_for_user(self) -> bool:
+        """Whether a tool or the model has asked something."""
+        return self.question is not None or self.asked is not None
 
     @property
     def scale(self) -> float:
@@ -168,6 +187,11 @@ def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
     return replace(state, queue=early, status=state.status if early else Status())
 
 
+def refusing(state: ChatState, *, elsewhere: bool) -> ChatState:
+    """Let nothing be sent: another window writes the session, or it could not be opened."""
+    return replace(state, queue=(), locked="elsewhere" if elsewhere else "unusable")
+
+
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:
@@ -196,6 +220,23 @@ def moved_on(state: ChatState) -> ChatState:
         return state
     before = replace(state.status, notes=under.notes, under=None) if state.status.busy else under
     return replace(state, status=before)
+
+
+def mode_said(mode: Mode) -> str:
+    """What is said when a mode begins."""
+    return f"{mode} mode: {ABOUT[mode][0].lower()}{ABOUT[mode][1:]}"
+
+
+def keeping(state: ChatState, todos: str, plan: str) -> ChatState:
+    """Go on with the todo list and the plan that a session was left with.
+
+    Args:
+        state: Before it.
+        todos: Text of the list.
+        plan: Text of the plan.
+    """
+    planned = state.mode == "plan" and bool(plan.strip())
+    return replace(state, todos=read_todos(todos), planned=planned)
 
 
 def noting(state: ChatState, text: str) -> ChatState:
@@ -274,6 +315,8 @@ LATER = "Compaction is tried again later; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
+PLANNED = "The plan is ready: /accept has it carried out · or say what to change"
+ASKED = "The model waits for your answer."
 ASKING = "A tool waits for your answer."
 _OUTPUT_CHARS = 4_000
 
@@ -334,12 +377,14 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome, broken_by=broken_by):
             done = _with_costs(state, broken_by)
+            if state.planned:
+                done = Status(kind="message", text=PLANNED)
             ends = {"cancelled": STOPPED, "done": done}
             # What was said last while a turn failed stays: it may be why. The count of tries does not.
             said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
             other = Status(kind="message", text=said[0]) if said else Status()
             status = _unless_compacting(state, ends.get(outcome, other))
-            state = replace(state, calls=(), question=None, ahead=())
+            state = replace(state, calls=(), question=None, asked=None, ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
         case _:
             return None
@@ -350,11 +395,12 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     match payload:
         case ToolCall(tool_call_id=id, name=name):
             state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
-            return _between(state, _waiting(state)) if state.question is None else state
-        case ToolResult(tool_call_id=id) if state.turn:
-            left = tuple(call for call in state.calls if call.id != id)
-            state = replace(state, calls=left)
-            return _between(state, _waiting(state)) if state.question is None else state
+            return state if state.waits_for_user else _between(state, _waiting(state))
+        case ToolResult() if state.turn:
+            state = _returned(state, payload)
+            return state if state.waits_for_user else _between(state, _waiting(state))
+        case QuestionAsked(attended=True):
+            return replace(state, asked=payload, status=Status(kind="message", text=ASKED))
         case ApprovalRequested():
             return replace(state, question=payload, status=Status(kind="message", text=ASKING))
         case ApprovalsAhead(call_ids=calls):
@@ -391,6 +437,20 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None
             return replace(state, shell="", status=_unless_compacting(state, status))
         case _:
             return None
+
+
+def _returned(state: ChatState, result: ToolResult) -> ChatState:
+    """Take a call off those that run, with what its result says of plan, todo list and question."""
+    calls = tuple(call for call in state.calls if call.id != result.tool_call_id)
+    asked = state.asked
+    if asked is not None and asked.tool_call_id == result.tool_call_id:
+        asked = None
+    planned, todos = state.planned, state.todos
+    if result.outcome == "success" and result.name == PLAN.name:
+        planned = state.mode == "plan"
+    elif result.outcome == "success" and result.name == TODO.name:
+        todos = read_todos(result.text)
+    return replace(state, calls=calls, asked=asked, planned=planned, todos=todos)
 
 
 def _between(state: ChatState, nothing: Status) -> ChatState:
@@ -507,6 +567,9 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
         case EffortChange(new=new):
             return replace(state, effort=new, status=Status(kind="message", text=f"Effort: {new}"))
+        case ModeChange(old=old, new=new):
+            worked = old if old != "plan" else state.worked
+            return answering(replace(state, mode=new, worked=worked, planned=False), mode_said(new))
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
         case _:

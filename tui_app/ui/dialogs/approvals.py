@@ -218,7 +218,7 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
     by = {
         "person": "You decided.",
         "rule": "A rule decided.",
-        "mode": "Read-only mode decided.",
+        "mode": "The mode decided.",
         "unattended": "Nobody could be asked.",
     }[decided.event.by]
     reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""

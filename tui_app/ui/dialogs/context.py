@@ -613,7 +613,7 @@ class SessionContext:
     def version(self) -> object:
         """The newest event shown, the gauge, the policy, and what is asked or under way."""
         state = self._session.state
-        under_way = state.turn, compacting_text(self._session), state.question is not None
+        under_way = state.turn, compacting_text(self._session), state.waits_for_user
         return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
 
     async def read(self) -> ContextView:
@@ -651,7 +651,7 @@ class SessionContext:
             saved=stats.stages,
             compacting=compacting_text(self._session),
             locked=bool(state.locked),
-            asking=state.question is not None,
+            asking=state.waits_for_user,
             answer=state.answer,
             outlook=outlook,
             shares=shares,

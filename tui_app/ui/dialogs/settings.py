@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.work import ChangeEffort, ChangePolicy
+from tui_app.modes import ABOUT, MODES, Mode, mode_named
 from tui_app.settings import Settings, SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
@@ -459,3 +460,34 @@ def change_effort(session: ChatSession, name: str) -> None:
         session.submit(ChangeEffort(level))
     else:
         session.say(f"No effort {one_line(name, 20)}. There are {', '.join(EFFORTS)}.")
+
+
+# Choosing the mode of the session.
+
+
+class ModePicker(ChoiceDialog):
+    """Dismisses with the name of a mode, or ``None``; says what the marked one means."""
+
+    NAME = "modes"
+
+    def __init__(self, current: Mode) -> None:
+        super().__init__("Mode", MODES, current)
+
+    def explain(self, row: str) -> None:
+        """Say how far tools go in it."""
+        mode = mode_named(row)
+        self.note(f"{ABOUT[mode]}." if mode is not None else "")
+
+
+async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
+    """Go on in the mode of a name, or in one that the user picks."""
+    chosen = name or await app.push_screen_wait(ModePicker(session.state.mode))
+    if not chosen:
+        return
+    mode = mode_named(chosen)
+    if mode is None:
+        session.say(f"No mode {one_line(chosen, 20)}. There are {', '.join(MODES)}.")
+    elif mode == session.state.mode:
+        session.say(f"The mode is {mode} already.")
+    else:
+        session.change_mode(mode)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tui_app.files import MayRead
 
 _LABEL_CELLS = 40
+_NARROW = 60
+"""Cells below which the usual mode goes without saying."""
 CHIP_KEYS = "ctrl+o expands, backspace removes"
 """The keys for the chip at the cursor."""
 RUNS_AS_YOU, PRIVATE = "runs as you", "runs as you, not sent"
@@ -137,6 +139,8 @@ class PromptRow(TellsFailures, Vertical):
     """What is said of a command that is typed, as whom it runs; empty for a prompt."""
     count: reactive[int] = reactive(0)
     """Tokens that the draft would add, attached files included; 0 shows nothing."""
+    mode: reactive[str] = reactive("")
+    """How far tools go without a question; empty until it is known."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def __init__(self, folder: Path, *, prompts: list[str] | None = None, id: str | None = None) -> None:
@@ -164,15 +168,31 @@ class PromptRow(TellsFailures, Vertical):
             yield self.editor
             yield Static(id="prompt-count", markup=False)
 
-    def watch_count(self, count: int) -> None:
+    def watch_count(self) -> None:
         for label in self.query("#prompt-count").results(Static):
-            said = f"~{tokens(count)} {'token' if count == 1 else 'tokens'}" if count else ""
-            label.update(self.shell or said)
+            label.update(self._said())
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
         self.call_after_refresh(self.editor.refresh)
 
     def watch_shell(self) -> None:
-        self.watch_count(self.count)
+        self.watch_count()
+
+    def watch_mode(self) -> None:
+        self.watch_count()
+
+    def on_resize(self) -> None:
+        self.watch_count()
+
+    def _said(self) -> Content:
+        """What stands behind the draft: its size, and the mode; where there is no room, one but the usual."""
+        if self.shell:
+            return Content(self.shell)
+        size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
+        usual = self.mode in ("", "ask")
+        if self.size.width < _NARROW:
+            return Content(size) if usual else Content.styled(self.mode, "$text-accent")
+        between = f" {self.glyphs.separator} " if size and self.mode else ""
+        return Content.assemble(size, between, (self.mode, "" if usual else "$text-accent"))
 
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""
@@ -180,10 +200,11 @@ class PromptRow(TellsFailures, Vertical):
         self._offers.glyphs = self._attached.glyphs = glyphs
         for label in self.query("#prompt-sign").results(Static):
             label.update(glyphs.prompt)
+        self.watch_count()
 
     def on_mount(self) -> None:
         """Draw what was set before the children existed."""
-        self.watch_count(self.count)
+        self.watch_count()
         self.watch_glyphs(self.glyphs)
         self.watch(self.editor, "selection", self._name_keys, init=False)
 

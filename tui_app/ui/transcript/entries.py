@@ -5,7 +5,7 @@ from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
-from tui_app.tool_specs import SUB_AGENT_TOOLS, tool_spec
+from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, tool_spec
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.lines import PROSE_CELLS
@@ -96,6 +96,8 @@ _MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool", "shell"})
 def tool_sign(title: str, glyphs: Glyphs) -> str:
     """The sign of what a call does, by the tool that its row begins with."""
     name = title.partition(" ")[0]
+    if name == ASK_USER.name:
+        return "?"
     match tool_spec(name).editor:
         case "read" | "fetch":
             return glyphs.arrow[0] if glyphs.arrow.isascii() else glyphs.arrow
@@ -382,8 +384,9 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     sign = glyphs.expanded if expanded else glyphs.collapsed
     if entry.kind == "tool":
         sign = tool_sign(title, glyphs)
-        # What a shell's sign says needs no name.
-        title = title.partition(" ")[2] or title if sign == "$" else title
+        # What the sign of a shell or of the todo list says needs no name.
+        is_said = sign == "$" or title.startswith(f"{TODO.name} ")
+        title = title.partition(" ")[2] or title if is_said else title
     mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
     yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, note="" if bad else note)
     if not expanded:
