@@ -55,8 +55,11 @@ ALLOWED_METHODS: set[str] = {
     "to_json",
 }
 """Public method names that more than `MOST_OWNERS` classes define."""
-TEXTUAL_METHODS = {"compose", "on_mount", "on_resize", "render", "action_close"}
-"""Names that Textual calls."""
+LIBRARY_METHODS = {
+    *("compose", "on_mount", "on_resize", "render", "action_close"),
+    *("before_model_request", "get_ordering"),
+}
+"""Names that Textual and pydantic-ai call."""
 NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "counting", "tally"}
 
@@ -215,7 +218,7 @@ def test_public_methods_have_exact_names() -> None:
     owners: dict[str, set[str]] = {}
     for name in methods.keys() - protocols:
         inherited = set.union(set(), *(methods.get(base, set()) for base in bases[name]))
-        for method in methods[name] - inherited - TEXTUAL_METHODS:
+        for method in methods[name] - inherited - LIBRARY_METHODS:
             owners.setdefault(method, set()).add(name)
     assert {name for name, classes in owners.items() if len(classes) > MOST_OWNERS} == ALLOWED_METHODS
 

@@ -228,7 +228,7 @@ def test_models_as_table_and_json(plimsoll: Plimsoll) -> None:
 
 def spoken(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> Path:
     """A session with a compaction, and where its data is."""
-    model, window = "offline:extractive", "2000"
+    model, window = "offline:extractive", "2500"
     assert plimsoll("compact", imported, "--model", model, "--window", window, "--json").code == 0
     return plimsoll_home / "data"
 

@@ -259,7 +259,7 @@ def test_a_compaction_tells_how_far_it_is(
     session = json.loads(plimsoll("import", chat, "--json").out)["session"]
     told: list[str] = []
     monkeypatch.setattr(ProgressLine, "update", lambda _self, text: told.append(text))
-    result = plimsoll("compact", session, "--model", "offline:extractive", "--window", 2_000)
+    result = plimsoll("compact", session, "--model", "offline:extractive", "--window", 2_500)
     assert result.code == 0, result.err
     assert told
     assert all(text.startswith("Compacting the conversation · ") for text in told)

@@ -114,10 +114,10 @@ async def test_an_accepted_plan_is_carried_out_in_the_mode_that_is_named(
             notice = await until(watching, lambda data: isinstance(data, Notice))
             assert isinstance(notice.data, Notice)
             assert notice.data.text.startswith("There is no plan yet")
-            assert conversation.mode == "plan"
+            assert conversation.modes.current == "plan"
         await turn(conversation, "Plan it.")
         await done(conversation, AcceptPlan("edit"))
-        assert conversation.mode == "edit"
+        assert conversation.modes.current == "edit"
         assert (desk.cwd / "sky.txt").read_text() == "sea\n"
         prompts = [
             record.data.text
@@ -135,10 +135,10 @@ async def test_the_model_is_told_once_behind_what_was_sent_before(
         conversation = opened.conversation
         for mode, prompt in (("", "one"), ("plan", "two"), ("", "three"), ("ask", "four")):
             if mode == "plan":
-                conversation.change_mode("edit")
-                conversation.change_mode("plan")
+                conversation.modes.change("edit")
+                conversation.modes.change("plan")
             elif mode == "ask":
-                conversation.change_mode("ask")
+                conversation.modes.change("ask")
             records = await turn(conversation, prompt)
             heard = [each.mode for each in of(records, ModeTold) if isinstance(each, ModeTold)]
             assert heard == ([mode] if mode else []), prompt
@@ -156,7 +156,7 @@ async def test_a_mode_survives_resume_fork_rewind_clear_and_compaction(
         conversation = opened.conversation
         session = conversation.session
         first = next(each for each in await turn(conversation, "one") if isinstance(each.data, UserMessage))
-        conversation.change_mode("plan")
+        conversation.modes.change("plan")
         for prompt in ("two", "three", "four"):
             await turn(conversation, prompt)
         with closing(conversation.watch()) as watching:
@@ -168,18 +168,18 @@ async def test_a_mode_survives_resume_fork_rewind_clear_and_compaction(
             assert told(opened) == ["plan"], "it was left in view"
         assert told(opened)[-1] == "plan"
         await done(conversation, Rewind(first.seq))
-        assert conversation.mode == "plan"
+        assert conversation.modes.current == "plan"
         assert of(await turn(conversation, "six"), ModeTold), "told again: the line has left with the rewind"
         await done(conversation, Clear())
-        assert conversation.mode == "plan"
+        assert conversation.modes.current == "plan"
     paths = desk.opening().paths
     with closing(SqliteStore(paths.database)) as store:
         fork = fork_session(store, paths.sessions_dir, session, at=first.seq, now=9.0)
     for again in (session, fork.session):
         async with in_mode(desk, fake_openai, None, session=again) as opened:
-            assert opened.conversation.mode == "plan"
+            assert opened.conversation.modes.current == "plan"
     async with in_mode(desk, fake_openai, "edit", session=session) as opened:
-        assert opened.conversation.mode == "edit"
+        assert opened.conversation.modes.current == "edit"
         last = opened.store.last_of(session, ModeChange.TYPE)
         assert last is not None
         assert last.data == ModeChange(old="plan", new="edit")
@@ -195,7 +195,7 @@ async def test_a_question_that_waits_is_answered_by_the_mode(
         with closing(conversation.watch()) as watching:
             running = asyncio.create_task(turn(conversation, "Go."))
             await until(watching, lambda data: isinstance(data, ApprovalRequested))
-            conversation.change_mode(mode)
+            conversation.modes.change(mode)
             async with asyncio.timeout(20):
                 records = await running
         [(how, _)] = results(records)
@@ -210,16 +210,16 @@ async def test_a_setting_lets_no_tool_act_in_a_folder_without_trust(
 ) -> None:
     desk.env.clear()
     async with in_mode(desk, fake_openai, None, mode="edit") as opened:
-        assert opened.conversation.mode == "ask"
+        assert opened.conversation.modes.current == "ask"
     async with in_mode(desk, fake_openai, None, mode="plan") as opened:
-        assert opened.conversation.mode == "plan"
+        assert opened.conversation.modes.current == "plan"
     async with in_mode(desk, fake_openai, "edit") as opened:
-        assert opened.conversation.mode == "edit", "asked for by the user"
+        assert opened.conversation.modes.current == "edit", "asked for by the user"
 
 
 async def test_read_only_stays_what_it_is(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(tool("write_file", path="sky.txt", content="x"), Text("Done."))
     async with working(desk, fake_openai, read_only=True) as opened:
-        opened.conversation.change_mode("edit")
+        opened.conversation.modes.change("edit")
         await played(opened, "Go.")
         assert not (desk.cwd / "sky.txt").exists()

@@ -171,11 +171,11 @@ class TestPrecedence:
         settings = load_settings(
             paths,
             {
-                "PLIMSOLL_KEYMAP": '{"chat.compact" = "f9"}',
+                "PLIMSOLL_KEYMAP": '{"chat.compact" = "f11"}',
                 "PLIMSOLL_ENDPOINTS": '{desk = {protocol = "anthropic", base_url = "http://localhost:1"}}',
             },
         )
-        assert settings.keymap == {"chat.compact": "f9", "chat.models": "f10"}
+        assert settings.keymap == {"chat.compact": "f11", "chat.models": "f10"}
         assert settings.endpoints == {
             "lab": Endpoint(name="lab", base_url="http://127.0.0.1:8080/v1", window=8192),
             "desk": Endpoint(name="desk", protocol="anthropic", base_url="http://localhost:1"),
@@ -266,12 +266,12 @@ class TestRefusals:
             ("keymap = 3", ["keymap", "3", "a table"]),
             ('[keymap]\n"chat.compact" = ""', ["keymap.chat.compact", "''", "ctrl+k"]),
             ('[keymap]\n"chat.compact" = "nonsense_key"', ["keymap.chat.compact", "nonsense_key", "ctrl+k"]),
-            ('[keymap]\n"chat.compact" = "f9,cmd+k"', ["keymap.chat.compact", "cmd+k", "ctrl+k"]),
+            ('[keymap]\n"chat.compact" = "f10,cmd+k"', ["keymap.chat.compact", "cmd+k", "ctrl+k"]),
             (
-                '[keymap]\n"chat.compct" = "f9"',
+                '[keymap]\n"chat.compct" = "f10"',
                 ["keymap.chat.compct", "unknown action", "did you mean chat.compact?", "prompt.send"],
             ),
-            ('[keymap]\nchat.compact = "f9"', ["keymap.chat ", "written in quotes", "chat.compact"]),
+            ('[keymap]\nchat.compact = "f10"', ["keymap.chat ", "written in quotes", "chat.compact"]),
             (
                 'theme = "plimsol-dark"',
                 ["theme", "'plimsol-dark'", "plimsoll-dark, plimsoll-light"],
@@ -299,7 +299,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("keymap", "action", "key", "owner"),
         [
-            ({"chat.compact": "f9", "chat.models": "ctrl+k,f9"}, "chat.models", "f9", "chat.compact"),
+            ({"chat.compact": "f10", "chat.models": "ctrl+k,f10"}, "chat.models", "f10", "chat.compact"),
             ({"chat.compact": "ctrl+t"}, "chat.compact", "ctrl+t", "chat.timeline"),
             ({"chat.context": "?"}, "chat.context", "question_mark", "prompt.help"),
             ({"chat.top": "shift+enter"}, "chat.top", "shift+enter", "prompt.newline"),
@@ -316,15 +316,15 @@ class TestRefusals:
         assert f"Choose another, or give {owner} another key first." in message
 
     def test_two_actions_under_one_key_from_two_places(self, paths: Paths) -> None:
-        env = {"PLIMSOLL_KEYMAP": '{"chat.models" = "f9"}'}
-        assert "f9 is a key of chat.compact" in refusal(paths, '[keymap]\n"chat.compact" = "f9"\n', env)
+        env = {"PLIMSOLL_KEYMAP": '{"chat.models" = "f10"}'}
+        assert "f10 is a key of chat.compact" in refusal(paths, '[keymap]\n"chat.compact" = "f10"\n', env)
 
     @pytest.mark.parametrize(
         "keymap",
         [
             {"chat.compact": "ctrl+l", "chat.models": "ctrl+g"},
-            {"chat.cancel": "f9,escape"},
-            {"chat.cancel": "f9", "prompt.close_list": "f9"},
+            {"chat.cancel": "f10,escape"},
+            {"chat.cancel": "f10", "prompt.close_list": "f10"},
             {"chat.compact": "ctrl+g,ctrl+g"},
         ],
         ids=["swapped", "shared by default", "shared as by default", "said twice"],
@@ -335,7 +335,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("action", "keys", "key"),
         [
-            ("chat.compact", "p", "p"), ("chat.compact", "f9,P", "P"), ("chat.compact", "shift+p", "shift+p"),
+            ("chat.compact", "p", "p"), ("chat.compact", "f10,P", "P"),
+            ("chat.compact", "shift+p", "shift+p"),
             ("chat.top", "slash", "slash"), ("chat.top", "~", "~"), ("chat.top", "space", "space"),
             ("chat.compact", "backspace", "backspace"), ("chat.page_up", "left", "left"),
             ("prompt.send", "p", "p"), ("prompt.newline", "space", "space"), ("app.palette", "3", "3"),

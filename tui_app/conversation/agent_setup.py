@@ -28,9 +28,9 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
+from tui_app.conversation.extras import Extras
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.project_context import Extras, FolderWatch, OverheadWatch
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import Notice
@@ -93,7 +93,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                FolderWatch(extras.folders),
+                extras.folder_watch,
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
@@ -126,7 +126,7 @@ class AgentSetup:
         )
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
-        watch = OverheadWatch(self.extras.overhead)
+        watch = self.extras.overhead_watch
         return [by_provider, steps, watch, *self.before, governor, recorder, *self.around, self.writers.sent]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:

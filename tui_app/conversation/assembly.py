@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.compactions import Compactions, IdleCompaction, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
+from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
@@ -37,7 +38,6 @@ from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.modes import ModeNotes, ModeSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
-from tui_app.conversation.project_context import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import MaskedRunner, make_tooling
@@ -149,7 +149,7 @@ class OpenSession:
 
     def _note_mode(self) -> None:
         """Write the mode down where the log names another one, or none."""
-        mode, known = self.conversation.mode, chosen_mode(self.store, self.conversation.session)
+        mode, known = self.conversation.modes.current, chosen_mode(self.store, self.conversation.session)
         if mode != known:
             self.conversation.history.append(ModeChange(old=known, new=mode))
 
@@ -340,7 +340,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     host = _Host(writers.extractive(), writers, reviews, hooks, extras)
     compactor = Compactor(history, policy, host, settings.summary_timeout_s)
     compactions = Compactions(history, compactor, reviews)
-    tooling = make_tooling(opening, history, place.folder, compactor, place.mode)
+    tooling = make_tooling(replace(opening, mode=place.mode), history, place.folder, compactor)
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)

@@ -46,7 +46,6 @@ from tui_app.conversation.work import (
     WorkQueue,
 )
 from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
-from tui_app.modes import Mode
 from tui_app.references import Span
 from tui_app.usage import ContextUsage
 
@@ -257,8 +256,8 @@ class Conversation:
         return self._runner.policies.current
 
     @property
-    def mode(self) -> Mode:
-        return self._runner.modes.current
+    def modes(self) -> ModeSwitch:
+        return self._runner.modes
 
     @property
     def usage(self) -> ContextUsage:
@@ -293,10 +292,6 @@ class Conversation:
         """Do something as soon as what was asked for before is done."""
         self.queue.enqueue(work)
         self._runner.wake()
-
-    def change_mode(self, mode: Mode) -> None:
-        """Go on in another mode at once, whatever is under way."""
-        self._runner.modes.change(mode)
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""

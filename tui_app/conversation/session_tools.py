@@ -26,7 +26,6 @@ from tui_app.events import (
     Record,
     ToolOutput,
 )
-from tui_app.modes import Mode
 from tui_app.sandbox import Confinement, find_sandbox
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
@@ -71,7 +70,6 @@ def make_tooling(
     history: SessionHistory,
     folder: SessionFolder,
     compactor: Compactor | None = None,
-    mode: Mode | None = None,
 ) -> Tooling:
     """Make the tools that the settings allow; without a compactor they are only measured."""
     settings = opening.settings
@@ -97,7 +95,7 @@ def make_tooling(
         rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
         folder=Folder(opening.cwd, opening.paths.own_folders),
         read_only=settings.read_only,
-        mode=opening.first_mode if mode is None else mode,
+        mode=opening.first_mode,
         attended=opening.attended,
         yes=opening.yes,
     )

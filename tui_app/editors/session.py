@@ -448,8 +448,8 @@ class EditorSession:
         if (mode := mode_named(name)) is None:
             raise refused(f"There is no mode {name!r:.40}; there are {', '.join(MODES)}.")
         conversation = self.opened.conversation
-        if mode != conversation.mode:
-            conversation.change_mode(mode)
+        if mode != conversation.modes.current:
+            conversation.modes.change(mode)
             await self.sent()
 
     async def _work(self, work: Work) -> None:
@@ -560,7 +560,7 @@ Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
 
 def modes(conversation: Conversation) -> SessionModeState:
     return SessionModeState(
-        current_mode_id=conversation.mode,
+        current_mode_id=conversation.modes.current,
         available_modes=[SessionMode(id=mode, name=mode, description=ABOUT[mode]) for mode in MODES],
     )
 

@@ -6,7 +6,7 @@ Rules are needed before the first paint: named tuples, whose classes are made so
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
 from enum import Enum
@@ -213,8 +213,8 @@ class Group(NamedTuple):
         """A guess at what was meant by an unknown key, in brackets; empty without one."""
         if isinstance(item, Mapping) and any(key.startswith(f"{name}.") for key in self.keys):
             return " (names with a dot are written in quotes)"
-        close = get_close_matches(name, self.keys, n=1)
-        return f" (did you mean {close[0]}?)" if close else ""
+        close = closest(name, self.keys)
+        return f" (did you mean {close}?)" if close else ""
 
     def read(self, text: str) -> dict[str, object]:
         """Read an inline table of TOML, for example ``{"chat.compact" = "ctrl+k"}``."""
@@ -348,3 +348,13 @@ def _allowed(rule: Rule) -> str:
     except Refused as refused:
         return refused.allowed
     return "anything"
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like a mistyped one; empty where none is.
+
+    One with the same letters comes first: two of them have changed places.
+    """
+    names, letters = list(known), sorted(name.casefold())
+    same = [each for each in names if sorted(each.casefold()) == letters]
+    return next(iter(same or get_close_matches(name, names, n=1)), "")

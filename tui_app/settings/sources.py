@@ -5,12 +5,11 @@ Which of them a value in force comes from can be asked afterwards, because they 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
-from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, parse_toml, show
+from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, closest, parse_toml, show
 from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
@@ -252,8 +251,8 @@ def unknown(source: str, key: str, known: Sequence[str] = tuple(SETTINGS)) -> Se
         rule = SETTINGS[name].rule
         words = f": {', '.join(rule.words)}" if isinstance(rule, Choice) else ""
         return SettingsError(f"{source}: {show(key)} is called {name} now{words}.")
-    close = get_close_matches(key, known, n=1)
-    meant = f"Did you mean {close[0]}?" if close else f"Allowed: {', '.join(known)}."
+    close = closest(key, known)
+    meant = f"Did you mean {close}?" if close else f"Allowed: {', '.join(known)}."
     return SettingsError(f"{source}: unknown setting {show(key)}. {meant}")
 
 

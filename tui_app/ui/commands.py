@@ -185,7 +185,7 @@ async def _mode(chat: "Chat", argument: str) -> None:
 
 @command("accept", "Accept the plan: it is carried out", argument="[ask|edit]", busy="queue", writes=True)
 async def _accept(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.actions import accept_plan
+    from tui_app.ui.dialogs.settings import accept_plan
 
     accept_plan(chat.session, argument)
 

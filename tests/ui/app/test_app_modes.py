@@ -33,7 +33,9 @@ async def in_mode(deck: Deck, mode: str) -> None:
     session = deck.app.chat.session
     conversation = session.conversation
     assert conversation is not None
-    await deck.until(lambda: session.state.mode == mode and conversation.mode == mode, f"{mode} mode")
+    await deck.until(
+        lambda: session.state.mode == mode and conversation.modes.current == mode, f"{mode} mode"
+    )
 
 
 @pytest.mark.usefixtures("_at_once")

@@ -274,7 +274,7 @@ class ChatSession:
             try:
                 conversation = (await self.engine.open()).conversation
                 self.id, model, policy = conversation.session, conversation.model, conversation.policy
-                mode = self._early_mode or conversation.mode
+                mode = self._early_mode or conversation.modes.current
                 self.ask_about(self._review)
                 self.engine.begin()
             except SessionLocked as locked:
@@ -347,7 +347,7 @@ class ChatSession:
             self._early_mode = mode
             self.engine.call(self.engine.queue.enqueue, ChangeMode(mode))
         else:
-            self.engine.call(self.conversation.change_mode, mode)
+            self.engine.call(self.conversation.modes.change, mode)
 
     def change_to_next_mode(self) -> None:
         self.change_mode(next_mode(self.state.mode))

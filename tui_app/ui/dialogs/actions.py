@@ -11,7 +11,6 @@ from time import monotonic, time
 from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import (
-    AcceptPlan,
     Compact,
     Prompt,
     Restate,
@@ -21,7 +20,6 @@ from tui_app.conversation.work import (
     asked_compaction,
 )
 from tui_app.files import Refused
-from tui_app.modes import mode_named
 from tui_app.references import Span, mentions
 from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
@@ -387,19 +385,6 @@ async def _send_above(screen: "Chat", prompt: Prompt) -> None:
         send(screen, replace(prompt, above_budget=True))
     else:
         screen.pane.prompt.editor.give_back(prompt.text)
-
-
-def accept_plan(session: ChatSession, argument: str) -> None:
-    """Have the plan carried out, in the mode that is named or was left for planning."""
-    state, mode = session.state, mode_named(argument) if argument else session.state.worked
-    if mode is None or mode == "plan":
-        session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
-    elif is_above(session):
-        session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
-    elif state.mode != "plan":
-        session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
-    else:
-        session.submit(AcceptPlan(mode))
 
 
 ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."

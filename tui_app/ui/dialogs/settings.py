@@ -11,8 +11,9 @@ from textual.types import CSSPathType
 from textual.widgets import Input
 
 from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.conversation.work import ChangeEffort, ChangePolicy
+from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
 from tui_app.modes import ABOUT, MODES, Mode, mode_named
+from tui_app.session.stats import is_over
 from tui_app.settings import Settings, SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
@@ -491,3 +492,16 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
         session.say(f"The mode is {mode} already.")
     else:
         session.change_mode(mode)
+
+
+def accept_plan(session: ChatSession, argument: str) -> None:
+    """Have the plan carried out, in the mode that is named or was left for planning."""
+    state, mode = session.state, mode_named(argument) if argument else session.state.worked
+    if mode is None or mode == "plan":
+        session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
+    elif is_over(session.launch.settings.budget, session.state.spent):
+        session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
+    elif state.mode != "plan":
+        session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
+    else:
+        session.submit(AcceptPlan(mode))

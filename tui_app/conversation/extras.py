@@ -1,0 +1,273 @@
+"""What every request of a conversation carries beside its messages, and what can be done with it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.agent_files import agents_text
+from tui_app.agent.instructions import (
+    InstructionFile,
+    instructions_text,
+    skills_text,
+)
+from tui_app.agent.mcp.connection import CallFailed
+from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
+from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.sign_in import TokenStore
+from tui_app.agent.mcp.status import McpStatus
+from tui_app.context.compaction.plan import Addition
+from tui_app.context.counting.attachments import image_type
+from tui_app.conversation.attachments import AttachedFile, NamedPath
+from tui_app.conversation.message_actions import Overview, Share, SkillRow
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.project_context import (
+    FolderReader,
+    FolderWatch,
+    OverheadWatch,
+    ProjectContext,
+    RequestOverhead,
+    SkillsInUse,
+    project_of,
+)
+from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.events import (
+    Notice,
+    ServerAsked,
+)
+from tui_app.settings.tables import servers_here
+from tui_app.text import plain_text
+from tui_app.tool_specs import PLAN, TODO
+
+# Everything together, with what it takes of each request.
+
+QUESTION_CHARS = 2_000
+"""Characters of a server's question that are shown."""
+OURS = "Plimsoll"
+"""What the program's own tools are called among those of servers."""
+
+
+@dataclass(slots=True)
+class Extras:
+    """Belongs to one session."""
+
+    opening: InitVar[Opening]
+    history: SessionHistory
+    project: ProjectContext
+    in_use: SkillsInUse
+    folders: FolderReader
+    own: Sequence[ToolDefinition] = field(default_factory=tuple)
+    """The program's own tools."""
+    overhead: RequestOverhead = field(default_factory=RequestOverhead)
+    servers: McpServers = field(init=False)
+    left_out: str = ""
+    """That the folder is not trusted, and what does not count for that; empty where all does."""
+    restarts: dict[str, int] = field(default_factory=dict)
+    """By server, how often it was started again as far as that was told."""
+    told: dict[str, str] = field(default_factory=dict)
+    """By server, what was said of it last."""
+    questions: "dict[str, asyncio.Future[dict[str, Any] | None]]" = field(default_factory=dict)
+    """Questions of servers that wait for the user, by id."""
+    attended: bool = field(default=False, init=False)
+    """Whether there is a user who can be asked."""
+    measure: Callable[[], object] | None = None
+    """Called whenever a server comes or goes; None for a session that is only looked at."""
+
+    def __post_init__(self, opening: Opening) -> None:
+        self.attended = opening.attended
+        self.servers = McpServers(
+            # The user's own agent brings its own tools along.
+            {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),
+            opening.program_place(opening.env),
+            SeenTools(opening.paths.state / "mcp.json"),
+            self,
+            tokens=TokenStore(opening.keys.keyring, opening.paths.state / "mcp-sign-ins.json"),
+            patient=not opening.attended,
+        )
+        self.overhead.servers = self.servers.instructions
+
+    def additions(self) -> Sequence[Addition]:
+        """What compactions keep as it is now: plan, todo list, skills in use."""
+        folder = self.history.archive.folder
+        return (
+            Addition("Plan", folder.read_note(folder.plan_file), PLAN.name),
+            Addition("Todo list", folder.read_note(folder.todo_file), TODO.name),
+            *self.folders.additions(),
+            *self.in_use.additions(),
+        )
+
+    def heard(self, status: McpStatus) -> None:
+        if self.measure is None:
+            return
+        if status.state == "failed":
+            self._tell(status.name, f"MCP server {status.name}: {status.error} /mcp shows more.")
+        elif status.state == "ready" and status.restarts > self.restarts.get(status.name, 0):
+            self.restarts[status.name] = status.restarts
+            self._tell(status.name, f"MCP server {status.name} was started again. {status.error}")
+        elif status.state == "ready" and status.left_out:
+            told = " ".join(status.left_out[:3])
+            more = f" {len(status.left_out) - 3} more." if len(status.left_out) > 3 else ""
+            self._tell(f"{status.name} left out", f"MCP server {status.name}: {told}{more}")
+        self.overhead.tools = (*self.own, *(tool.definition for _, tool in self.servers.offered()))
+        self.measure()
+
+    def without(self, servers: Sequence[McpStatus]) -> None:
+        for status in servers:
+            self._tell(
+                status.name,
+                f"This request goes out without the tools of {status.name}: the server is still starting.",
+            )
+
+    async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""
+        shown = plain_text(message)[:QUESTION_CHARS]
+        if not self.attended:
+            self._tell(
+                f"{server} asks", f"MCP server {server} asks: {shown} Nobody can be asked here: declined."
+            )
+            return None
+        id = f"{server}-{len(self.told)}-{time.monotonic_ns()}"
+        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self.questions[id] = answer
+        try:
+            self.history.append(
+                ServerAsked(id=id, server=server, message=shown, schema=json.dumps(schema)[:SCHEMA_CHARS])
+            )
+            return await answer
+        finally:
+            self.questions.pop(id, None)
+
+    def answer(self, id: str, values: dict[str, Any] | None) -> None:
+        """Answer a question of a server; None declines it. One that waits no more is left alone."""
+        if (waiting := self.questions.get(id)) is not None and not waiting.done():
+            waiting.set_result(values)
+
+    async def resource(self, mention: str) -> "AttachedFile | NamedPath | None":
+        """The resource of a server that a prompt names; None where it names none."""
+        try:
+            found = await self.servers.read(mention)
+        except CallFailed as error:
+            return NamedPath(mention, plain_text(str(error)))
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return AttachedFile(mention, found)
+        if kind := image_type(found):
+            return AttachedFile(mention, picture=found, media_type=kind)
+        try:
+            text = found.decode()
+        except UnicodeDecodeError:
+            return NamedPath(mention, "it is neither text nor a picture")
+        return AttachedFile(mention, text)
+
+    async def server_instructions(self) -> str:
+        """What servers say, once they have started: every request begins with it."""
+        await self.servers.gather()
+        return self.servers.instructions()
+
+    def _tell(self, about: str, text: str) -> None:
+        """Say something of a server, once until there is something else to say of it."""
+        if self.told.get(about) != text:
+            self.told[about] = text
+            self.history.append(Notice(text=text))
+
+    def other_names(self) -> Collection[str]:
+        return [tool.name for tool in self.own]
+
+    def overview(self) -> Overview:
+        """Everything there is, in plain values."""
+        in_use = self.in_use.names()
+        return Overview(
+            servers=self.servers.statuses(),
+            files=(*self.project.files, *self._folder_files()),
+            skills=tuple(
+                SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
+                for skill in self.project.skills.found
+            ),
+            refused=self.project.skills.refused,
+            agents=self.project.agents,
+            shares=self.shares(),
+            instructed=self.project.instructed,
+        )
+
+    def shares(self) -> tuple[Share, ...]:
+        """What the tools of each server, instructions and skills take of each request."""
+        servers = [Share("tools", status.name, status.tokens) for status in self.servers.statuses()]
+        return self._shares([share for share in servers if share.tokens])
+
+    def last_known(self) -> tuple[list[ToolDefinition], tuple[Share, ...]]:
+        """Definitions that the servers had when they last ran, and the shares with them; none is started."""
+        known = {
+            name: self.servers.seen.of(server) or []
+            for name, server in self.servers.defined.items()
+            if server.enabled
+        }
+        shares = [Share("tools", name, self._tools(tools)) for name, tools in known.items() if tools]
+        return [tool for tools in known.values() for tool in tools], self._shares(shares)
+
+    def _folder_files(self) -> list[InstructionFile]:
+        told = dict.fromkeys(self.folders.told().values())
+        # The text is in the message itself.
+        return [InstructionFile(path, note="as its folder was read", text=path) for path in told]
+
+    def _shares(self, servers: Sequence[Share]) -> tuple[Share, ...]:
+        ours = Share("tools", OURS, self._tools(self.own))
+        instructions = [
+            Share("memory", file.path, self._text(instructions_text([file])))
+            for file in self.project.files
+            if file.text
+        ]
+        skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
+        told = self.folders.told()
+        seen = self.history.view.visible() if told else ()
+        folders = [
+            Share("memory", told[head.seq], round(sum(head.tokens.values()) * self.history.factor))
+            for head in seen
+            if head.seq in told
+        ]
+        agents = Share("memory", "agents", self._text(agents_text(self.project.agents.found)))
+        said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
+        every = (ours, *servers, *instructions, *folders, skills, agents, said)
+        return tuple(each for each in every if each.tokens)
+
+    def weigh(self, tool: Offered) -> int:
+        return self._tools([tool.definition])
+
+    def _tools(self, tools: Sequence[ToolDefinition]) -> int:
+        return round(self.history.counter.tools(tools) * self.history.factor)
+
+    @property
+    def overhead_watch(self) -> OverheadWatch:
+        """Notices what requests carry beside their messages."""
+        return OverheadWatch(self.overhead)
+
+    @property
+    def folder_watch(self) -> FolderWatch:
+        """Brings the instructions of folders once something in them is read."""
+        return FolderWatch(self.folders)
+
+    def _text(self, text: str) -> int:
+        return round(self.history.counter.text(text) * self.history.factor) if text else 0
+
+
+def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> Extras:
+    """Read what the project and the user have; no server is started.
+
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        bus: Where compactions are heard of; None for a session that is only looked at.
+    """
+    project = project_of(opening)
+    folders = FolderReader(history, project)
+    if not opening.agent:
+        project.reload()
+        if bus is not None:
+            bus.listen(project.heard)
+            bus.listen(folders.heard)
+    left_out = "" if opening.trusted else opening.brought().notice
+    return Extras(opening, history, project, SkillsInUse(history, project), folders, left_out=left_out)
