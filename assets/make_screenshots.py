@@ -217,7 +217,7 @@ async def draft(pilot: Pilot[int], text: str) -> None:
 
 async def in_detail(pilot: Pilot[int]) -> None:
     """The newest row, a compaction, opened."""
-    await pilot.press("shift+tab", "shift+tab", "end", "up", "enter")
+    await pilot.press("tab", "end", "up", "enter")
     await shown(pilot)
 
 

@@ -73,7 +73,7 @@ async def in_editor(pilot: Pilot[int]) -> None:
 
 async def in_timeline(pilot: Pilot[int]) -> None:
     """The timeline with the mark on the compaction."""
-    await pilot.press("shift+tab", "end", "up", "up")
+    await pilot.press("tab", "tab", "end", "up", "up")
 
 
 async def in_question(pilot: Pilot[int]) -> None:
@@ -135,7 +135,7 @@ async def in_summary(pilot: Pilot[int]) -> None:
 
 async def in_message(pilot: Pilot[int]) -> None:
     """One message in full."""
-    await pilot.press("shift+tab", "shift+tab", "end", "up", "ctrl+o")
+    await pilot.press("tab", "end", "up", "ctrl+o")
     await until(pilot, lambda: isinstance(pilot.app.screen, MessageScreen))
     await until(pilot, lambda: pilot.app.screen.query_one(LongText).virtual_size.height > 1)
 
