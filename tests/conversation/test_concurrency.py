@@ -137,7 +137,7 @@ async def test_compacting_for_a_switch_takes_the_place_of_the_job(
 ) -> None:
     release = Signal()
     with FakeOpenAI() as small:
-        desk.server("small", small.base_url, window=3_600)
+        desk.server("small", small.base_url, window=4_000)
         async with with_job(desk, fake_openai, release) as opened:
             fake_openai.add(Text(NOTES), Text(NOTES), phrase=ASKS)
             await done(opened.conversation, Switch("small:scripted", "compact"))

@@ -80,7 +80,7 @@ async def test_it_is_recorded_like_any_other_and_sent_back(desk: Desk, server: F
         assert (complete.messages_before, complete.messages_after) == (6, 2)
         assert opened.folder.listed() == 1
         heads = [head for head in opened.store.heads(conversation.session) if head.type == complete.TYPE]
-        assert heads[0].title.endswith("0.8k · by the provider")
+        assert heads[0].title.endswith("0.9k · by the provider")
         assert "First?" in next(opened.folder.conversation_history.glob("*.md")).read_text()
         server.add(Text("Four.", usage=(0, 0)))
         await turn(conversation, "Fourth?")

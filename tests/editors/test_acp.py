@@ -394,7 +394,7 @@ async def test_a_mode_is_chosen_while_an_answer_streams(
         session = await talk.begin()
         asked = asyncio.create_task(talk.say(session, "Talk."))
         await talk.editor.until(lambda: bool(talk.editor.text(session)))
-        await talk.agent.set_session_mode(session_id=session, mode_id="off")
+        await talk.agent.set_session_mode(session_id=session, mode_id="plan")
         assert not asked.done()
         await talk.agent.cancel(session_id=session)
         assert (await asked).stop_reason == "cancelled"

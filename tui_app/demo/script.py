@@ -14,7 +14,7 @@ from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.offline.turn import read_turn
 from tui_app.demo.stage import LARGE, PROVIDER, SMALL, Pace, data_file
 
-WINDOWS = {LARGE: 16_384, SMALL: 12_288}
+WINDOWS = {LARGE: 16_720, SMALL: 12_288}
 """Tokens of a request, by the name of the model."""
 SLOW_PIECE_S = 0.6
 """Seconds between two pieces of the slow writer's summary: time enough to read what to press."""

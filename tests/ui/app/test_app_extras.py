@@ -29,7 +29,9 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.settings.tables import Hook, McpServer
+from tui_app.ui import approvals
 from tui_app.ui.approvals import ApprovalBox
+from tui_app.ui.chat import pane
 from tui_app.ui.dialogs.base import DetailsScreen, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
@@ -147,7 +149,11 @@ async def test_skills_are_listed_and_can_be_read(desk: Desk) -> None:
 # Agents
 
 
-async def test_agents_are_listed_and_ask_like_the_model(served: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_agents_are_listed_and_ask_like_the_model(
+    served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approvals, "QUIET_S", 0.0)
+    monkeypatch.setattr(pane, "QUIET_S", 0.01)
     write(
         served,
         ".plimsoll/agents/mate.md",
