@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import screen as textual_screen
 from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
@@ -91,6 +92,8 @@ def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 @pytest.fixture
 def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Looks:
     """Compares an app with the looks of this test."""
+    # What stands below a dialog is in the picture: it has to be painted before.
+    monkeypatch.setattr(textual_screen, "UPDATE_PERIOD", 1 / 60)
     # The real ones name folders of this run, and the gauge counts them.
     monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
     monkeypatch.setattr(project_context, "surroundings_text", lambda *_: "")

@@ -686,10 +686,10 @@ async def test_it_says_how_far_it_is_and_stops_with_what_was_found(key: str) -> 
         await pilot.press(key)
         await until(pilot, lambda: app.title_row == "Search all sessions · stopped at 10 of 30")
         await until(pilot, slow.ended.is_set)
-        assert slow.stopped
+        await until(pilot, lambda: slow.stopped)
         assert app.found.option_count == 1
         await pilot.press("escape")
-        assert app.results == [None]
+        await until(pilot, lambda: app.results == [None])
 
 
 @pytest.mark.usefixtures("_at_once")
