@@ -215,7 +215,7 @@ PIPED_BYTES = 256 * 1024
 """Of what is piped in beside a prompt so much is kept, from both ends."""
 MOST_BYTES = 64 * 1024 * 1024
 """So much is read: a pipe may have no end."""
-_PATIENCE_S, _LONGEST_S = 3.0, 60.0
+_PATIENCE_S, _LONGEST_S = 3.0, 10.0
 """Seconds of silence in a pipe until the user is told, and until the prompt goes without it."""
 
 
