@@ -1,5 +1,6 @@
 """Conversations with a compaction in the background, and what may be done beside it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,6 +28,9 @@ async def with_job(desk: Desk, server: FakeOpenAI, release: Signal) -> AsyncIter
         await turn(opened.conversation, "Fifth")
         assert opened.conversation.compactor.state is State.RUNNING
         assert not opened.conversation.busy
+        # Or what is asked for next would be answered by what hangs.
+        while not any(ASKS in str(request["messages"]) for request in server.journal):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
         yield opened
 
 

@@ -418,7 +418,7 @@ async def test_a_compaction_shows_its_parts_and_keys(small: Desk, undone: bool) 
         await deck.ready()
         await compaction(deck, undone)
         for number, name in enumerate(("Sent", "Facts", "Left 4", "Stayed", "Diff", "Numbers"), 1):
-            assert f"< {number} of 6 >  {name}" in deck.text
+            await deck.says(f"< {number} of 6 >  {name}")
             assert "esc close" in deck.text
             assert ("undone" in deck.text) is undone
             assert deck.app.screen.focused is not None

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widget import Widget
-from textual.widgets import OptionList, Static, TabbedContent, TabPane, TextArea
+from textual.widgets import OptionList, Static, TabbedContent, TabPane, Tabs, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete, Fact, FactState, Origin, fact_counts
@@ -76,6 +76,8 @@ class CompactionTabs(Vertical):
         self._panes = panes
         self._ids = [name for pane in panes if (name := pane.id)]
         self._counts: dict[str, int] = {}
+        self._at = self._ids[0]
+        """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="tab-place", markup=False)
@@ -84,7 +86,7 @@ class CompactionTabs(Vertical):
 
     @property
     def active(self) -> TabPane:
-        return self.query_one(f"#{self._tabs.active}", TabPane)
+        return self.query_one(f"#{self._at}", TabPane)
 
     def count(self, pane: str, number: int) -> None:
         """Say how many messages a part lists, behind its name."""
@@ -93,8 +95,8 @@ class CompactionTabs(Vertical):
 
     def turn(self, step: int) -> None:
         """Go on by some parts; behind the last one comes the first."""
-        panes = self._ids
-        self._tabs.active = panes[(panes.index(self._tabs.active) + step) % len(panes)]
+        self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
+        self._tabs.active = self._at
         self._write_names()
 
     def on_resize(self) -> None:
@@ -103,6 +105,9 @@ class CompactionTabs(Vertical):
     @on(TabbedContent.TabActivated)
     def _turned(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
+        if self.query_one(Tabs).has_focus:
+            # By its name, not by a key of the screen.
+            self._at = event.pane.id or self._at
         self._write_names()
 
     @property
@@ -599,12 +604,10 @@ class CompactionDetail(Dialog[Decision]):
         area.text = readable(text)
 
     def action_tab(self, step: int) -> None:
-        self.query_one(CompactionTabs).turn(step)
-        self.call_after_refresh(self._focus_active)
-
-    def _focus_active(self) -> None:
-        """Focus what is shown by now: focus in a part left meanwhile would bring that part back."""
-        self.query_one(CompactionTabs).active.query("TextArea, OptionList").first().focus()
+        tabs = self.query_one(CompactionTabs)
+        tabs.turn(step)
+        # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
+        self.set_focus(tabs.active.query("TextArea, OptionList").first())
 
     def action_undo(self) -> None:
         self._restate("undo")
