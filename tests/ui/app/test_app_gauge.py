@@ -278,6 +278,7 @@ async def test_over_the_chat_it_has_the_keys_and_goes_for_an_answer(
         await deck.press("ctrl+t")
         await deck.until(lambda: deck.editor.has_focus, "the prompt")
         await deck.press("ctrl+t")
+        await deck.until(lambda: pane.timeline.has_focus, "the keys once more")
         await deck.type("is it ebb?")
         await deck.until(lambda: deck.editor.text == "is it ebb?", "letters go to the prompt")
         await deck.press("enter")
