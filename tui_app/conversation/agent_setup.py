@@ -28,9 +28,9 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
-from tui_app.conversation.extras import Extras
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import Notice

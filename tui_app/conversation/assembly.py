@@ -29,7 +29,6 @@ from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.compactions import Compactions, IdleCompaction, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
-from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
@@ -38,6 +37,7 @@ from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.modes import ModeNotes, ModeSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
+from tui_app.conversation.session_extras import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import MaskedRunner, make_tooling

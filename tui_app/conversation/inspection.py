@@ -12,9 +12,9 @@ from tui_app.context.policy import Policy
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.conversation.agent_setup import describe_tools
-from tui_app.conversation.extras import Extras, extras_of
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_extras import Extras, extras_of
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.references import WHOLE, Span
