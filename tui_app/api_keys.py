@@ -5,7 +5,7 @@ when a model is first made with it, off the screen's thread.
 """
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -127,6 +127,7 @@ class ApiKeys(Mapping[str, str]):
     keyring: Keyring = field(default_factory=SystemKeyring, repr=False)
     _typed: dict[str, str] = field(default_factory=dict, repr=False)
     _read: dict[str, str] = field(default_factory=dict, repr=False)
+    _others: set[str] = field(default_factory=set, repr=False)
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __getitem__(self, name: str) -> str:
@@ -164,7 +165,12 @@ class ApiKeys(Mapping[str, str]):
     def secrets(self) -> Collection[str]:
         """The keys beside the environment, as far as they were needed: no text may carry them."""
         with self._lock:
-            return frozenset((*self._typed.values(), *self._read.values()))
+            return frozenset((*self._typed.values(), *self._read.values(), *self._others))
+
+    def conceal(self, secrets: Iterable[str]) -> None:
+        """Let no text carry these either, which are no keys of models."""
+        with self._lock:
+            self._others.update(secrets)
 
     def source(self, name: str) -> KeySource:
         """Where a key comes from; the keyring is not touched."""

@@ -119,7 +119,7 @@ def _is_telling(value: str) -> bool:
 
 
 def _inside(value: str) -> Iterator[str]:
-    """What is secret by itself in a value: the password of an address, the lines of a key."""
+    """What is secret by itself in a value: an address's password, a key's lines, a bearer's token."""
     if "://" in value:
         try:
             parts = urlsplit(value)
@@ -130,6 +130,8 @@ def _inside(value: str) -> Iterator[str]:
         except ValueError:
             given = []
         yield from (each for raw in given if raw for each in (raw, unquote(raw)) if _is_telling(each))
+    elif value[:7].lower() == "bearer ":
+        yield value[7:].strip()
     elif "\n" in value or "\\n" in value:
         lines = value.replace("\\n", "\n").splitlines()
         yield from (line for line in lines if len(line) >= _LINE and not line.startswith("-----"))

@@ -1,28 +1,24 @@
 """Commands of the model, kept in: what they may write and read, whether they have a network, and their end.
 
-Bubblewrap keeps them in where it works, else the kernel's Landlock, else the system's own on macOS. On Linux
-whatever a command has started ends with it: it has process numbers of its own, or a parent that no child can
-leave. That parent is this file as a program, of the standard library only:
-``python -I -S sandbox.py PARENT SPEC PROGRAM …``.
+Bubblewrap keeps them in where it works, else the kernel's Landlock, else the system's own on macOS. What a
+command has started ends with it, and is not endlessly much: see its parent.
 """
 
 import contextlib
-import ctypes
 import errno
 import json
 import os
-import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
+
+from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
@@ -67,7 +63,7 @@ def _tried() -> Sandbox:
             why = f"bubblewrap does not work here: {tried.stderr.decode('utf-8', 'replace').strip():.120}"
         except (OSError, subprocess.TimeoutExpired) as error:
             why = f"bubblewrap does not work here: {type(error).__name__}"
-    abi = _landlock_abi() if sys.platform == "linux" else 0
+    abi = landlock_abi() if sys.platform == "linux" else 0
     return Sandbox("landlock", abi=abi, why=why) if abi > 0 else Sandbox("none", why=why)
 
 
@@ -101,7 +97,7 @@ class Confinement:
             case "bubblewrap" | "seatbelt":
                 return f"sandboxed: writes in {where} only{'' if self.network else ', no network'}"
             case "landlock":
-                tcp = ", no TCP" if not self.network and self.sandbox.abi >= _NETWORK_ABI else ""
+                tcp = ", no TCP" if not self.network and self.sandbox.abi >= NETWORK_ABI else ""
                 return f"partly sandboxed: writes in {where} only{tcp}"
             case "none":
                 return "not sandboxed"
@@ -114,13 +110,11 @@ class Confinement:
         """The command that runs a command inside; blocking."""
         match self.sandbox.kind:
             case "bubblewrap":
-                return (self.sandbox.program, *self._bubblewrap(), "--", *command)
+                return parented((self.sandbox.program, *self._bubblewrap(), "--", *command))
             case "seatbelt":
                 return (self.sandbox.program, "-p", self._seatbelt(), *command)
             case "landlock":
-                write = [*map(str, self._open)]
-                spec = {"write": write, "network": self.network, "abi": self.sandbox.abi}
-                return parented(command, json.dumps(spec))
+                return parented(command, self._open, self.sandbox.abi, network=self.network)
             case "none":
                 return parented(command)
 
@@ -243,190 +237,3 @@ def refused(text: str) -> bool:
     """Whether a command says that something was kept from it, in the system's own words."""
     said = {os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENETUNREACH)}
     return any(words in text for words in (*said, "Read-only file system", "resolve", "resolution"))
-
-
-# The parent of a command: nothing that it starts outlives it, however it was started.
-
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
-_NETWORK_ABI = 4
-_ENDING_S = 5.0
-
-
-def parented(command: Sequence[str], spec: str = "{}") -> tuple[str, ...]:
-    """A command below a parent that ends all of its children, where the system has such parents."""
-    if sys.platform != "linux":
-        return tuple(command)
-    return (sys.executable, "-I", "-S", __file__, str(os.getpid()), spec, *command)
-
-
-def _landlock_abi() -> int:
-    return int(ctypes.CDLL(None).syscall(444, None, 0, 1))
-
-
-def main(parent: int, spec: Mapping[str, object], command: Sequence[str]) -> NoReturn:
-    """Run a command, end with it all that it has started, and end as it has ended.
-
-    Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
-    parent of the command stands in a group of its own, and is told when this process is gone.
-    """
-    # Told to end, it only goes: whoever kills its group must not meet it between stopping and ending others.
-    _adopt(parent, lambda: None)
-    me = os.getpid()
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    below = os.fork()
-    if below == 0:
-        os.setsid()
-        _adopt(me, _end_children)
-        signal.signal(signal.SIGUSR1, _let_go)
-        _run(spec, command)
-    # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
-    signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
-    status = _wait_for(below)
-    _end_children()
-    _end_as(status)
-
-
-def _adopt(parent: int, before: Callable[[], None]) -> None:
-    """Become the parent of whoever loses its own, and end when the own parent ends.
-
-    Args:
-        parent: Its number.
-        before: What is done first then.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-    def end(_signal: int, _frame: object) -> None:
-        before()
-        os._exit(143)
-
-    signal.signal(signal.SIGTERM, end)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:
-        os._exit(143)
-
-
-def _let_go(_signal: int, _frame: object) -> None:
-    """Go on when the own parent ends."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
-
-
-def _run(spec: Mapping[str, object], command: Sequence[str]) -> NoReturn:
-    folder = tempfile.mkdtemp(prefix="plimsoll-command-") if spec.get("write") else ""
-    first = os.fork()
-    if first == 0:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        _become(spec, folder, command)
-    status = _wait_for(first)
-    _end_children()
-    if folder:
-        shutil.rmtree(folder, ignore_errors=True)
-    _end_as(status)
-
-
-def _end_as(status: int) -> NoReturn:
-    """End as a child has ended, by the same signal if it was one."""
-    if os.WIFSIGNALED(status):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with contextlib.suppress(OSError):
-            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
-        os.kill(os.getpid(), os.WTERMSIG(status))
-    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-
-
-def _wait_for(pid: int) -> int:
-    """Wait for one child, and for all others that end meanwhile."""
-    while True:
-        found, status = os.wait()
-        if found == pid:
-            return status
-
-
-def _end_children() -> None:
-    """End all descendants: whoever leaves its parent becomes a child of this process."""
-    end = time.monotonic() + _ENDING_S
-    while time.monotonic() < end:
-        # Stopped first: what starts others without end is then as many as it is.
-        for each in (signal.SIGSTOP, signal.SIGKILL):
-            for number in _descendants():
-                with contextlib.suppress(OSError):
-                    os.kill(number, each)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.005)
-
-
-def _descendants() -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                parents.setdefault(parent, []).append(int(entry.name))
-    found, waiting = [], [os.getpid()]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
-    return found
-
-
-def _become(spec: Mapping[str, object], folder: str, command: Sequence[str]) -> NoReturn:
-    """Become the command, kept in by Landlock where that is wanted."""
-    try:
-        env = dict(os.environ)
-        write = spec.get("write")
-        if isinstance(write, list):
-            env["TMPDIR"] = folder
-            _restrict([*write, folder], int(str(spec.get("abi"))), network=bool(spec.get("network")))
-        os.execvpe(command[0], list(command), env)
-    except OSError as error:
-        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-        os._exit(126 if isinstance(error, PermissionError) else 127)
-
-
-_WRITES = 0b1_1111_1111_0010 & ~0b1100
-"""Rights of Landlock's first version that change something: write, remove, make; not read."""
-_REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
-_FILE_RIGHTS = (1 << 1) | _TRUNCATE | _DEVICE
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm")
-
-
-def _restrict(folders: Sequence[str], abi: int, *, network: bool) -> None:
-    """Let this process write below some folders only.
-
-    Raises:
-        OSError: if the kernel refuses: the command must not run then.
-    """
-    libc = ctypes.CDLL(None, use_errno=True)
-    rights = _WRITES | (_REFER if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0)
-    rights |= _DEVICE if abi >= 5 else 0
-    tcp = 3 if not network and abi >= _NETWORK_ABI else 0
-    scoped = 3 if abi >= 6 else 0
-    size = 8 if abi < _NETWORK_ABI else 16 if abi < 6 else 24
-    attributes = (ctypes.c_uint64 * 3)(rights, tcp, scoped)
-    ruleset = libc.syscall(444, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
-    if ruleset < 0:
-        raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
-    for path in (*folders, *_DEVICES):
-        try:
-            opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            continue
-        allowed = rights if Path(path).is_dir() else rights & _FILE_RIGHTS
-        rule = (ctypes.c_uint32 * 3)(allowed & 0xFFFFFFFF, allowed >> 32, opened)
-        if libc.syscall(445, ruleset, 1, ctypes.byref(rule), 0):
-            raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
-        os.close(opened)
-    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if libc.syscall(446, ruleset, 0):
-        raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
-    os.close(ruleset)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:])

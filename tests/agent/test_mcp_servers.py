@@ -257,9 +257,7 @@ async def test_a_server_has_more_than_tools(tmp_path: Path) -> None:
         assert await servers.read("other:notes://log") is None
         (hail,) = now.prompts
         assert (hail.command, hail.arguments) == ("files:hail", ("boat", "[tone]"))
-        values = hail.values(["Gull", "very", "loudly"])
-        assert isinstance(values, dict)
-        assert await servers.prompt("files", "hail", values) == "Hail Gull, very loudly."
+        assert await servers.prompt_text(hail, ["Gull", "very", "loudly"]) == "Hail Gull, very loudly."
         assert hail.values([]) == "/files:hail needs boat."
         assert hail.values(["tone=softly", "Gull"]) == {"tone": "softly", "boat": "Gull"}
         assert "files:\nBoats are named before they are counted." in servers.instructions()

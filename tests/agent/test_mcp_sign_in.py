@@ -11,7 +11,8 @@ from tests.conversation.hook_commands import place
 from tests.servers.mcp_oauth import mcp_oauth
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.sign_in import TokenStore
-from tui_app.api_keys import KeyringTrouble
+from tui_app.api_keys import ApiKeys, KeyringTrouble
+from tui_app.paths import Paths
 from tui_app.settings.tables import McpServer
 
 pytest.importorskip("fastmcp")
@@ -46,6 +47,10 @@ class AKeyring:
         self.held.pop(name, None)
 
 
+def keys_of(tmp_path: Path, keyring: NoKeyring | AKeyring) -> ApiKeys:
+    return ApiKeys({}, Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)}), keyring)
+
+
 def servers_at(url: str, tmp_path: Path, tokens: TokenStore) -> McpServers:
     web = McpServer(name="web", url=url, timeout=20)
     seen = SeenTools(tmp_path / "state" / "mcp.json")
@@ -57,7 +62,7 @@ async def test_whoever_has_signed_in_once_is_let_in_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keyring: NoKeyring | AKeyring
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda url: urllib.request.urlopen(url, timeout=20).close())
-    tokens, told = TokenStore(keyring, tmp_path / "state" / "sign-ins.json"), list[str]()
+    tokens, told = TokenStore(keys_of(tmp_path, keyring), tmp_path / "state" / "sign-ins.json"), list[str]()
     with mcp_oauth() as harbour:
         first = servers_at(harbour.url, tmp_path, tokens)
         first.start()
@@ -69,7 +74,7 @@ async def test_whoever_has_signed_in_once_is_let_in_again(
         assert told[0].startswith(f"{harbour.base}/authorize?")
         await first.close()
 
-        later = servers_at(harbour.url, tmp_path, TokenStore(keyring, tokens.file))
+        later = servers_at(harbour.url, tmp_path, TokenStore(keys_of(tmp_path, keyring), tokens.file))
         later.start()
         await later.settle(30)
         assert await call(later, "web_echo", text="ahoy") == "ahoy"

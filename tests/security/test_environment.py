@@ -10,11 +10,12 @@ import pytest
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.api_keys import ApiKeys
-from tui_app.conversation.session_tools import MaskedRunner
 from tui_app.environment import Secrets, is_secret, keys_in, without_keys
 from tui_app.events import ToolOutput, ToolResult
 from tui_app.paths import Paths
+from tui_app.settings.tables import McpServer
 
 KEY = "sk-fake-0123456789"
 MIXED = "Zk3v9QpXr7LmT2wYb8NcHd5s"
@@ -112,7 +113,7 @@ async def test_a_command_shows_no_key_not_even_in_two_halves(tmp_path: Path, sec
     halves = "import sys, time\nfor part in ('it is sk-fa', 'ke-0123', '456789, says sk-fake-', 'nobody'):\n"
     program = halves + "    print(part, end='', flush=True); time.sleep(0.15)\n"
     shown: list[str] = []
-    runner = MaskedRunner(tmp_path, {}, secrets)
+    runner = ProcessRunner(tmp_path, {}, secrets)
     ended = await runner.run((sys.executable, "-c", program), 30, shown.append)
     assert ended.text == "".join(shown) == "it is [secret removed], says sk-fake-nobody"
     assert len(shown) > 1, "it is shown while it comes"
@@ -140,6 +141,35 @@ async def test_results_carry_no_secret_to_log_screen_or_provider(desk: Desk, fak
     for secret in (KEY, "deep-w4ter"):
         assert secret not in kept + str(fake_openai.journal)
     assert "HARBOUR" not in "".join(each.text for each in results)
+
+
+async def test_results_carry_nothing_that_servers_of_tools_are_given(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    desk.env["HARBOUR_HEADER"] = "Bearer deep-w4ter-pass"
+    signed = {"access_token": "tide-acc3ss", "token_type": "Bearer", "client_secret": "cl1ent-secret"}
+    (desk.cwd / "notes.txt").write_text(
+        "deep-w4ter-pass tide-acc3ss cl1ent-secret env-g1ven-token edit0r-token client_secret_post production"
+    )
+    web = McpServer(
+        name="web", url="http://127.0.0.1:9/", enabled=False, headers_env={"Authorization": "HARBOUR_HEADER"},
+        given_headers={"Authorization": "Bearer edit0r-token"},
+    )  # fmt: skip
+    own = McpServer(
+        name="own",
+        command="own",
+        enabled=False,
+        env={"API_TOKEN": "env-g1ven-token", "NODE_ENV": "production"},
+    )
+    fake_openai.add(tool("read_file", path="notes.txt"), Text("So."))
+    async with desk.session(mcp={"web": web, "own": own}) as opened:
+        assert opened.extras.servers.tokens is not None
+        await opened.extras.servers.tokens.put("k", {"url": {**signed, "auth_method": "client_secret_post"}})
+        (read,) = of(await turn(opened.conversation, "Look."), ToolResult)
+    assert isinstance(read, ToolResult)
+    said = read.text.partition("\t")[2].strip()
+    assert said == " ".join(["[secret removed]"] * 5 + ["client_secret_post production"])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows the environment of a process")

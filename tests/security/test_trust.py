@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk as Screens
 from tests.ui.kit import shown
 from tui_app.__main__ import main
-from tui_app.events import ApprovalDecided, Notice
+from tui_app.conversation.imports import import_session
+from tui_app.events import ApprovalDecided, Error, ModeChange, Notice, SessionStart
 from tui_app.paths import Paths
+from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
 from tui_app.ui.dialogs.base import ConfirmDialog
@@ -223,3 +226,19 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
     async with shown(desk.app()) as deck:
         await deck.ready()
         assert not isinstance(deck.app.screen, ConfirmDialog)
+
+
+async def test_a_session_that_is_imported_begins_in_no_mode_that_its_file_names(desk: Desk) -> None:
+    start = SessionStart(cwd="", model="", policy="", title="x")
+    said = (start, ModeChange(old="ask", new="edit"), Error(kind="input", message="No."))
+    lines = [
+        {"seq": seq, "session": "s", "time": 1.0, "type": data.TYPE, "data": asdict(data)}
+        for seq, data in enumerate(said, 1)
+    ]
+    file = desk.cwd.parent / "session.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    async with desk.session() as opened:
+        report = import_session(file, store=opened.store, cwd=desk.cwd, now=2.0)
+        assert not report.skipped
+        assert opened.store.last_of(report.session, ModeChange.TYPE) is not None
+        assert chosen_mode(opened.store, report.session) == "ask"

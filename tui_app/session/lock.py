@@ -27,7 +27,7 @@ class Overtaken(StorageError):
     def __init__(self, who: str) -> None:
         super().__init__(
             f"This session has been written by {who or 'another window'} while the connection was lost.",
-            "Nothing is lost. To go on with all of it, open the session again with /sessions.",
+            "Nothing was lost. Open the session again with /sessions to continue.",
         )
 
 

@@ -13,14 +13,16 @@ from typing import Any
 import pytest
 
 from tests.process_ends import LIMIT_S, gone
-from tui_app import sandbox
+from tui_app import command_parent, sandbox
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.toolset import CommandTool
-from tui_app.sandbox import Confinement, Sandbox, parented
+from tui_app.command_parent import landlock_abi, parented
+from tui_app.sandbox import Confinement, Sandbox
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="made of what Linux has")
-LANDLOCK = Sandbox("landlock", abi=sandbox._landlock_abi() if sys.platform == "linux" else 0)
+ROOT = Path(__file__).parents[3]
+LANDLOCK = Sandbox("landlock", abi=landlock_abi() if sys.platform == "linux" else 0)
 LEAVES = (
     "import os, time\n"
     "if os.fork() == 0:\n"
@@ -165,7 +167,7 @@ async def test_what_leaves_its_parent_ends_with_the_call(tmp_path: Path, how: st
 def test_what_leaves_its_parent_ends_when_the_program_is_killed(tmp_path: Path) -> None:
     command = (sys.executable, "-c", f"{LEAVES}time.sleep(600)")
     code = (
-        "import subprocess, sys, os, time\nfrom tui_app.sandbox import parented\n"
+        "import subprocess, sys, os, time\nfrom tui_app.command_parent import parented\n"
         f"subprocess.Popen(parented({command!r}), cwd={str(tmp_path)!r})\n"
         f"while not os.path.exists({str(tmp_path / 'left')!r}): time.sleep(0.01)\n"
         "os.kill(os.getpid(), 9)\n"
@@ -181,6 +183,58 @@ def test_a_command_below_a_parent_ends_as_it_would_alone(tmp_path: Path) -> None
         return subprocess.run(parented(("/bin/sh", "-c", line)), cwd=tmp_path, check=False).returncode
 
     assert (code("exit 7"), code("kill -9 $$"), code("kill -15 $$")) == (7, -9, -15)
+
+
+BOUNDED = (
+    "import os, sys\n"
+    "from tui_app import command_parent as parent\n"
+    "parent.MOST_PROCESSES = 40\n"
+    "disk = os.statvfs('.')\n"
+    "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"
+    "parent.main(os.getppid(), 0, 1, [], sys.argv[1:])\n"
+)
+"""The parent of a command with limits that a test may reach."""
+MULTIPLIES = (
+    "import os, time\n"
+    "for number in range(400):\n"
+    "    if os.fork() == 0:\n"
+    "        if number % 3 == 0: os.setsid()\n"
+    "        with open('left', 'a') as file: file.write(f'{os.getpid()}\\n')\n"
+    "        time.sleep(600)\n"
+    "time.sleep(600)\n"
+)
+FILLS = (
+    "import os, time\n"
+    "with open('big', 'wb') as file:\n"
+    "    for number in range(16):\n"
+    "        os.posix_fallocate(file.fileno(), number << 26, 64 << 20)\n"
+    "        time.sleep(0.5)\n"
+    "time.sleep(600)\n"
+)
+
+
+@linux
+@pytest.mark.parametrize(
+    ("code", "why"), [(MULTIPLIES, "more than 40 processes"), (FILLS, "MB left on the disk")]
+)
+async def test_what_is_too_much_for_the_machine_is_ended_and_says_so(
+    tmp_path: Path, code: str, why: str
+) -> None:
+    runner = ProcessRunner(tmp_path, {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)})
+    words = (sys.executable, "-c", BOUNDED, sys.executable, "-c", code)
+    ended = await runner.run(words, LIMIT_S, lambda _text: None)
+    assert (ended.code, ended.timed_out) == (-signal.SIGKILL, False)
+    assert f"{why}.]" in ended.text
+    numbers = (tmp_path / "left").read_text().split() if code == MULTIPLIES else []
+    assert all(gone(int(number)) for number in numbers)
+
+
+@linux
+def test_the_kernel_refuses_endless_processes_to_all_but_root() -> None:
+    line = "import resource; print(resource.getrlimit(resource.RLIMIT_NPROC)[0])"
+    command = parented((sys.executable, "-c", line))
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert command_parent.MOST_PROCESSES < int(said) < command_parent.MOST_PROCESSES + 100_000
 
 
 class Asked:

@@ -18,9 +18,9 @@ from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput
 from tui_app.agent.tools.toolset import read_task
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.command_parent import parented
 from tui_app.events import Payload, TaskEnded, TaskStarted
 from tui_app.processes import NotStarted
-from tui_app.sandbox import parented
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the parent of a command is Linux's")
 

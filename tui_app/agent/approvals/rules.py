@@ -28,7 +28,7 @@ from tui_app.agent.approvals.shell import Found, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.modes import Mode
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
-from tui_app.tool_specs import PLAN, ActionKind
+from tui_app.tool_specs import FILE_CHANGERS, PLAN, ActionKind
 
 # What a call of a tool would do.
 
@@ -139,6 +139,21 @@ class Judge(Gate, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AgentGate:
+    """A gate whose questions name the sub-agent that asks."""
+
+    gate: Judge
+    agent: str
+
+    async def __call__(self, action: Action) -> str:
+        note = f"{action.note}, by agent {self.agent}" if action.note else f"by agent {self.agent}"
+        return await self.gate(replace(action, note=note))
+
+    def judged(self, action: Action) -> Verdict:
+        return self.gate.judged(action)
+
+
 def judge(
     action: Action,
     rules: Iterable[ApprovalRule],
@@ -222,7 +237,9 @@ def fits(rule: ApprovalRule, action: Action, folder: Folder = ANYWHERE) -> bool:
 
 def _fit(rule: ApprovalRule, action: Action) -> Found:
     narrow = rule.ruling == "allow"
-    tools = (action.tool,) if narrow else (action.tool, *action.like)
+    # A file that one tool must not change is none that another may.
+    changers = FILE_CHANGERS if rule.pattern and action.tool in FILE_CHANGERS else ()
+    tools = (action.tool,) if narrow else (action.tool, *action.like, *changers)
     if not any(fnmatchcase(tool, rule.tool) for tool in tools):
         return "no"
     if rule.ruling == "looks":

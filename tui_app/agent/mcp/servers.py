@@ -19,9 +19,10 @@ from tui_app.agent.mcp.connection import CallFailed
 from tui_app.agent.mcp.server import Offered, Server, without_clashes
 from tui_app.agent.mcp.sign_in import WAIT_S as WAIT_TO_SIGN_IN_S
 from tui_app.agent.mcp.sign_in import SignIn, TokenStore
-from tui_app.agent.mcp.status import McpStatus, McpTool, ServerRequired, ServerState
-from tui_app.files import write_atomic
+from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool, ServerRequired, ServerState
+from tui_app.files import Refused, write_atomic
 from tui_app.settings.tables import McpServer
+from tui_app.text import plain_text
 from tui_app.trust import ProgramPlace
 
 # Definitions of the tools that servers had when they last ran: what is counted where none is started.
@@ -176,11 +177,28 @@ class McpServers:
             raise CallFailed(f"the MCP server {name} is not running")
         return await server.read(uri)
 
-    async def prompt(self, server: str, name: str, values: dict[str, str]) -> str:
-        """The text of a prompt of a server. Raises ``CallFailed``."""
-        if server not in self._servers:
-            raise CallFailed(f"the MCP server {server} is not running")
-        return await self._servers[server].prompt(name, values)
+    async def prompt_text(self, prompt: McpPrompt, words: Sequence[str]) -> str:
+        """The text of a prompt of a server.
+
+        Args:
+            prompt: Which one.
+            words: What stands behind its command.
+
+        Raises:
+            Refused: if something is missing, or the server does not give it; says why.
+        """
+        values = prompt.values(words)
+        if isinstance(values, str):
+            raise Refused(values.rstrip("."))
+        if prompt.server not in self._servers:
+            raise Refused(f"the MCP server {prompt.server} is not running")
+        try:
+            text = plain_text(await self._servers[prompt.server].prompt(prompt.name, values))
+        except CallFailed as error:
+            raise Refused(plain_text(str(error))[:300].rstrip(".")) from error
+        if not text.strip():
+            raise Refused("it says nothing")
+        return text
 
     async def switch(self, name: str, *, on: bool) -> None:
         """Switch a server on or off for this session."""

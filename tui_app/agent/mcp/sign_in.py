@@ -4,12 +4,12 @@ import asyncio
 import json
 import threading
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_app.api_keys import Keyring, KeyringTrouble
+from tui_app.api_keys import ApiKeys, KeyringTrouble
 from tui_app.files import write_atomic
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ WAIT_S = 300.0
 """Seconds the user has to sign in."""
 _LONGEST = 1_000_000
 _KEYRING_NAME = "mcp sign-ins"
+_SECRET = frozenset(
+    {"access_token", "refresh_token", "id_token", "client_secret", "registration_access_token"}
+)
+"""What OAuth calls the values that let whoever has them in."""
 
 
 @dataclass(slots=True)
@@ -27,10 +31,10 @@ class TokenStore:
     """What servers have given for later: in the system keyring, else in a file that only the user may read.
 
     It has the form that the client library asks of a store. Whatever is wrong with what was kept is as if it
-    were not there: the user signs in again.
+    were not there: the user signs in again. No text carries a token that went through it.
     """
 
-    keyring: Keyring = field(repr=False)
+    keys: ApiKeys = field(repr=False)
     file: Path
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -64,7 +68,7 @@ class TokenStore:
 
     def _read(self) -> dict[str, Any]:
         try:
-            text = self.keyring.read(_KEYRING_NAME)
+            text = self.keys.keyring.read(_KEYRING_NAME)
         except KeyringTrouble:
             text = None
         try:
@@ -74,18 +78,28 @@ class TokenStore:
             known = json.loads(text)
         except (OSError, ValueError, RecursionError):
             return {}
+        self.keys.conceal(_secrets_in(known))
         return known if isinstance(known, dict) else {}
 
     def _write(self, known: Mapping[str, Any]) -> None:
         text = json.dumps(known)
+        self.keys.conceal(_secrets_in(known))
         try:
-            self.keyring.write(_KEYRING_NAME, text)
+            self.keys.keyring.write(_KEYRING_NAME, text)
         except KeyringTrouble:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(self.file, text)
         else:
             # What a start without a keyring had written must not outlive it.
             self.file.unlink(missing_ok=True)
+
+
+def _secrets_in(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if name in _SECRET and isinstance(each, str):
+                yield each
+            yield from _secrets_in(each)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
+from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
@@ -132,6 +133,30 @@ class _Listening(Listener):
             self._heard(text)
 
 
+@dataclass(slots=True)
+class _Shown:
+    """Hands on what is printed, without the secrets that are known."""
+
+    heard: Callable[[str], None]
+    secrets: Secrets | None
+    _held: str = ""
+    """The first half of a secret that may have been cut in two by the portions."""
+
+    def __call__(self, text: str) -> None:
+        if self.secrets is None:
+            self.heard(text)
+            return
+        known = self.secrets.masked(self._held + text)
+        cut = len(known) - self.secrets.open_end(known)
+        self._held = known[cut:]
+        if known[:cut]:
+            self.heard(known[:cut])
+
+    def finish(self) -> None:
+        if self._held:
+            self.heard(self._held)
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessRunner:
     """Runs commands in one folder with one environment."""
@@ -139,6 +164,8 @@ class ProcessRunner:
     cwd: Path
     env: Mapping[str, str]
     """Without keys: see whoever makes it."""
+    secrets: Secrets | None = None
+    """Taken out of what is printed before anybody sees it."""
 
     async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
         """Run a program to its end; what it left running in its group is ended then as well.
@@ -154,10 +181,10 @@ class ProcessRunner:
             NotStarted: if it cannot be started.
             CommandStopped: if this was cancelled; the group is ended then.
         """
-        started = monotonic()
+        started, shown = monotonic(), _Shown(heard, self.secrets)
         try:
             group, cancelled = await start_group(
-                lambda: _Listening(heard),
+                lambda: _Listening(shown),
                 words,
                 cwd=self.cwd,
                 env=self.env,
@@ -180,12 +207,14 @@ class ProcessRunner:
         finally:
             cancelled = await group.end() or cancelled
             group.listener.hand_on()
+            shown.finish()
         output = group.listener.output
         output.feed(b"", last=True)
+        text = output.text() if self.secrets is None else self.secrets.masked(output.text())
         if cancelled:
-            raise CommandStopped(output.text())
+            raise CommandStopped(text)
         code = None if timed_out else group.transport.get_returncode()
-        return Ended(output.text(), code, monotonic() - started, timed_out)
+        return Ended(text, code, monotonic() - started, timed_out)
 
 
 # When a blocking tool has to give up: the turn was cancelled, or it took too long.
