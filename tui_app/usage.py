@@ -2,7 +2,22 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+
+class Kinds(NamedTuple):
+    """Counted tokens, by what their providers make of them."""
+
+    tokens: int = 0
+    results: int = 0
+    """Those of them that are of tool results."""
+    calls: int = 0
+    """Those of calls and thoughts."""
+
+    def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
+        """These and others, or less others."""
+        tokens, results, calls = other
+        return Kinds(self.tokens + times * tokens, self.results + times * results, self.calls + times * calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +57,32 @@ class Breakdown:
             return self
         return replace(self, **{name: round(getattr(self, name) * factor) for name in CATEGORIES})
 
+    @property
+    def kinds(self) -> Kinds:
+        """The tokens by what their providers make of them."""
+        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking)
+
     def nonzero(self) -> dict[str, int]:
         """The categories that are not empty, as stored in the log."""
         return {name: value for name in CATEGORIES if (value := getattr(self, name))}
 
 
 CATEGORIES: tuple[str, ...] = tuple(f.name for f in fields(Breakdown))
+
+
+class Growth(NamedTuple):
+    """By how many tokens, as its model counts them, a request grows with each token that is counted."""
+
+    text: float
+    results: float
+    """What those of tool results add to that; they are written otherwise than what people say."""
+    calls: float
+    """Of calls and thoughts: what goes out around them, ids, signatures, hidden thoughts, is not counted."""
+
+    def of(self, added: Kinds) -> float:
+        """By how much a request grows with messages, or shrinks without them."""
+        text = self.text * (added.tokens - added.calls)
+        return text + self.results * added.results + self.calls * added.calls
 
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:

@@ -51,7 +51,7 @@ from tui_app.context.policy import SLIDING_WINDOW, Recent
 from tui_app.context.requests.builder import usage_as_sent
 from tui_app.context.view import boundary_of, to_messages
 from tui_app.events import CompactionStart
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, sum_breakdowns
 
 # Message counting: every part type, by category, once each.
 
@@ -615,6 +615,50 @@ def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
     assert counted.usage(WINDOW, Breakdown(), model="m").total == 450
 
 
+def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
+    """A server that counts 1.4 for a token of text, 1.5 of a result, 8 of a call: ids, signatures, markup."""
+    fixed, growth = Breakdown(tools=500), Growth(1.4, 0.1, 8.0)
+
+    def told(said: int, results: int, calls: int) -> int:
+        return round(1.6 * 500 + 1.4 * said + 1.5 * results + 8 * calls)
+
+    turns = [
+        user(1, 50),
+        MessageWeight(2, Breakdown(tool_calls=30)),
+        MessageWeight(3, Breakdown(tool_results=600)),
+        MessageWeight(4, Breakdown(tool_calls=30)),
+        MessageWeight(5, Breakdown(tool_results=600)),
+        MessageWeight(6, Breakdown(assistant=100), told(50, 1_200, 60) + 70, "m", 70),
+    ]
+    mean = told(150, 1_200, 60) / (500 + 1_410)
+    for left, size in ((turns[3:], told(100, 600, 30)), (turns[::2] + turns[1::4], told(150, 1_200, 30))):
+        counted = tally(*turns)
+        counted.reset(left, trusted=(9).__le__, newest=counted.newest)
+        before = counted.usage(WINDOW, fixed, model="m", factor=mean)
+        after = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+        assert after.total == pytest.approx(size, rel=0.005)
+        assert abs(after.total - size) < abs(before.total - size)
+        assert sum(after.breakdown.values()) == after.total
+    counted = tally(*turns, user(7, 40))
+    said = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+    assert said.total == pytest.approx(told(190, 1_200, 60), rel=0.005), "the answer too, as it is sent back"
+    foreign = replace(turns[1], model="n")
+    kept = list[float]()
+    for first in (turns[1], foreign):
+        counted = tally(turns[0], first, *turns[2:])
+        counted.reset(turns[3:], trusted=(9).__le__, newest=counted.newest)
+        for known in (None, growth):
+            kept.append(counted.usage(WINDOW, fixed, model="m", factor=mean, growth=known).total)
+    by_mean, by_growth, _, between = kept
+    third = by_mean + 0.33 * (by_growth - by_mean)
+    assert between == pytest.approx(third, abs=2), "calls of another model cost otherwise"
+    counted = tally(*turns, user(7, 40))
+    counted.reset([user(8, 2)], trusted=(9).__le__, newest=counted.newest)
+    least = counted.usage(WINDOW, fixed, model="m", factor=mean).total / 1.3
+    wild = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=Growth(4.0, 0.0, 40.0))
+    assert wild.total == pytest.approx(least, abs=3), "whatever was learnt, its share bounds it"
+
+
 # Counting one request after the other looks only at what is new.
 
 
@@ -648,21 +692,21 @@ def test_only_what_is_new_is_counted() -> None:
     counter = Asked(plain_counter()._text)
     count = RunningCount(counter)
     history = long_conversation(30)
-    assert count.tokens(history) == counted(history)
+    assert count.kinds(history).tokens == counted(history)
     before = counter.times
     longer = [*history, said("one more")]
-    assert count.tokens(longer) == counted(longer)
+    assert count.kinds(longer).tokens == counted(longer)
     assert counter.times == before + 1
 
 
 def test_a_request_that_was_cut_is_counted_again_from_where_it_differs() -> None:
     count = RunningCount(plain_counter())
     history = long_conversation(10)
-    count.tokens(history)
+    count.kinds(history)
     cut = [history[0], *history[7:]]
-    assert count.tokens(cut) == counted(cut)
-    assert count.tokens([]) == 0
-    assert count.tokens(history) == counted(history)
+    assert count.kinds(cut).tokens == counted(cut)
+    assert count.kinds([]).tokens == 0
+    assert count.kinds(history).tokens == counted(history)
 
 
 @given(messages(max_size=16), messages(max_size=8), st.integers(0, 16))
@@ -683,12 +727,12 @@ def test_another_scale_counts_everything_again() -> None:
     counter = plain_counter()
     count = RunningCount(counter)
     history = long_conversation(10)
-    plain = count.tokens(history)
+    plain = count.kinds(history).tokens
     counter.factor = 2.0
-    assert count.tokens(history) == 2 * plain
+    assert count.kinds(history).tokens == 2 * plain
     counter.factor = 1.0
     counter._text.load()
-    assert count.tokens(history) != plain
+    assert count.kinds(history).tokens != plain
 
 
 # What an answer cost, where that is known.

@@ -164,6 +164,44 @@ def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
     assert detect_overflow(http(429, {"message": message}, ModelRateLimitError)) is None
 
 
+@pytest.mark.parametrize(
+    ("message", "numbers"),
+    [
+        ("prompt length 40000 exceeds maximum length of 32768", (32_768, 40_000)),
+        (
+            "too many tokens: the number of tokens in the prompt exceeds the limit of 128000. Try again",
+            (128_000, None),
+        ),
+        ("Prompt token count too large", (None, None)),
+        (
+            "Requested generation length 1 is not possible! The provided prompt is 9000 tokens long, so one"
+            " requires a sequence length of 9001, but the maximum supported sequence length is just 8192!",
+            (8_192, 9_000),
+        ),
+        ("Input validation error: inputs must have less than 4096 tokens. Given: 5000", (4_096, 5_000)),
+        ("input is too large for this model (max 16384 tokens)", (16_384, None)),
+        ("messages too long: context of 131072 tokens exceeded by 2000", (131_072, None)),
+        ("Prompt contains 70000 tokens, which is over the limit of 65536", (65_536, 70_000)),
+        ("Your conversation is too long for this model. Please shorten it.", (None, None)),
+        ("La entrada supera la longitud máxima de contexto del modelo (8192 tokens)", (8_192, None)),
+        (
+            "Die Eingabe ist mit 40000 Tokens zu lang, das Modell nimmt höchstens 32768 Tokens.",
+            (32_768, 40_000),
+        ),
+        ("入力が長すぎます。このモデルの最大コンテキスト長は8192トークンです。", (8_192, None)),
+        ("Запрос слишком длинный: 40000 токенов при максимуме 32768", (32_768, 40_000)),
+        ("입력 토큰 수가 모델의 최대 컨텍스트 길이를 초과했습니다.", (None, None)),
+    ],
+)
+def test_a_server_that_nobody_knows(message: str, numbers: tuple[int | None, int | None]) -> None:
+    """Any sentence of a refusal that says of the input that it is too long for a context or a model."""
+    for status in (400, 422):
+        found = detect_overflow(http(status, {"message": message}))
+        assert found is not None
+        assert (found.limit, found.requested) == numbers
+    assert detect_overflow(http(500, {"message": message})) is None, "no refusal of what was sent"
+
+
 @pytest.mark.parametrize("whose", ["the model's", "this model's", "the", "its maximum"])
 def test_whose_window_it_is_does_not_matter(whose: str) -> None:
     assert detect_overflow(http(400, {"message": f"Your input exceeds {whose} context window."})) is not None

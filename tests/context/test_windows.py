@@ -20,6 +20,7 @@ from tui_app.context.windows import (
     answer_reserve,
     resolve_window,
 )
+from tui_app.usage import Kinds
 
 # What is known about a model's window, and what a refusal adds to it.
 
@@ -489,6 +490,46 @@ def test_what_no_tokenizer_makes_of_a_request_teaches_nothing() -> None:
     learnt = LearntModels(None)
     assert learnt.observe("a", 100, 100_000) == 1.0
     assert learnt.observe("b", 100_000, 1) == 1.0
+
+
+CHANGES = [(20, 450, 25), (270, 0, 0), (20, 900, 40), (120, 0, 0), (9, -1_800, 25), (80, 0, 12)]
+"""What has come and gone between answers: what was said, results, calls."""
+
+
+def test_text_is_told_from_results_and_from_what_goes_out_around_calls(path: Path) -> None:
+    learnt = LearntModels(path)
+    for place, (said, results, calls) in enumerate(CHANGES * 2):
+        assert (learnt.growth(MODEL) is None) == (place < 4)
+        told = round(1.3 * said + 1.5 * results + 8 * calls)
+        learnt.grew(MODEL, Kinds(said + results + calls, results, calls), told)
+        for wild in (40_000, -9_000):
+            learnt.grew(MODEL, Kinds(400), wild)
+            learnt.grew(MODEL, Kinds(-400), wild)
+    for known in (learnt, LearntModels(path)):
+        growth = known.growth(MODEL)
+        assert growth is not None
+        told = (growth.text, growth.text + growth.results, growth.calls)
+        assert told == (pytest.approx(1.3, abs=0.05), pytest.approx(1.5, abs=0.05), pytest.approx(8, abs=0.5))
+        assert growth.of(Kinds(130, 20, 10)) == pytest.approx(1.3 * 100 + 1.5 * 20 + 8 * 10, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "damage", [[], [1], [1, [2] * 6, [3] * 2], [1, [-2] * 6, [3] * 3], [float("inf"), [1] * 6, [1] * 3], 7]
+)
+def test_a_damaged_lesson_of_growth_is_none(path: Path, damage: object) -> None:
+    path.parent.mkdir()
+    path.write_text(json.dumps({"models": {MODEL: {"factor": 1.2, "grown": damage}}}))
+    learnt = LearntModels(path)
+    assert (learnt.growth(MODEL), learnt.factor(MODEL)) == (None, 1.2)
+
+
+def test_a_server_that_leaves_thoughts_out_counts_nothing_for_them() -> None:
+    learnt = LearntModels(None)
+    for text, thoughts in [(450, 300), (270, 0), (900, 800), (120, 0), (300, 250)] * 3:
+        learnt.grew(MODEL, Kinds(text + thoughts, 0, thoughts), round(1.1 * text))
+    growth = learnt.growth(MODEL)
+    assert growth is not None
+    assert (growth.text, growth.calls) == (pytest.approx(1.1, abs=0.05), pytest.approx(0, abs=0.1))
 
 
 @pytest.mark.parametrize("wild", [300, 4_400, 7_900, 19_000])

@@ -50,7 +50,7 @@ from tui_app.context import ContextGovernor
 from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.wire_form import NO_OUTPUT, WireForm
+from tui_app.context.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 PROTOCOLS: dict[str, Check] = {
@@ -222,7 +222,7 @@ def test_a_later_system_prompt_is_told_in_the_user_s_place_and_an_empty_result_s
     result, told = formed[-1].parts
     assert isinstance(result, ToolReturnPart)
     assert isinstance(told, UserPromptPart)
-    assert (result.content, told.content) == (NO_OUTPUT, "<system>\nBe brief.\n</system>")
+    assert (result.content, told.content) == (NO_OUTPUT, f"<{SYSTEM_TAG}>\nBe brief.\n</{SYSTEM_TAG}>")
 
 
 async def test_the_hooks_of_an_agent_have_the_last_word_wherever_they_stand(strict: Strict) -> None:

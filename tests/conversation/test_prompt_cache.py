@@ -391,7 +391,7 @@ async def test_a_dear_turn_on_a_cold_cache_is_said_once(tmp_path: Path) -> None:
     cold = warning()
     assert await cold.notice(model, usage, 1_299.0) is None, "it is warm"
     said = await cold.notice(model, usage, 1_300.0)
-    assert said == Notice(text="The prompt cache is cold: this turn reads 300,000 tokens anew, about $0.75.")
+    assert said == Notice(text="The prompt cache is cold: this turn reads 300,000 tokens again, about $0.75.")
     assert await cold.notice(model, usage, 1_300.0) is None, "said already"
     for changes in ({"cache": {"warn_usd": 0.0}}, {"cache": {"warn_usd": 2.0}}, {"prompt_cache": "off"}):
         assert await warning(**changes).notice(model, usage, 1_300.0) is None

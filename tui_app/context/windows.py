@@ -6,11 +6,13 @@ import os
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from tui_app.context.counting.tally import LARGEST_SHARE, SMALLEST_SHARE
-from tui_app.usage import ContextWindow
+from tui_app.usage import ContextWindow, Growth, Kinds
 
 # Sizes above which a model has refused requests, and how that belief wears off again.
 
@@ -87,8 +89,89 @@ _GROWN = 0.5
 _COUNTED_MIN = 50
 _DIGITS = 4
 _SIZES = ("limit", "reserve", "refuted")
+_SUM_MAX = 1e18
+"""No sum of growth is larger: a file that says so is damaged."""
 _LIMIT_MAX = 1_000_000_000
 """No model has a larger window, in tokens: a file that says so is damaged."""
+
+
+_KEPT = 0.98
+"""Share of what was learnt of growth that each further answer leaves."""
+_TELLING = 4
+"""Answers from which on growth tells anything."""
+_FIRM = 0.001
+"""How firmly, by its own weight, each kind of text is held to what is likely without any lesson."""
+_LARGE = 1_000
+"""Tokens above which what has come and gone weighs no more."""
+_CALLS_MOST = 40.0
+"""Tokens by which a counted one of a call grows a request at most."""
+_UNSEEN = 500
+"""Tokens that may come and go without being counted."""
+
+
+class Grown(NamedTuple):
+    """Sums of least squares over what has come and gone between two answers, by kind of text.
+
+    What goes out around calls and thoughts is not counted, and results are written otherwise than what
+    people say: a single factor holds for a mixture, and a rewrite takes more of one kind than of another.
+    """
+
+    times: float = 0.0
+    squares: tuple[float, ...] = (0.0,) * 6
+    """Of text, results and calls: each with itself and those behind it."""
+    told: tuple[float, ...] = (0.0,) * 3
+    """Each with what was reported."""
+
+    def and_then(self, change: Kinds, told: int) -> "Grown":
+        """The sums with one more change.
+
+        Args:
+            change: What has come, by its counted tokens, less what has gone.
+            told: Tokens by which the later report is larger.
+        """
+        weight = min(1.0, _LARGE / max(1, abs(change.tokens))) ** 2
+        kinds = (change.tokens - change.calls, change.results, change.calls)
+        squares = [weight * one * other for one, other in combinations_with_replacement(kinds, 2)]
+        products = [weight * each * told for each in kinds]
+        return Grown(
+            self.times * _KEPT + 1,
+            tuple(_KEPT * before + now for before, now in zip(self.squares, squares, strict=True)),
+            tuple(_KEPT * before + now for before, now in zip(self.told, products, strict=True)),
+        )
+
+    @property
+    def growth(self) -> Growth | None:
+        """What it says; None while that is too little."""
+        text, text_results, text_calls, results, results_calls, calls = self.squares
+        whole = text + 2 * text_calls + calls
+        if self.times < _TELLING * _KEPT**_TELLING or whole <= 0:
+            return None
+        mean = (self.told[0] + self.told[2]) / whole
+        rows = [
+            [text, text_results, text_calls],
+            [text_results, results, results_calls],
+            [text_calls, results_calls, calls],
+        ]
+        wanted = list(self.told)
+        for place, likely in enumerate((mean, 0.0, mean)):
+            firm = _FIRM * rows[place][place] + 1
+            rows[place][place] += firm
+            wanted[place] += firm * likely
+        said, of_results, of_calls = _solved(rows, wanted)
+        said, of_calls = _clamp(said), min(_CALLS_MOST, max(0.0, of_calls))
+        of_results = _clamp(said + of_results) - said
+        return Growth(*(round(each, _DIGITS) for each in (said, of_results, of_calls)))
+
+
+def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
+    """Solve linear equations whose matrix is symmetric and positive."""
+    left = [[*row, value] for row, value in zip(rows, wanted, strict=True)]
+    for place, pivot in enumerate(left):
+        for other in left:
+            if other is not pivot:
+                share = other[place] / pivot[place]
+                other[:] = [value - share * by for value, by in zip(other, pivot, strict=True)]
+    return [row[-1] / row[place] for place, row in enumerate(left)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +179,7 @@ class _Lesson:
     """What is known of one model."""
 
     factor: float | None = None
+    grown: Grown | None = None
     limit: int | None = None
     reserve: int | None = None
     """Tokens that an error has said are kept for the answer."""
@@ -156,6 +240,26 @@ class LearntModels:
                 return known
             self._learn(model, replace(lesson, factor=round(factor, _DIGITS)))
         return self.factor(model)
+
+    def growth(self, model: str) -> Growth | None:
+        """By how many tokens a request grows with what is added to it; None while that is not known."""
+        grown = self._lessons.get(model, _Lesson()).grown
+        return grown.growth if grown is not None else None
+
+    def grew(self, model: str, change: Kinds, told: int) -> None:
+        """Learn from two answered requests, one after the other.
+
+        Args:
+            model: Name with provider.
+            change: What the later one has more of the messages, by their counted tokens; without any factor.
+            told: Tokens by which the later report is larger.
+        """
+        size, by = abs(change.tokens), told if change.tokens >= 0 else -told
+        if not change.tokens or not size * _FACTOR_MIN - _UNSEEN <= by <= size * _FACTOR_MAX + _UNSEEN:
+            return
+        with self._lock:
+            lesson = self._lessons.get(model, _Lesson())
+            self._learn(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
 
     def limit(self, model: str) -> int | None:
         """Context window in tokens that an error of this model has named, if any."""
@@ -252,9 +356,27 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
             lessons[name] = _Lesson(
                 # Clamped first: a whole number in the file may be too large for a float.
                 factor=float(_clamp(factor)) if factor is not None else None,
+                grown=_grown(entry.get("grown")),
                 **{key: size for key, size in sizes.items() if isinstance(size, int) and size <= _LIMIT_MAX},
             )
     return lessons
+
+
+def _grown(value: object) -> Grown | None:
+    try:
+        times, squares, told = value if isinstance(value, list) else (None, (), ())
+        sums = [float(each) for each in (times, *squares, *told)]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    whole = len(squares) == len(Grown().squares) and len(told) == len(Grown().told)
+    # What squares add up to is never less than nothing.
+    if (
+        not whole
+        or not all(abs(each) <= _SUM_MAX for each in sums)
+        or min(sums[0], sums[1], sums[4], sums[6]) < 0
+    ):
+        return None
+    return Grown(sums[0], tuple(sums[1:7]), tuple(sums[7:]))
 
 
 def _number(value: object) -> int | float | None:
@@ -272,6 +394,7 @@ def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
     models = {
         name: {"factor": lesson.factor}
         | {key: size for key in _SIZES if (size := getattr(lesson, key)) or key == "limit"}
+        | ({"grown": lesson.grown} if lesson.grown else {})
         for name, lesson in sorted(lessons.items())
     }
     # A temporary file is made with mode 0600 and keeps it when it takes the place of the old one.

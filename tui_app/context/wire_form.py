@@ -41,11 +41,16 @@ from pydantic_ai.messages import (
     is_multi_modal_content,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from tui_app.context.attempts import FRAMES, without_system_messages
 from tui_app.context.message_marks import is_note_part
+from tui_app.context.web_searches import as_text, is_search
+from tui_app.providers import ANTHROPIC
 
 NO_OUTPUT = "(no output)"
 """Stands for a result without text."""
@@ -53,6 +58,8 @@ NOT_RECORDED = "(not recorded)"
 """Stands for thinking that a server wants back and that nobody has."""
 NO_ANSWER = "(No answer.)"
 """Stands between results and a prompt, where a server wants roles to alternate."""
+SYSTEM_TAG = "system_prompt" if FRAMES else "system"
+"""Around a system prompt in the user's place: no tag that the library takes for an imitation of its own."""
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _SOUNDS = frozenset({"audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"})
 _TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|toml)")
@@ -139,6 +146,8 @@ class WireForm:
     """Whether each answer needs thinking."""
     alternating: bool = False
     """Whether each prompt needs an answer in front of it."""
+    searches: bool = False
+    """Whether the provider reads the searches again that it made itself."""
 
     @classmethod
     def of(cls, model: Model[Any], *, downloads: bool = False) -> Self:
@@ -155,6 +164,9 @@ class WireForm:
         return cls(
             model.system,
             address,
+            searches=WebSearchTool in profile.get("supported_native_tools", ())
+            # The others' adapters, and OpenAI's for models without encrypted items, leave them out.
+            and bool(model.system == ANTHROPIC or profile.get("openai_supports_encrypted_reasoning_content")),
             short_ids=mistral,
             one_system=not own_rules,
             # Who is asked to cache takes a system prompt in pieces: the end of one is where a cache ends.
@@ -206,6 +218,15 @@ class WireForm:
                 formed[0] = first if _same(rest, begin) else replace(first, parts=rest)
             parameters = replace(parameters, instruction_parts=said)
         return formed, self._parameters(parameters)
+
+    def of_model(
+        self, model: Model[Any], settings: ModelSettings | None
+    ) -> tuple[Model[Any], ModelSettings | None]:
+        """Keep the library from putting a system message where the server takes none."""
+        if not FRAMES or not self.one_system:
+            return model, settings
+        quiet = cast("ModelSettings", {"framing_announcement": "never", **(settings or {})})
+        return without_system_messages(model), quiet
 
     def given_names(self, parameters: ModelRequestParameters) -> dict[str, str]:
         """The names of tools whose sent name is another one, by that."""
@@ -276,8 +297,9 @@ class WireForm:
         # Signatures and ids of items stand at other parts as well, and are of no use without the thinking.
         unsigned = strange or not self.thinking
         parts: list[ModelResponsePart] = []
-        for each in message.parts:
-            part = _unsigned(each) if unsigned else each
+        own = self.searches and not strange and by == self.system
+        for each in as_text(message.parts, kept=own):
+            part = _unsigned(each) if unsigned and not is_search(each) else each
             if isinstance(part, ThinkingPart):
                 # Of whom nobody knows, some protocols would have the user say it.
                 if not unsigned and (by or part.provider_name) == self.system:
@@ -510,7 +532,7 @@ def _without_files(content: Any, found: list[UserContent]) -> Any:
 
 def _as_system(text: str) -> str:
     """A system prompt in the user's place."""
-    return f"<system>\n{text}\n</system>"
+    return f"<{SYSTEM_TAG}>\n{text}\n</{SYSTEM_TAG}>"
 
 
 def _pieces(part: UserPromptPart) -> Sequence[UserContent]:

@@ -129,7 +129,7 @@ class ColdWarning:
             return None
         self._said = True
         return Notice(
-            text=f"The prompt cache is cold: this turn reads {usage.total:,} tokens anew, about ${usd:,.2f}."
+            text=f"The prompt cache is cold: this turn reads {usage.total:,} tokens again, about ${usd:,.2f}."
         )
 
 

@@ -3,15 +3,23 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
-from tui_app.events import EffortChange, ModeChange, ModelChange, PolicyChange, SessionStart, UsageInfo
+from tui_app.events import (
+    EffortChange,
+    ModeChange,
+    ModelChange,
+    Payload,
+    PolicyChange,
+    SessionStart,
+    UsageInfo,
+)
 from tui_app.modes import Mode
 from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""
@@ -26,11 +34,18 @@ class Basis:
     """What each request carries, as counted without any factor."""
     factor: float = 1.0
     """Real tokens of the model per counted token."""
+    growth: Growth | None = None
+    """By how many of them a request grows with what is added; None while that is not known."""
 
     def usage(self, tally: Tally, model: str, *, counter_exact: bool = False) -> ContextUsage:
         """The estimate of the next request; for the arguments see :meth:`Tally.usage`."""
         return tally.usage(
-            self.window, self.fixed, model=model, factor=self.factor, counter_exact=counter_exact
+            self.window,
+            self.fixed,
+            model=model,
+            factor=self.factor,
+            growth=self.growth,
+            counter_exact=counter_exact,
         )
 
 
@@ -50,6 +65,8 @@ class Known:
     window: ContextWindow = UNKNOWN
     factor: float = 1.0
     """Real tokens of the model per counted token."""
+    growth: Growth | None = None
+    """By how many of them a request grows with what is added; None where that is not known."""
     policy: str = ""
     """Name of the policy that this session follows; empty where its log names none."""
     effort: str = ""
@@ -63,7 +80,7 @@ class Known:
             fixed = fixed_part(view, self.measured)
         else:
             fixed = Breakdown(**{name: carried[name] for name in CATEGORIES if name in carried})
-        return Basis(self.window, fixed, self.factor)
+        return Basis(self.window, fixed, self.factor, self.growth)
 
     def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
         """The estimate of the next request, as the writer of the session makes it.
@@ -92,57 +109,42 @@ def known_of(store: SessionStore, session: str) -> Known:
     last, change = (store.last_of(session, kind) for kind in (UsageInfo.TYPE, ModelChange.TYPE))
     measured = last.data if last is not None and isinstance(last.data, UsageInfo) else None
     window, factor = _window(measured), (measured.factor if measured else None) or 1.0
+    growth = Growth(**measured.growth) if measured is not None and measured.growth else None
     if change is not None and isinstance(change.data, ModelChange) and change.seq > (last.seq if last else 0):
         # What was measured was another model's.
-        factor, limit = 1.0, change.data.limit
+        factor, growth, limit = 1.0, None, change.data.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
-    return Known(measured, window, factor, policy, effort, chosen_mode(store, session))
+    return Known(measured, window, factor, growth, policy, effort, chosen_mode(store, session))
+
+
+P = TypeVar("P", bound=Payload)
+
+
+def _newest(store: SessionStore, session: str, kind: type[P]) -> P | None:
+    """The newest event of a kind; None where the log has none. Raises ``sqlite3.Error``."""
+    record = store.last_of(session, kind.TYPE)
+    return record.data if record is not None and isinstance(record.data, kind) else None
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
-    """Name of the policy that a session follows: the one chosen last, else the one it began under.
-
-    Args:
-        store: Where the log is.
-        session: Whole id of the session.
-
-    Raises:
-        sqlite3.Error: if it cannot be read.
-    """
-    change = store.last_of(session, PolicyChange.TYPE)
-    if change is not None and isinstance(change.data, PolicyChange):
-        return change.data.new
-    start = store.last_of(session, SessionStart.TYPE)
-    return start.data.policy if start is not None and isinstance(start.data, SessionStart) else ""
+    """Name of the policy that a session follows: the one chosen last, else the one it began under."""
+    if (change := _newest(store, session, PolicyChange)) is not None:
+        return change.new
+    start = _newest(store, session, SessionStart)
+    return start.policy if start is not None else ""
 
 
 def chosen_effort(store: SessionStore, session: str) -> str:
-    """How much the model thinks in a session, where that was chosen in it; else empty.
-
-    Args:
-        store: Where the log is.
-        session: Whole id of the session.
-
-    Raises:
-        sqlite3.Error: if it cannot be read.
-    """
-    change = store.last_of(session, EffortChange.TYPE)
-    return change.data.new if change is not None and isinstance(change.data, EffortChange) else ""
+    """How much the model thinks in a session, where that was chosen in it; else empty."""
+    change = _newest(store, session, EffortChange)
+    return change.new if change is not None else ""
 
 
 def chosen_mode(store: SessionStore, session: str) -> Mode:
-    """The mode that a session is in: the one chosen last, whatever was rewound since.
-
-    Args:
-        store: Where the log is.
-        session: Whole id of the session.
-
-    Raises:
-        sqlite3.Error: if it cannot be read.
-    """
-    change = store.last_of(session, ModeChange.TYPE)
-    return change.data.new if change is not None and isinstance(change.data, ModeChange) else "ask"
+    """The mode that a session is in: the one chosen last, whatever was rewound since."""
+    change = _newest(store, session, ModeChange)
+    return change.new if change is not None else "ask"
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

@@ -2,8 +2,17 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, sum_breakdowns
+from tui_app.usage import (
+    CATEGORIES,
+    Breakdown,
+    ContextUsage,
+    ContextWindow,
+    Growth,
+    Kinds,
+    sum_breakdowns,
+)
 
 _TRUNCATION_MIN = 2_000
 _TRUNCATION_SHARE = 0.6
@@ -16,6 +25,10 @@ _NEW_SHARE = 1.5
 """Times our count that a report of new text is at most."""
 _CACHE_BLOCK = 512
 """Tokens that caches of providers leave over at most: they keep whole blocks."""
+_SHARE_MOST = 1.3
+"""Factor by which what a report grows and shrinks by may differ from its share."""
+_WEIGHT_MIXED = 0.33
+"""Weight of the first where other models wrote a part of what a rewrite takes away."""
 _COUNTED_MIN = 500
 """Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
@@ -63,6 +76,18 @@ class MessageWeight:
     reported: int = 0
     """Input plus output tokens its provider reported; 0 when nothing trustworthy was reported."""
     model: str = ""
+    output: int = 0
+    """Those of them that were the answer's own."""
+
+
+class Asked(NamedTuple):
+    """What was reported of a request alone, and the messages in it as counted."""
+
+    input: int = 0
+    """Tokens; 0 where the report did not tell them from those of the answer."""
+    counted: Kinds = Kinds()
+    mixed: bool = False
+    """Whether other models wrote a part of it: calls and thoughts of theirs go out in another form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,7 @@ class Report:
     counted: int = 0
     """The messages up to that answer as counted without any factor, less what each request carries."""
     model: str = ""
+    asked: Asked = field(default_factory=Asked)
 
 
 @dataclass(slots=True)
@@ -91,7 +117,10 @@ class Tally:
     messages: int = 0
     _reported: int = 0
     _reported_model: str = ""
-    _after: int = 0
+    _after: Breakdown = field(default_factory=Breakdown)
+    _models: set[str] = field(default_factory=set)
+    """Those that wrote what is in the view."""
+    _answer: MessageWeight = field(default_factory=lambda: MessageWeight(0, Breakdown()))
     _dropped: Report = field(default_factory=Report)
 
     @property
@@ -99,7 +128,12 @@ class Tally:
         """The newest report, dropped or not."""
         if self._reported <= 0:
             return self._dropped
-        return Report(self._reported, self.parts.total - self._after, self._reported_model)
+        counted, asked = self.parts.kinds.plus(self._after.kinds, -1), Asked()
+        if self._answer.output:
+            sent = counted.plus(self._answer.tokens.kinds, -1)
+            mixed = not self._models <= {self._reported_model}
+            asked = Asked(self._reported - self._answer.output, sent, mixed)
+        return Report(self._reported, counted.tokens, self._reported_model, asked)
 
     def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
@@ -123,16 +157,20 @@ class Tally:
         every = list(view)
         self._dropped = newest or Report()
         self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
-        self._reported, self._reported_model, self._after = 0, "", 0
+        self._reported, self._reported_model, self._after = 0, "", Breakdown()
+        self._models = set()
         for weighed in every:
             self._note(weighed if trusted(weighed.key) else replace(weighed, reported=0))
 
     def _note(self, weighed: MessageWeight) -> None:
         self.messages += 1
+        if weighed.model:
+            self._models.add(weighed.model)
         if weighed.reported > 0:
-            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, 0
+            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, Breakdown()
+            self._answer = weighed
         else:
-            self._after += weighed.tokens.total
+            self._after = self._after + weighed.tokens
 
     def usage(
         self,
@@ -141,6 +179,7 @@ class Tally:
         *,
         model: str,
         factor: float = 1.0,
+        growth: Growth | None = None,
         counter_exact: bool = False,
     ) -> ContextUsage:
         """The one number behind gauge, triggers and reports.
@@ -150,6 +189,7 @@ class Tally:
             fixed: Tokens of instructions and tool definitions, which every request carries.
             model: The model the next request goes to.
             factor: Real tokens of that model per counted token.
+            growth: By how many of them a request grows with what is added; None while that is not known.
             counter_exact: Whether counted tokens are those of the model's own tokenizer.
         """
         newest = self.newest
@@ -157,7 +197,9 @@ class Tally:
         trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
         said, parts, exact = self.parts, self.parts + fixed, False
         if trusted and self._reported > 0:
-            total = self._reported + round(self._after * factor)
+            total = self._reported + round(self._after.total * factor)
+            if self._after.total:
+                total = round(self._as_grown(newest, total, growth))
             parts = parts.scaled(factor)
             if parts.total > total:
                 share = total / parts.total
@@ -166,9 +208,14 @@ class Tally:
                 most = max(CATEGORIES, key=lambda name: int(getattr(parts, name)))
                 excess = max(0, parts.total - total)
                 parts = replace(parts, **{most: getattr(parts, most) - excess})
-            exact, beyond = self._after == 0 or counter_exact, max(0, total - parts.total)
+            exact, beyond = self._after.total == 0 or counter_exact, max(0, total - parts.total)
         else:
             factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
+            if trusted and parts.total:
+                share = parts.total * factor + beyond
+                weight = _WEIGHT_MIXED if newest.asked.mixed else 1.0
+                grown = self._as_grown(newest, share, growth, weight=weight)
+                factor *= max(0.0, grown - beyond) / (share - beyond)
             parts = parts.scaled(factor)
         return ContextUsage(
             parts=parts,
@@ -196,6 +243,25 @@ class Tally:
         # What no count explains goes with the messages it came with; more of it is not made up.
         share = min(1.0, self.parts.total / max(1, report.counted))
         return factor, round((report.reported - counted) * share)
+
+    def _as_grown(self, report: Report, share: float, growth: Growth | None, *, weight: float = 1.0) -> float:
+        """The same total by what the request of a report has grown or shrunk by since, within reason.
+
+        A mean factor holds for a mixture as it was: a rewrite takes more of some kinds than of others, and
+        what goes out around an answer is more than what its provider reports of it.
+
+        Args:
+            report: The report.
+            share: The total by a mean factor.
+            growth: By how much a request grows; None while that is not known.
+            weight: Share of the truth that is in that, and not in the mean.
+        """
+        asked = report.asked
+        if growth is None or not asked.input:
+            return share
+        grown = asked.input + growth.of(self.parts.kinds.plus(asked.counted, -1))
+        bounded = min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
+        return share + weight * (bounded - share)
 
 
 def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:

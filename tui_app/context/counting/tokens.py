@@ -32,6 +32,7 @@ from pydantic_core import to_json
 from tui_app.context.counting.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.message_marks import is_digest_part, is_folder_part, is_inbox_part, is_shell_part
+from tui_app.context.web_searches import is_search
 from tui_app.usage import Breakdown, sum_breakdowns
 
 # What one part of a message costs, and under which heading.
@@ -156,12 +157,29 @@ def _user_content(content: Any, text: TextCounter) -> Costs:
 
 def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter) -> Costs:
     content: Any = part.content
+    if is_search(part):
+        # Providers hand the pages out encrypted.
+        shown, hidden = _unsealed(content)
+        return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
     if isinstance(content, str):
         return [("tool_results", text.count(part.model_response_str()))]
     files: list[MultiModalContent] = []
     data = _without_files(content, files, _DEPTH)
     tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
     return [("tool_results", tokens), ("attachments", sum(_file(item, text) for item in files))]
+
+
+def _unsealed(content: Any) -> tuple[Any, str]:
+    """The results of a search without what is encrypted, and that."""
+    rows = content if isinstance(content, list) else [content]
+    sealed = "".join(str(row.get(_SEALED, "")) for row in rows if isinstance(row, dict))
+    return [
+        {name: value for name, value in row.items() if name != _SEALED} if isinstance(row, dict) else row
+        for row in rows
+    ], sealed
+
+
+_SEALED = "encrypted_content"
 
 
 def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> Any:

@@ -144,11 +144,49 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("code", r"context[_ ](?:length|window)[_ ]exceeded|exceed_context_size_error"),
 )
 
+# Wordings of servers that nobody knows: one sentence that says of the input that it is too long for tokens, a
+# context or a model. What limits something else, such as the answer, one field or one file, is named in it.
+_LATER = r"[^.;!?\n]*?"
+_SUBJECT = (
+    r"\b(?:inputs?|prompt|messages|conversation|context|request|history|sequence|entrada|mensajes?|contexto"
+    r"|requête|invite|contexte|eingabe|anfrage|kontext|nachricht)\b"
+    r"|запрос|контекст|сообщени|输入|提示|上下文|入力|コンテキスト|プロンプト|입력|컨텍스트|프롬프트"
+)
+_TOO_LONG = (
+    r"(?:too (?:long|large|big|many)|exceed\w*|but the max|(?:is |are )?over the (?:limit|maximum)"
+    r"|(?:longer|larger|greater|more) than|must have less than|supera|excede|dépasse\w*|trop longu?e?"
+    r"|demasiado larg\w|zu (?:lang|groß)|überschr\w+|слишком|превыша\w*|превыс\w*|超|过长|長すぎ|초과|너무)"
+)
+_UNIT = (
+    r"\b(?:tokens?|jetons?|length|context|kontext\w*|contexte?o?|longitud|longueur|länge)\b"
+    r"|токен|контекст|длин|长度|トークン|長|토큰|길이|컨텍스트|\b(?:this|the) model\b"
+)
+_ELSE = (
+    r"\b(?:max_\w*tokens|output|completions?|answer|thinking|budget|images?|pictures?|files?|documents?|tools?"
+    r"|schema|stop|name|title|id|\w+_id|characters?|nesting|quota|embedding"
+    r"|deadline|timeout|maximum tokens|tokens you requested)\b|[\].]\w*id\b"
+)
+_MOST_WORD = (
+    r"(?:limit\w*|max\w*|máxim\w+|límite|less than|up to|at most|just|only|over|context of|höchstens"
+    r"|maximal\w*|максимум\w*|不超过|最大|최대|\()"
+)
+_GENERAL = (
+    rf"(?:^|(?<=[.;!?\n]))(?=[^.;!?\n]*(?:{_SUBJECT}))(?=[^.;!?\n]*(?:{_UNIT}))(?![^.;!?\n]*(?:{_ELSE}))"
+    rf"(?=[^.;!?\n]*{_TOO_LONG})"
+)
+_UNNAMED: tuple[tuple[str, str], ...] = (
+    ("no-name", rf"{_GENERAL}[^.;!?\n\d]*<requested>{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
+    ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>[^.;!?\n]*\. Given: <requested>"),
+    ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
+    ("no-name", _GENERAL),
+)
+
 _FOR_ONE_REQUEST: tuple[str, ...] = (
     r"\blimit:? <limit>,? (?:used:? \d[\d,]*,? )?requested:? <requested>",
     r"(?:extra usage|usage credits?) (?:is |are )?(?:required|needed) for (?:long|\d+[km]) context",
     r"long context\b.{0,40}? (?:not|only) (?:yet |currently )?available for",
-    r"[\"'`]?(?:input|messages|contents)\b[^\s\"'`]*[\"'`]?:? string too long",
+    r"[\"'`]?(?:input|messages|contents)\b(?![^\s\"'`]*(?:id|name|role)\b)[^\s\"'`]*[\"'`]?:?"
+    r" string too long",
 )
 """Limits for a single request that come as a limit over time, or with no word of a context."""
 
@@ -161,6 +199,10 @@ SIGNALS: tuple[Signal, ...] = tuple(
     for name, text in (*_NUMBERED, *_WORDED)
 )
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
+_OF_NOBODY_KNOWN = tuple(
+    Signal(name, re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S))
+    for name, text in _UNNAMED
+)
 _OF_ONE_REQUEST = tuple(
     Signal(
         PER_REQUEST,
@@ -208,6 +250,9 @@ OVERFLOW_CODES = frozenset(
 
 OTHER_STATUSES = frozenset({401, 402, 403, 404, 405, 408, 409, 429})
 """HTTP statuses that say what is wrong by themselves; their text is not searched."""
+
+_REFUSED = frozenset({400, 413, 422})
+"""HTTP statuses of a request that is refused for what it is."""
 
 GATEWAY_STATUSES = frozenset({502, 503, 504, 529})
 """HTTP statuses of a server that is down; gateways also wrap a refusal so, which then names the limit."""
@@ -340,6 +385,8 @@ def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOve
     if RATE_LIMIT.search(text):
         return None
     found = _from_wording(text, request)
+    if found is None and status in _REFUSED:
+        found = _from_wording(text, request, _OF_NOBODY_KNOWN)
     if status in GATEWAY_STATUSES:
         return found if found is not None and found.limit else None
     echoes = spoken != full_text(error) or (found is None and _from_wording(text, ()) is not None)
