@@ -113,6 +113,22 @@ def test_another_file_is_not_overwritten(plimsoll: Plimsoll, tmp_path: Path, tex
     assert page.read_text() == text
 
 
+def test_names_of_files_are_one_line_and_devices_no_pages(plimsoll: Plimsoll, tmp_path: Path) -> None:
+    path, page = claude(tmp_path).rename(tmp_path / "a\nfile.jsonl"), tmp_path / "pa\nge.html"
+    result = plimsoll("audit", path, "no\nsuch", "--html", page)
+    assert result.code == 1
+    assert "a file.jsonl (claude-code): " in result.out
+    assert result.out.endswith("pa ge.html\n")
+    assert result.err == "There is no file and no session no such.\n"
+    odd = tmp_path / "o\ndd.txt"
+    odd.write_text("Just notes.")
+    assert len(plimsoll("audit", odd).err.splitlines()) == 1
+    for device in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        refused = plimsoll("audit", path, "--html", device)
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err == f"{device} is no file that a page could be written to.\n"
+
+
 def test_a_session_says_the_same_as_its_file(plimsoll: Plimsoll, tmp_path: Path) -> None:
     path = claude(tmp_path)
     session = plimsoll("import", path, "--json").json["session"]
@@ -132,6 +148,14 @@ def test_a_session_of_our_own(plimsoll: Plimsoll, imported: str) -> None:
     assert plimsoll("compact", imported, "--undo").code == 0
     assert "headless, undone later" in plimsoll("audit", imported).out
     assert compaction["rules_gone"] == []
+    assert plimsoll("compact", imported, "--extract", "--window", 4_000).code == 0
+    both = plimsoll("audit", imported, "--json").json["audits"][0]
+    first, second = both["compactions"]
+    assert (first["undone"], second["undone"]) == (True, False)
+    assert second["facts"] == compaction["facts"], "as if the other one had never been"
+    assert (both["total"]["compactions"], both["total"]["undone"]) == (1, 1)
+    assert both["total"]["facts"] == second["facts"]
+    assert "1 compaction (1 more undone later and left out), " in plimsoll("audit", imported).out
 
 
 def test_the_exported_log_says_the_same(plimsoll: Plimsoll, imported: str, tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ async def test_a_person_who_asked_is_told_that_next_to_nothing_would_be_freed(tr
     complete = await at.compactor.finish()
     assert complete is not None
     assert complete.outcome == "failed"
-    said = re.fullmatch(r"it would free only (\d+) tokens \((\d\.\d) %\)", complete.reason)
+    said = re.fullmatch(r"it would free only (\d+) tokens \((\d\.\d)%\)", complete.reason)
     assert said is not None, complete.reason
     assert 0 < int(said[1]) < complete.tokens_before * PLIMSOLL.minimum_gain
     assert float(said[2]) < 100 * PLIMSOLL.minimum_gain

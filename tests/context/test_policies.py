@@ -77,7 +77,7 @@ def writers(policy: Policy, trigger: Trigger) -> list[str]:
                 "automatic": True, "background_threshold": 0.8, "blocking_threshold": 0.95,
                 "minimum_messages": 4, "limit": None, "at_turn_end": False, "recent_share": 0.2,
                 "user_share": 0.05, "facts_share": 0.03, "plan_share": 0.05, "summary_share": 0.06,
-                "summary_by": "llm",
+                "restore_files_share": 0.05, "summary_by": "llm",
                 "fallback": "heuristic", "safety_margin": 0.05, "minimum_gain": 0.05, "breaker_after": 2,
             },
         ),
@@ -86,7 +86,7 @@ def writers(policy: Policy, trigger: Trigger) -> list[str]:
             {
                 "limit": MessageLimit(messages=40), "keep_first_run": True, "manual_keeps_recent": False,
                 "summary_by": "llm", "fallback": "marker", "user_share": 0.0, "facts_share": 0.0,
-                "plan_share": 0.0,
+                "plan_share": 0.0, "restore_files_share": 0.0,
                 "at_turn_end": False,
             },
         ),

@@ -2,14 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
     CompactionPart,
+    ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
     ModelResponse,
@@ -60,7 +61,7 @@ from tui_app.context.policy import (
 )
 from tui_app.context.policy import FORMS_MARKER as MARKER
 from tui_app.context.view import Item, cost_of, with_room
-from tui_app.events import Fact, Origin
+from tui_app.events import CompactionComplete, Fact, Origin
 from tui_app.session.request_ledger import passages
 from tui_app.usage import Breakdown, ContextWindow
 
@@ -335,6 +336,81 @@ async def compacted(view: ListHistory, policy: Policy, additions: Sequence[Addit
     assert complete is not None
     assert complete.outcome == "success", complete.reason
     return additions_text_of(view)
+
+
+# Files worked on last come back as they are on disk.
+
+
+@dataclass
+class Disk(PlainHost):
+    """A folder with files, as a tool shows them."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    def file(self, path: str) -> str | None:
+        self.asked.append(path)
+        return self.files.get(path)
+
+
+def read_of(path: str, text: str, tool: str = "read_file", **more: str) -> list[ModelMessage]:
+    call = ToolCallPart(tool, {"path": path, **more}, f"{tool}-{path}")
+    return [
+        ModelResponse([call]),
+        ModelRequest([ToolReturnPart(tool, text, call.tool_call_id)]),
+    ]
+
+
+OLD = "1\tknots = 4\n2\tdepth = 9"
+
+
+async def files_restored(
+    policy: Policy, disk: Disk, *begin: ModelMessage, end: Sequence[ModelMessage] = ()
+) -> tuple[CompactionComplete, str]:
+    view = ListHistory(plain_counter())
+    view.sync([*begin, *long_conversation(30, size=400), *end])
+    view.fix(ContextWindow(limit=32_000, source="setting"), Breakdown(), "m")
+    before = view.usage().total
+    compactor = Compactor(view, policy, disk)
+    compactor.start("manual")
+    complete = await compactor.finish()
+    assert complete is not None
+    assert complete.outcome == "success", complete.reason
+    assert complete.tokens_after == view.usage().total < before, "what comes back is counted"
+    return complete, additions_text_of(view)
+
+
+async def test_files_worked_on_come_back_as_they_are_on_disk() -> None:
+    new = {"a.py": OLD, "b.py": OLD.replace("4", "5"), "c.py": "1\tnew text"}
+    disk = Disk((Writer(),), files=new)
+    begin = [
+        *read_of("a.py", OLD), *read_of("b.py", OLD), *read_of("gone.py", OLD),
+        *read_of("c.py", "Written.", "write_file", content="new text"), *read_of("kept.py", OLD),
+    ]  # fmt: skip
+    done, text = await files_restored(PLIMSOLL, disk, *begin, end=read_of("kept.py", OLD))
+    assert done.files_restored == ("c.py", "b.py", "a.py"), "the newest first"
+    assert "kept.py" not in disk.asked, "what stays still shows it"
+    heads = [line for line in text.splitlines() if line.startswith("## File")]
+    assert heads == [
+        "## File a.py, as it is on disk",
+        "## File b.py, as it is on disk; it has changed since it was last seen here",
+        "## File c.py, as it is on disk",
+    ]
+    assert "1\tknots = 5" in text
+    assert "3 files given back" in done.headline()
+
+
+async def test_files_come_back_only_as_far_as_the_policy_has_room() -> None:
+    long = "\n".join(f"{number}\tline {number}" for number in range(1, 400))
+    disk = Disk((Writer(),), files={"long.py": long, "short.py": OLD})
+    begin = [*read_of("short.py", OLD), *read_of("long.py", long)]
+    tight = replace(PLIMSOLL, restore_files_share=0.01)
+    assert (await files_restored(tight, disk, *begin))[0].files_restored == ("short.py",)
+    none = replace(PLIMSOLL, restore_files_share=0.0)
+    disk.asked.clear()
+    done, text = await files_restored(none, disk, *begin)
+    assert (done.files_restored, disk.asked) == ((), [])
+    assert "as it is on disk" not in text
 
 
 def filled(turns: int = 20, limit: int = 32_000) -> ListHistory:

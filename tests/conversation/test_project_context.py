@@ -11,7 +11,14 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.project_context import DATE_VARIABLE
 from tui_app.conversation.work import Compact, Restate, Rewind
-from tui_app.events import AssistantMessage, FolderInstructions, Notice, Record, ToolResult
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    FolderInstructions,
+    Notice,
+    Record,
+    ToolResult,
+)
 from tui_app.trust import TRUST_VARIABLE
 
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
@@ -181,6 +188,13 @@ async def test_surroundings_stand_behind_what_every_session_begins_with(
     assert str(desk.cwd) not in prompts[0]
 
 
+async def test_the_branch_of_a_repository_that_the_folder_only_points_at_is_not_told(desk: Desk) -> None:
+    write(desk.cwd.parent / "secret/.git/HEAD", "ref: refs/heads/takeover\n")
+    write(desk.cwd / ".git", f"gitdir: {desk.cwd.parent}/secret/.git\n")
+    async with desk.session() as opened:
+        assert f"Working folder: {desk.cwd}\nPlatform: " in opened.extras.project.surroundings()
+
+
 # Instructions of folders below.
 
 
@@ -305,3 +319,46 @@ async def test_a_folder_that_is_added_is_worked_in_for_one_start(
         assert opened.missing == (tmp_path / "none",)
         fake_openai.add(Tool((("read_file", {"path": f"{more}/new.txt"}),)), Text("Yes."))
         assert outcomes(await turn(opened.conversation, "Read.")) == ["success"]
+
+
+# What the user and the repository ask of summaries.
+
+ASK = """\
+# Sailing
+
+Reef early.
+
+## Summary instructions
+
+Always name the tide tables.
+```
+# no heading
+```
+
+### In storms
+
+Name the harbours.
+
+## Elsewhere
+
+Sing.
+"""
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_section_of_the_instructions_is_asked_of_every_summary(
+    desk: Desk, fake_openai: FakeOpenAI, trusted: bool
+) -> None:
+    write(desk.home / "config/AGENTS.md", "# Compact instructions\nName my tickets.")
+    write(desk.cwd / "AGENTS.md", ASK)
+    desk.server("local", fake_openai.base_url, window=32_000)
+    desk.env = {TRUST_VARIABLE: "/"} if trusted else {}
+    async with desk.session(summary_instructions="Be brief.") as opened:
+        await talk(opened, fake_openai, 5)
+        fake_openai.add(Text(NOTES))
+        await done(opened.conversation, Compact())
+        records = [record for record, _ in opened.store.records(opened.conversation.session)]
+        (complete,) = of(records, CompactionComplete)
+    theirs = "\nAlways name the tide tables.\n```\n# no heading\n```\n### In storms\nName the harbours."
+    assert complete.instructions == f"Be brief.\nName my tickets.{theirs if trusted else ''}"
+    assert complete.instructions in fake_openai.exchanges[-1].text().replace("\\n", "\n")

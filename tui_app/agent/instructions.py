@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.agent.agent_files import find_agents
-from tui_app.files import MayRead, Refused, anything, entries, folders_of, read_document, read_inside
+from tui_app.files import (
+    MayRead,
+    Refused,
+    anything,
+    entries,
+    folders_of,
+    read_document,
+    read_inside,
+    read_nearest,
+)
 from tui_app.paths import from_home
 from tui_app.references import mentions
 from tui_app.tool_specs import (
@@ -293,6 +302,29 @@ def instructions_text(files: Sequence[InstructionFile]) -> str:
     return f"<{TAG}>\n{_INTRO}\n\n{blocks}\n</{TAG}>" if blocks else ""
 
 
+_SUMMARY_HEAD = re.compile(r"(#{1,6})\s+(summary|compact|compaction) instructions\s*#*\s*", re.IGNORECASE)
+_HEAD = re.compile(r"(#{1,6})\s")
+_FENCE = re.compile(r"\s{0,3}(```|~~~)")
+SUMMARY_CHARS = 4_000
+"""Characters of them that are asked of a summary."""
+
+
+def summary_instructions(files: Sequence[InstructionFile]) -> str:
+    """What the files ask of summaries: the text of each section *Summary instructions*."""
+    said: list[str] = []
+    for file in files:
+        level = 0
+        fenced = False
+        for line in file.text.splitlines():
+            fenced ^= bool(_FENCE.match(line))
+            head = None if fenced else _HEAD.match(line)
+            if head and (not level or len(head[1]) <= level):
+                level = len(head[1]) if _SUMMARY_HEAD.fullmatch(line) else 0
+            elif level and line.strip():
+                said.append(line.rstrip())
+    return "\n".join(said)[:SUMMARY_CHARS]
+
+
 def folder_instructions_text(files: Sequence[InstructionFile]) -> str:
     """Files of folders as the model reads them when it first reads there; empty when there are none."""
     blocks = _blocks(files)
@@ -434,22 +466,10 @@ def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything)
         config: The user's own folder of settings.
         may_read: What the rules say of files.
     """
-    places = folders_of(folder) if folder is not None else []
-    wanted: list[tuple[Path, Path | None]] = [
-        (place / inner, places[0]) for place in reversed(places) for inner in FOLDERS
-    ]
-    found: dict[str, Skill] = {}
-    refused: list[str] = []
-    for parent, root in (*wanted, (config / "skills", None)):
-        for entry in entries(parent, root):
-            try:
-                skill = _listed(entry / FILE, root, may_read)
-            except Refused as why:
-                refused.append(f"{entry / FILE} is not used: {why}.")
-                continue
-            if skill is not None and len(found) < MOST:
-                found.setdefault(skill.name, skill)
-    return Skills(tuple(found.values()), tuple(refused))
+    found, refused = read_nearest(
+        (folder, config), FOLDERS, "skills", lambda file, root: _listed(file, root, may_read), MOST, FILE
+    )
+    return Skills(found, refused)
 
 
 def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:

@@ -25,11 +25,13 @@ from tui_app.session.exports.audit_page import audit_page
 from tui_app.session.importers import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.ui.audit_text import audit_lines, total_lines
+from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
     from tui_app.conversation.audit import Audit, Recorded
 
+_NAME_CELLS = 400
 DEMO = "demo"
 """Stands for the recording that ``plimsoll demo`` plays."""
 
@@ -71,7 +73,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             for line in total_lines(found["total"], "All together"):
                 say(line)
         if target is not None:
-            say(f"Written: {target}")
+            say(f"Written: {one_line(str(target), _NAME_CELLS)}")
     return OK if len(done) == len(sources) else FAILED
 
 
@@ -117,7 +119,7 @@ def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "l
             audited = audit(recorded)
 
             def watch(policy: str, replayed: int, of: int) -> None:
-                line.update(f"Replaying {replayed * 100 // max(1, of)} %, {policy}, {Path(source).name}")
+                line.update(f"Replaying {replayed * 100 // max(1, of)}%, {policy}, {Path(source).name}")
 
             async def compare() -> int:
                 done.append(await with_policies(audited, policies, watch))
@@ -126,7 +128,11 @@ def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "l
             return run_until_signal(compare())
     except SessionNotFound as error:
         several = program.has_sessions and "more than one" in str(error)
-        tell(str(error.args[0]) if several else f"There is no file and no session {source}.")
+        tell(
+            str(error.args[0])
+            if several
+            else f"There is no file and no session {one_line(source, _NAME_CELLS)}."
+        )
     except (ImportFormatError, OSError) as error:
         tell(complaint(source, error))
     return OK

@@ -385,6 +385,9 @@ class Policy:
     they were not pinned."""
     plan_share: Share = 0.05
     """Share of the window for the session's plan and todo list beside the summary, 0 to 0.5."""
+    restore_files_share: Share = 0.0
+    """Share of the window for the files worked on last, as they are on disk by then, beside the summary, 0 to
+    0.5."""
     summary_share: SummaryShare = 0.06
     """Share of the window the summary may take, 0.01 to 0.5."""
     summary_by: Annotated[SummaryBy, "summary_by"] = "llm"
@@ -477,7 +480,8 @@ class Policy:
 
 
 PLIMSOLL = Policy(
-    about="starts at 80 % in the background, waits at 95 %; keeps your words, facts and the last 20 %",
+    restore_files_share=0.05,
+    about="starts at 80% in the background, waits at 95%; keeps your words, facts and the last 20%",
     stages=Stages(
         normalise=NormaliseLimits(),
         offload=Offload(),
@@ -534,7 +538,7 @@ RESERVE = Policy(
 )
 BACKGROUND = Policy(
     name="background",
-    about="starts at 80 % in the background, waits at 95 %; keeps your words and what came after",
+    about="starts at 80% in the background, waits at 95%; keeps your words and what came after",
     model_compacts="ignore",
     recent_share=0.0,
     facts_share=0.0,
@@ -543,7 +547,7 @@ BACKGROUND = Policy(
 )
 PROGRESSIVE = Policy(
     name="progressive",
-    about="large results to files, pointers at 85 %, a summary at 95 %; keeps the last 20 %",
+    about="large results to files, pointers at 85%, a summary at 95%; keeps the last 20%",
     model_compacts="ignore",
     background_threshold=0.95,
     blocking_threshold=0.95,

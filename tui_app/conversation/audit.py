@@ -267,9 +267,11 @@ class Audit:
 
 
 def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
-    """What some compactions add up to."""
+    """What some compactions add up to; those that were undone later cost nothing and are only counted."""
+    undone, compactions = len(compactions), [each for each in compactions if not each.undone]
     return {
         "compactions": len(compactions),
+        "undone": undone - len(compactions),
         "tokens_before": sum(each.tokens_before for each in compactions),
         "tokens_after": sum(each.tokens_after for each in compactions),
         "facts": by_kind(fact for each in compactions for fact in each.facts),
@@ -353,12 +355,14 @@ def audit(recorded: Recorded, only: int = 0) -> Audit:
     found: list[AuditedCompaction] = []
     if any(only in (0, moment.head.seq) for moment in walk.moments):
         messages.load(walk.said)
-        earlier: tuple[Fact, ...] = ()
+        kept: dict[int, tuple[Fact, ...]] = {}
         for moment in walk.moments:
             if only and moment.head.seq > only:
                 break
-            audited = _audited(recorded, walk, moment, earlier, check=only in (0, moment.head.seq))
-            earlier = tuple(fact for fact in audited.facts if fact.state == "kept")
+            # What another one kept or lost counts while it stands.
+            stood = (kept[head.seq] for head in reversed(moment.before) if head.seq in kept)
+            audited = _audited(recorded, walk, moment, next(stood, ()), check=only in (0, moment.head.seq))
+            kept[moment.head.seq] = tuple(fact for fact in audited.facts if fact.state == "kept")
             found.append(audited)
     return Audit(
         recorded=recorded,

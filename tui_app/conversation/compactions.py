@@ -121,7 +121,7 @@ _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
 BY_ROW = " Mark a row and press u to take one back."
 """Said where something else has made room: that can be taken back as well."""
-AS_IT_WAS = "Nothing to take back: these messages are as they were."
+AS_IT_WAS = "Nothing to undo: these messages are unchanged."
 GONE_ON = "The conversation has gone on since."
 BY_FORK = " /fork takes up what was left behind."
 """Said where a rewind or a clear was gone on from: nothing takes that back any more."""
@@ -320,7 +320,7 @@ _WRITTEN = 5.0
 """Price of a token that a model writes, as a multiple of one that it reads: what most vendors ask."""
 IDLE = "Nobody has written for a while: compacting before the prompt cache expires."
 OFFERED = (
-    "The prompt cache expires in less than a minute; the next turn reads {:,} tokens anew. "
+    "The prompt cache expires in less than a minute; the next turn reads {:,} tokens again. "
     "compact_idle = true under [cache] in the settings compacts a conversation that idles before that."
 )
 

@@ -31,6 +31,7 @@ from tui_app.agent.instructions import (
     read_instructions,
     skill_body,
     skills_text,
+    summary_instructions,
     surroundings_text,
 )
 from tui_app.agent.tools.files import is_part
@@ -109,7 +110,9 @@ class ProjectContext:
         self.files = read_instructions(
             self.cwd if self.follows else None, self.may_read, self.config, self.known
         )
-        branch = scope_of(self.cwd).branch
+        scope = scope_of(self.cwd)
+        # A folder may point at git's files of another repository, whose names are nobody's here.
+        branch = "" if scope.is_claimed else scope.branch
         self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added)
         place = self.cwd if self.trusted else None
         self.skills = find_skills(place, self.config, self.may_read)
@@ -123,6 +126,10 @@ class ProjectContext:
         """What the model reads, before everything that was said; empty for nothing."""
         lists = skills_text(self.skills), agents_text(self.agents.found)
         return "\n\n".join(filter(None, (instructions_text(self.files), *lists)))
+
+    def summary_instructions(self) -> str:
+        """What is asked of every summary; empty for nothing."""
+        return summary_instructions(self.files)
 
     def surroundings(self) -> str:
         """Where and when the session works; empty for the user's own agent."""

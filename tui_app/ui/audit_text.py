@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
-from tui_app.ui.text import clean, count, percent, table_lines, tokens
+from tui_app.ui.text import clean, count, one_line, percent, table_lines, tokens
 
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
     from tui_app.conversation.audit import Audit
 
+_NAME_CELLS = 400
 _MOST = 40
 """Items of a list that are shown; JSON and page have them all."""
 
@@ -25,8 +26,9 @@ def audit_lines(audit: Mapping[str, Any]) -> Iterator[str]:
     """
     model = f", counted as {audit['model']}" if audit["model"] else ""
     compactions: Sequence[Mapping[str, Any]] = audit["compactions"]
+    name = one_line(audit["source"], _NAME_CELLS)
     yield _line(
-        f"{audit['source']} ({audit['format']}): {count(audit['messages'], 'message')}, "
+        f"{name} ({audit['format']}): {count(audit['messages'], 'message')}, "
         f"{tokens(audit['tokens'])} tokens, {count(len(compactions), 'compaction')}{model}"
     )
     if not compactions:
@@ -69,8 +71,9 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
 
 def total_lines(total: Mapping[str, Any], name: str) -> Iterator[str]:
     """What several compactions add up to."""
+    undone = f" ({total['undone']:,} more undone later and left out)" if total["undone"] else ""
     yield _line(
-        f"{name}: {count(total['compactions'], 'compaction')}, {tokens(total['tokens_before'])} to "
+        f"{name}: {count(total['compactions'], 'compaction')}{undone}, {tokens(total['tokens_before'])} to "
         f"{tokens(total['tokens_after'])} tokens, {count(total['rules_gone'], 'rule')} and "
         f"{count(total['errors_gone'], 'open error')} gone, {total['claims']:,} of "
         f"{count(total['statements'], 'statement')} not in the log"

@@ -174,6 +174,10 @@ class CompactionHost(Protocol):
         """Texts to carry word for word beside the summary; read when a compaction starts."""
         ...
 
+    def file(self, path: str) -> str | None:
+        """A file as a tool shows it now, in numbered lines; None where there is none to read."""
+        ...
+
     async def before(self, start: CompactionStart) -> str | Veto:
         """Return further instructions for the summary, or a veto; called once for each job.
 
@@ -204,6 +208,10 @@ class PlainHost(CompactionHost):
     def additions(self) -> Sequence[Addition]:
         """No texts."""
         return ()
+
+    def file(self, path: str) -> str | None:
+        """No files."""
+        return None
 
     async def before(self, start: CompactionStart) -> str | Veto:
         """Nothing to add and nothing against it."""
@@ -339,7 +347,8 @@ class Compactor:
         Raises:
             CompactionRefused: as ``start`` would.
         """
-        plan = plan_of(self.history, self.policy, trigger, focus, span, self.host.additions())
+        additions = self.host.additions()
+        plan = plan_of(self.history, self.policy, trigger, focus, span, additions, read=self.host.file)
         if isinstance(plan, Refusal):
             raise CompactionRefused(plan.reason)
         return plan

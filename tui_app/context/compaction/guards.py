@@ -55,7 +55,7 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
     if complete.trigger not in {*BY_HAND, "model"} or freed >= before * policy.minimum_gain:
         return ""
     # Rounded down: a share below the minimum must not look like it.
-    return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10} %)"
+    return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10}%)"
 
 
 def refuse_asked(plan: Plan | Refusal, usage: ContextUsage, left: int) -> str:

@@ -1,12 +1,20 @@
 """Plan a compaction before any model is asked: what leaves, with which budgets, or why there is no point."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from posixpath import normpath
 
+from pydantic_ai.messages import ToolReturnPart
+
+from tui_app.context.facts.files import target_of
 from tui_app.context.history import History, Sizes, Weigh, sizes_of
-from tui_app.context.message_marks import is_acknowledgement, is_digest, is_note
+from tui_app.context.message_marks import is_acknowledgement, is_digest, is_note, mark_of
 from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.prompt import clip
+from tui_app.context.tool_results.pointers import file_call
+from tui_app.context.tool_results.results import call_of, paired, result_text
+from tui_app.context.tool_words import verb_of_name
 from tui_app.context.view import (
     Item,
     Split,
@@ -167,6 +175,8 @@ class Plan:
     """What was asked of the summary beside the focus, once the plan stood."""
     additions: tuple[Addition, ...] = ()
     """What is put into the replacement beside the summary and the user's words, clipped to its room."""
+    files: tuple[str, ...] = ()
+    """Paths of those that are given back as they are on disk, among the additions."""
     behind: tuple[Item, ...] = ()
     """Messages for which something stands in ``split.old`` that cannot be read here."""
 
@@ -340,6 +350,71 @@ def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions
     return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
 
 
+# The files worked on last: they come back as they are by now, for what is read again at once costs a request.
+
+ReadsFile = Callable[[str], str | None]
+"""A file as a tool shows it now, in numbered lines; None where there is none, or it may not be read."""
+_MOST_FILES = 8
+"""Files that come back at most."""
+_NUMBERS = re.compile(r"^\d+\t", re.MULTILINE)
+_CHANGED = "; it has changed since it was last seen here"
+
+
+def no_file(_path: str) -> str | None:
+    """Where there are no files."""
+    return None
+
+
+def worked_on(items: Sequence[Item]) -> dict[str, str]:
+    """The files that calls read or wrote with success, oldest first, each with what is known of its text."""
+    found: dict[str, str] = {}
+    for pair in paired(items):
+        call, result = call_of(items, pair), pair.part
+        if not isinstance(result, ToolReturnPart) or result.outcome != "success":
+            continue
+        try:
+            path = target_of(call.args_as_dict())
+        except (ValueError, AssertionError):
+            continue
+        if not path or not (verb := verb_of_name(call.tool_name)):
+            continue
+        written = file_call(call)
+        known = result_text(result) or "" if verb == "read" and not mark_of(result) else ""
+        if written is not None and not mark_of(result):
+            known = written.bodies[-1].text if written.bodies else ""
+        path = normpath(path)
+        found.pop(path, None)
+        found[path] = known
+    return found
+
+
+def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFile) -> Plan:
+    """Give back the files worked on last, the newest first, whole, as far as the policy has room for them.
+
+    Files that what stays still shows, and those that cannot be read, are left out.
+    """
+    budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget + tokens_of(plan.additions)
+    spare = (plan.target - plan.floor - budgets) // 2
+    room = min(int(window.limit * policy.restore_files_share), plan.old // 4, spare)
+    if room <= 0:
+        return plan
+    shown = worked_on((*plan.split.head, *plan.split.recent))
+    lost = [each for each in reversed(worked_on(plan.split.old).items()) if each[0] not in shown]
+    files: dict[str, Addition] = {}
+    for path, known in lost:
+        if len(files) == _MOST_FILES:
+            break
+        if (text := read(path)) is None:
+            continue
+        whole = not text.rpartition("\n")[2].startswith("[")
+        changed = whole and _NUMBERS.sub("", known).strip() not in _NUMBERS.sub("", text)
+        file = Addition(f"File {path}, as it is on disk{_CHANGED if changed else ''}", text)
+        if (cost := tokens_of([file])) <= room:
+            room -= cost
+            files[path] = file
+    return replace(plan, additions=(*plan.additions, *reversed(files.values())), files=tuple(files))
+
+
 def irreducible_floor(
     items: Sequence[Item],
     usage: ContextUsage,
@@ -384,8 +459,10 @@ def plan_of(
     focus: str = "",
     span: Span = WHOLE,
     additions: Sequence[Addition] = (),
+    *,
+    read: ReadsFile = no_file,
 ) -> Plan | Refusal:
-    """Plan a compaction of a history's view; see :func:`plan_compaction`."""
+    """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
     plan = plan_compaction(
         history.items(),
         history.usage(),
@@ -399,4 +476,5 @@ def plan_of(
     if isinstance(plan, Refusal):
         return plan
     behind = tuple(each for item in plan.split.old for each in history.behind(item))
+    plan = with_files(plan, policy, history.usage().window, read)
     return replace(plan, focus=focus, behind=behind)

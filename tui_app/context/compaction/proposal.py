@@ -170,6 +170,7 @@ async def _propose(
         retention=round(draft.retention, 4),
         facts=draft.facts,
         claims_marked=summary.marked,
+        files_restored=plan.files,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
         tokens_after=after,

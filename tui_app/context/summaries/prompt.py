@@ -10,6 +10,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelRequestPart,
+    ModelResponse,
     ModelResponsePart,
     RetryPromptPart,
     SystemPromptPart,
@@ -25,6 +26,7 @@ from tui_app.context.facts.observations import one_line, sentences
 from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import words
 from tui_app.context.view import Item
+from tui_app.context.web_searches import as_text
 
 RESULT_LIMIT = 1_800
 """Characters of one tool result a summariser is shown."""
@@ -99,7 +101,8 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
 
 def message_text(message: ModelMessage, limit: int | None = None) -> str:
     """A whole message as text, each tool result of ``limit`` characters at most."""
-    return "\n".join(text for part in message.parts if (text := part_text(part, limit)))
+    parts = as_text(message.parts, kept=False) if isinstance(message, ModelResponse) else message.parts
+    return "\n".join(text for part in parts if (text := part_text(part, limit)))
 
 
 def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) -> list[str]:
