@@ -204,6 +204,7 @@ async def test_list_shows_tab_completes_and_escape_closes_only_the_list() -> Non
             "/compact [focus]",
             "/context",
             "/copy [text|code] [n|#number]",
+            "/commit [hint]",
         ]
         await pilot.press("escape")
         assert not app.slash.is_open
@@ -774,3 +775,73 @@ async def test_tabs_of_a_paste_stay_tabs() -> None:
         area.post_message(events.Paste("all:\n\tgcc \x1b[31m-o x\u202e\n"))
         await pilot.pause()
         assert area.text == "all:\n\tgcc -o x\ufffd\n"
+
+
+# Vim's keys
+
+
+def mode_of(app: Desk) -> str:
+    return str(app.query_one("#prompt-count", Static).render())
+
+
+async def test_vim_keys_edit_undo_and_send() -> None:
+    app = Desk(prompts=["older"])
+    async with app.run_test() as pilot:
+        app.editor.vim_keys = True
+        await type_text(pilot, "one two")
+        await pilot.press("escape", "0", "d", "w")
+        assert (app.editor.text, app.editor.cursor_location) == ("two", (0, 0))
+        assert "normal" in mode_of(app)
+        await pilot.press("u")
+        assert app.editor.text == "one two"
+        await pilot.press("ctrl+r", "A", "!")
+        assert app.editor.text == "two!"
+        assert "insert" in mode_of(app)
+        await pilot.press("escape", "v", "b")
+        assert app.editor.selected_text == "two!"
+        assert "visual" in mode_of(app)
+        await pilot.press("y", "P", "enter")
+        assert app.sent == ["two!two!"]
+        assert "insert" in mode_of(app), "a new prompt begins in insert mode"
+        await pilot.press("escape", "k", "k")
+        assert app.editor.text == "older"
+        await pilot.press("j")
+        assert app.editor.text == "two!two!"
+
+
+async def test_escape_keeps_its_meanings_in_normal_mode() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        app.editor.vim_keys = True
+        await pilot.press("escape")
+        assert app.asked == []
+        await pilot.press("d", "escape")
+        assert app.asked == [], "ends the command that was begun"
+        await pilot.press("escape")
+        assert app.asked == ["escape"]
+        await pilot.press("question_mark", "slash")
+        assert app.asked == ["escape", "help"]
+        assert app.slash.is_open, "a slash begins a command on an empty prompt"
+        await pilot.press("escape")
+        assert not app.slash.is_open
+        assert app.editor.vim.mode == "insert"
+
+
+async def test_vim_keys_take_a_pasted_text_as_one() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        app.editor.vim_keys = True
+        app.editor.post_message(events.Paste("line\n" * 300))
+        await pilot.press("escape", "x", "p", "enter")
+        assert app.sent == ["line\n" * 300]
+
+
+async def test_without_the_setting_keys_type_and_escape_goes_on() -> None:
+    app = Desk()
+    async with app.run_test() as pilot:
+        app.editor.vim_keys = True
+        await pilot.press("escape")
+        app.editor.vim_keys = False
+        await pilot.press("x", "escape")
+        assert (app.editor.text, app.asked) == ("x", ["escape"])
+        assert "insert" not in mode_of(app)

@@ -2,20 +2,24 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from rich.text import Text
 from textual import events, on
 from textual.actions import SkipAction
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widgets import TextArea
+from textual.widgets.text_area import Document, Selection
 
+from tui_app.pictures import PASTED_MENTION
 from tui_app.references import mentions
 from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
 from tui_app.ui.slash import CustomCommand, text_opens
 from tui_app.ui.text import clean, tamed
+from tui_app.ui.vim_keys import ESCAPE, REDO, Pressed, Vim, difference, press, put_in_insert
 from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
@@ -51,12 +55,25 @@ class Chips:
         self._bodies[chip] = body
         return chip
 
+    def add_picture(self, name: str) -> str:
+        """Remember a picture and return its chip, ``[picture 1]``; it stands for an attached file."""
+        body = f"@{name}"
+        known = {each: chip for chip, each in self._bodies.items() if PASTED_MENTION.fullmatch(each)}
+        chip = known.get(body, f"[picture {len(known) + 1}]")
+        self._bodies[chip] = body
+        return chip
+
+    def label_of(self, name: str) -> str:
+        """The chip that stands for an attached file; the name itself for any other."""
+        return next((chip for chip, body in self._bodies.items() if body == f"@{name}"), name)
+
     def within(self, text: str) -> list[tuple[str, str]]:
-        """Return the chips of a text with their full texts, in order."""
+        """Return the chips of pasted texts with what they stand for, in order."""
         found: list[tuple[str, str]] = []
         while place := self._first_chip(text):
             at, chip = place
-            found.append((chip, self._bodies[chip]))
+            if not PASTED_MENTION.fullmatch(self._bodies[chip]):
+                found.append((chip, self._bodies[chip]))
             text = text[at + len(chip) :]
         return found
 
@@ -71,18 +88,34 @@ class Chips:
                 start = line.find(chip, start + 1)
         return None
 
-    def expand(self, text: str) -> str:
-        """Put the full texts back in place of their chips, each chip read once and never inside a body."""
+    def places(self, text: str) -> list[tuple[int, int]]:
+        """Return where the chips are in a text."""
+        found: list[tuple[int, int]] = []
+        while place := self._first_chip(text[found[-1][1] if found else 0 :]):
+            start = place[0] + (found[-1][1] if found else 0)
+            found.append((start, start + len(place[1])))
+        return found
+
+    def expand(self, text: str, *, pictures: bool = False) -> str:
+        """Put the full texts back in place of their chips, each chip read once and never inside a body.
+
+        Args:
+            text: What stands in the prompt.
+            pictures: Whether only those of pictures are.
+        """
         pieces: list[str] = []
         rest = text
         while found := self._first_chip(rest):
             at, chip = found
-            pieces += [rest[:at], self._bodies[chip]]
+            body = self._bodies[chip]
+            pieces += [rest[:at], chip if pictures and not PASTED_MENTION.fullmatch(body) else body]
             rest = rest[at + len(chip) :]
         return "".join([*pieces, rest])
 
     def fold(self, text: str) -> str:
         """Replace texts that were pasted before by their chips, as a draft comes back to the prompt."""
+        for found in PASTED_MENTION.finditer(text):
+            self.add_picture(found.group()[1:])
         for chip, body in sorted(self._bodies.items(), key=lambda item: -len(item[1])):
             text = text.replace(body, chip)
         return text
@@ -92,6 +125,8 @@ class Chips:
         return min(places, default=None)
 
 
+_VIM_KEYS = {"escape": ESCAPE, "ctrl+r": REDO, "left": "h", "right": "l", "backspace": "h", "delete": "x"}
+"""What keys that type nothing mean in vim's normal mode; others do what they do without it."""
 PLACEHOLDER = "Ask something, @file, !command or / for commands"
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
@@ -152,6 +187,11 @@ class PromptEditor(WrittenArea):
     """
     COMPONENT_CLASSES = {"prompt--shell"}  # noqa: RUF012 - Textual's type
 
+    vim_keys: reactive[bool] = reactive(False)
+    """Whether keys are vim's; each prompt begins in insert mode."""
+    vim: reactive[Vim] = reactive(Vim())
+    """What vim's keys remember."""
+
     @dataclass
     class Submitted(Message):
         """The user sent ``text``, chips expanded: a prompt, or a command that exists. Never empty."""
@@ -177,6 +217,9 @@ class PromptEditor(WrittenArea):
 
     class Cleared(Message):
         """The draft was cleared by a key."""
+
+    class PictureWanted(Message):
+        """The clipboard's picture was asked for, or a terminal had nothing else to paste."""
 
     class UndoWanted(Message):
         """``ctrl+z`` was pressed on an empty prompt."""
@@ -250,7 +293,7 @@ class PromptEditor(WrittenArea):
     @property
     def files(self) -> tuple[str, ...]:
         """Paths that are written as ``@path``; none in a command."""
-        return () if self.is_shell else mentions(self.text)
+        return () if self.is_shell else mentions(self._chips.expand(self.text, pictures=True))
 
     def get_line(self, line_index: int) -> Text:
         """The line as it is painted: what puts the prompt into shell mode stands out."""
@@ -271,6 +314,10 @@ class PromptEditor(WrittenArea):
     def draft(self) -> str:
         """The text with its chips expanded."""
         return self._chips.expand(self.text)
+
+    def label_of(self, path: str) -> str:
+        """What an attached file is called in the prompt."""
+        return self._chips.label_of(path)
 
     @property
     def pastes(self) -> list[tuple[str, str]]:
@@ -338,8 +385,11 @@ class PromptEditor(WrittenArea):
         if self.is_empty:
             return False
         self._walk.remember(self.draft)
-        self.text = ""
+        self.text, self.vim = "", put_in_insert(self.vim)
         return True
+
+    def watch_vim_keys(self) -> None:
+        self.vim = put_in_insert(self.vim)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others while they have no effect here: tab without a list, ``?`` in a text."""
@@ -363,7 +413,7 @@ class PromptEditor(WrittenArea):
         would overtake the letters before it, or let the ones behind it slip into the message.
         """
         active = self.screen.active_bindings.get(event.key)
-        if self._waits(event):
+        if self._waits(event) or (self.vim_keys and self._take_vim_key(event)):
             acted = True
         elif active is None or (
             active.node is not self and event.is_printable and self.screen.focused is self
@@ -383,11 +433,64 @@ class PromptEditor(WrittenArea):
             event.prevent_default()
             event.stop()
 
+    def _take_vim_key(self, event: events.Key) -> bool:
+        """Act on a key as vim does; whether it has a meaning there."""
+        is_insert, is_help = self.vim.mode == "insert", event.key == "question_mark" and self.is_empty
+        if is_insert:
+            key = ESCAPE if event.key == "escape" and not self._completer.is_open else ""
+        elif event.key == "escape" and self.vim.mode == "normal" and not self.vim.pending:
+            key = ""  # what it means otherwise: stop, or go back
+        else:
+            key = _VIM_KEYS.get(event.key, "")
+            if not key and event.is_printable and event.character and not is_help:
+                key = event.character
+        if not key:
+            return False
+        text, cursor = self.text, self._text_document.get_index_from_location(self.cursor_location)
+        if (
+            "visual" in self.vim.mode
+            and not self.selection.is_empty
+            and self.selection.end > self.selection.start
+        ):
+            cursor -= 1
+        self._show_pressed(text, press(self.vim, text, cursor, key, self._chips.places(text)))
+        return True
+
+    @property
+    def _text_document(self) -> Document:
+        return cast("Document", self.document)
+
+    def _show_pressed(self, before: str, done: Pressed) -> None:
+        """Show what a key of vim's has made of the prompt, as one step that can be undone."""
+        if done.vim.mode != self.vim.mode:
+            self.history.checkpoint()
+        self.vim = done.vim
+        place = self._text_document.get_location_from_index
+        if done.text != before:
+            start, end, written = difference(before, done.text)
+            self.history.checkpoint()
+            self.replace(written, place(start), place(end), maintain_selection_offset=False)
+            self.history.checkpoint()
+        start, end = done.selection
+        self.selection = Selection(place(start), place(end))
+        for _ in range(done.times):
+            match done.effect:
+                case "up":
+                    self.action_cursor_up()
+                case "down":
+                    self.action_cursor_down()
+                case "undo":
+                    self.action_undo_typing()
+                case "redo":
+                    self.action_redo()
+
     def on_paste(self, event: events.Paste) -> None:
         """Insert a paste; a large one as a chip. Line ends in it never send."""
         event.prevent_default()
         event.stop()
-        if not self._waits(event):
+        if not event.text:
+            self.post_message(self.PictureWanted())
+        elif not self._waits(event):
             body = normalise(event.text)
             shown = self._chips.add(body) if is_large(body) else clean(body, keep_tabs=True)
             self.replace(shown, *self.selection, maintain_selection_offset=False)
@@ -409,7 +512,7 @@ class PromptEditor(WrittenArea):
                 files = self.files
                 if complete.strip("! "):
                     self._walk.remember(complete)
-                self.text = ""
+                self.text, self.vim = "", put_in_insert(self.vim)
                 self._completer.dismiss()
                 if self.type_ahead is not None and text_opens(complete):
                     self.type_ahead.begin()
@@ -441,6 +544,15 @@ class PromptEditor(WrittenArea):
             self.fill_in("", *place)
         else:
             super().action_delete_right()
+
+    def action_paste_picture(self) -> None:
+        self.post_message(self.PictureWanted())
+
+    def add_picture(self, name: str) -> None:
+        """Put a picture that is kept under a name at the cursor, as a chip."""
+        chip, before = self._chips.add_picture(name), self.cursor_line[: self.cursor_location[1]]
+        space = " " if before[-1:].strip() else ""
+        self.replace(f"{space}{chip} ", *self.selection, maintain_selection_offset=False)
 
     def action_newline(self) -> None:
         self.replace("\n", *self.selection, maintain_selection_offset=False)
@@ -511,7 +623,7 @@ class PromptEditor(WrittenArea):
         if self.text != self._recalled:
             self._prompts.leave()
             self._commands.leave()
-            if self.is_shell:
+            if self.is_shell or self.vim.mode != "insert":
                 self._completer.dismiss()
             else:
                 self._completer.follow(self._at_cursor)

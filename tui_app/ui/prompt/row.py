@@ -1,7 +1,7 @@
 """The prompt row: sign, editor and size of the draft; above it the offers and what is attached."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -46,7 +46,10 @@ class Bundle(NamedTuple):
 
 
 def weigh(
-    folder: Path, paths: Sequence[str], gate: "Callable[[], MayRead] | None" = None
+    folder: Path,
+    paths: Sequence[str],
+    gate: "Callable[[], MayRead] | None" = None,
+    pasted: Path | None = None,
 ) -> tuple[Bundle, ...]:
     """Weigh the files that a draft names and the rules let go along; blocks on the disk."""
     # Not needed for the first frame.
@@ -58,8 +61,26 @@ def weigh(
         Bundle(found.path, found.tokens)
         if isinstance(found, AttachedFile)
         else Bundle(found.path, why_not=found.why)
-        for found in read_attachments(Workspace(folder), paths, gate() if gate is not None else anything)
+        for found in read_attachments(
+            Workspace(folder), paths, gate() if gate is not None else anything, pasted
+        )
     )
+
+
+def _kept_picture(env: Mapping[str, str], folder: Path | None) -> tuple[str, str]:
+    """The name of the clipboard's picture, now kept, and why there is none, one of them empty; blocks."""
+    from tui_app.pictures import UnusablePicture, fitted, keep_pasted
+    from tui_app.ui.clipboard import NO_READER, read_picture
+
+    found = read_picture(env)
+    if isinstance(found, str) or folder is None:
+        return "", found if isinstance(found, str) else NO_READER
+    try:
+        return keep_pasted(folder, fitted(found)), ""
+    except UnusablePicture as unusable:
+        return "", f"The clipboard's picture cannot be attached: {unusable}."
+    except OSError as error:
+        return "", f"The picture cannot be kept: {error.strerror or error}."
 
 
 def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "", separator: str = "·") -> str:
@@ -155,6 +176,10 @@ class PromptRow(TellsFailures, Vertical):
         self._folder, self._finder = folder, FileFinder(folder)
         self.gate: Callable[[], MayRead] | None = None
         """Gives what the rules say of files; None says nothing."""
+        self.pasted: Path | None = None
+        """Where pictures out of the clipboard are kept."""
+        self.env: Mapping[str, str] = {}
+        """Says where the clipboard is."""
         self._offers, self._attached = OfferList(), AttachedRow()
         self._named: tuple[str, ...] = ()
         self._files: tuple[Bundle, ...] = ()
@@ -185,14 +210,20 @@ class PromptRow(TellsFailures, Vertical):
 
     def _said(self) -> Content:
         """What stands behind the draft: its size, and the mode; where there is no room, one but the usual."""
+        vim = self.editor.vim.mode if self.editor.vim_keys else ""
         if self.shell:
-            return Content(self.shell)
+            return Content(f"{self.shell} {self.glyphs.separator} {vim}" if vim else self.shell)
         size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
-        usual = self.mode in ("", "ask")
+        usual, commands = self.mode in ("", "ask"), vim not in ("", "insert")
+        parts = [
+            (vim, "$text-accent" if commands else ""),
+            (size, ""),
+            (self.mode, "" if usual else "$text-accent"),
+        ]
         if self.size.width < _NARROW:
-            return Content(size) if usual else Content.styled(self.mode, "$text-accent")
-        between = f" {self.glyphs.separator} " if size and self.mode else ""
-        return Content.assemble(size, between, (self.mode, "" if usual else "$text-accent"))
+            parts = [parts[0] if commands else parts[2] if not usual else parts[1]]
+        pieces = [Content.styled(text, style) for text, style in parts if text]
+        return Content(f" {self.glyphs.separator} ").join(pieces)
 
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""
@@ -207,6 +238,8 @@ class PromptRow(TellsFailures, Vertical):
         self.watch_count()
         self.watch_glyphs(self.glyphs)
         self.watch(self.editor, "selection", self._name_keys, init=False)
+        for each in ("vim", "vim_keys"):
+            self.watch(self.editor, each, self.watch_count, init=False)
 
     def on_unmount(self) -> None:
         self._finder.end_walk()
@@ -226,8 +259,24 @@ class PromptRow(TellsFailures, Vertical):
 
     async def _weigh(self, named: tuple[str, ...]) -> None:
         if named:
-            self._files = await asyncio.to_thread(weigh, self._folder, named, self.gate)
+            self._files = await asyncio.to_thread(weigh, self._folder, named, self.gate, self.pasted)
             self._show()
+
+    @on(PromptEditor.PictureWanted)
+    def _paste_picture(self) -> None:
+        _adding: Worker[None] = self.run_worker(
+            self._add_picture, group="picture", exclusive=True, exit_on_error=False
+        )
+
+    async def _add_picture(self) -> None:
+        """Attach the clipboard's picture; without one paste what was copied here, or say why not."""
+        name, why = await asyncio.to_thread(_kept_picture, self.env, self.pasted)
+        if name:
+            self.editor.add_picture(name)
+        elif self.app.clipboard:
+            self.editor.action_paste()
+        else:
+            self._offers.say(why)
 
     def _name_keys(self) -> None:
         """Name the keys for a paste, by where the cursor is."""
@@ -239,7 +288,8 @@ class PromptRow(TellsFailures, Vertical):
         chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
         # A path that is still being written is no mistake.
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
-        self._attached.bundles = (*files, *chips)
+        named = (each._replace(label=editor.label_of(each.label)) for each in files)
+        self._attached.bundles = (*named, *chips)
         self._name_keys()
         private = editor.text.startswith("!!")
         self.shell = (PRIVATE if private else RUNS_AS_YOU) if editor.is_shell else ""
