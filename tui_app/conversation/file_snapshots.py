@@ -20,7 +20,9 @@ from tui_app.agent.tools.toolset import on_thread
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile
+from tui_app.files import MayRead, anything
 from tui_app.session.event_heads import Head
+from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, checksum
 
 FileFate = Literal["restore", "remove", "same", "changed", "lost"]
@@ -77,7 +79,7 @@ class FileKeeper:
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
         """What would become of the files that tools changed since a prompt; nothing is changed."""
-        targets = _targets(self._steps(to))
+        targets = first_and_last(file_steps(self.history.store, self.history.session, to))
         return await asyncio.to_thread(lambda: [self._fate(*each) for each in targets])
 
     async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
@@ -102,7 +104,7 @@ class FileKeeper:
             self.history.append(Notice(text=f"Nothing to take back: #{seq} restored no files.", passing=True))
             return None
         steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
-        files = await asyncio.to_thread(lambda: [self._fate(*each) for each in _targets(steps)])
+        files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
         return await self._apply(seq, files, overwrite=False, undo=True)
 
     async def _apply(
@@ -160,21 +162,21 @@ class FileKeeper:
         with open_regular(real) as stream:
             return stream.read()
 
-    def _steps(self, first: int) -> Iterator[_Step]:
-        """Changes from a log number on, in order."""
-        store, session = self.history.store, self.history.session
-        newest = store.newest(session, (FileChanged.TYPE, FilesRestored.TYPE))
-        for head in [*takewhile(lambda head: head.seq >= first, newest)][::-1]:
-            record = store.record(session, head.seq)
-            match record.data if record is not None else None:
-                case FileChanged(path=path, before=before, after=after, mode=mode):
-                    yield _Step(head.seq, path, before, after, mode)
-                case FilesRestored(files=files):
-                    for file in files:
-                        yield _Step(head.seq, file.path, file.before, file.after, file.mode)
+
+def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[_Step]:
+    """What tools and restorings changed in a session from a log number on, in order."""
+    newest = store.newest(session, (FileChanged.TYPE, FilesRestored.TYPE))
+    for head in [*takewhile(lambda head: head.seq >= first, newest)][::-1]:
+        record = store.record(session, head.seq)
+        match record.data if record is not None else None:
+            case FileChanged(path=path, before=before, after=after, mode=mode):
+                yield _Step(head.seq, path, before, after, mode)
+            case FilesRestored(files=files):
+                for file in files:
+                    yield _Step(head.seq, file.path, file.before, file.after, file.mode)
 
 
-def _targets(steps: "Iterator[_Step] | Sequence[_Step]") -> list[tuple[str, str, str, int]]:
+def first_and_last(steps: Iterable[_Step]) -> list[tuple[str, str, str, int]]:
     """Path, what it held first, what it should hold now, and its rights at first; a row for each file."""
     first: dict[str, _Step] = {}
     last: dict[str, str] = {}
@@ -216,6 +218,16 @@ class FilesOnDisk:
     """Reads files within the folders that the tools may read."""
 
     workspace: Workspace
+    may_read: MayRead = anything
+    """What the rules say of files."""
+
+    def page(self, path: str) -> str | None:
+        """The beginning of a file as ``read_file`` shows it; None where that must not or cannot read it."""
+        try:
+            refused = self.may_read(Path(path), self.workspace.file(path))
+            return None if refused else read_file(self.workspace, path)
+        except (ToolProblem, OSError):
+            return None
 
     def checksum(self, path: str) -> str | None:
         """SHA-256 of a file, as hexadecimal digits; None when there is none to read."""

@@ -1,0 +1,158 @@
+"""What a session changed: its own files by the log, the rest by git; and the message of a commit."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conversation.driving import Desk, turn
+from tests.conversation.test_approvals import working
+from tests.conversation.test_file_snapshots import two_turns
+from tests.servers.behaviours import Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.commit_message import NoProposal, propose_message
+from tui_app.conversation.open_request import Opening
+from tui_app.conversation.session_changes import SessionChanges, session_changes
+from tui_app.git import Git, GitFailed
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    return subprocess.run(
+        ("git", *who, *words), cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def repository(desk: Desk) -> Path:
+    git(desk.cwd, "init", "-q", "-b", "main")
+    git(desk.cwd, "config", "user.name", "Ada")
+    git(desk.cwd, "config", "user.email", "ada@example.org")
+    (desk.cwd / "other.txt").write_text("one\n")
+    git(desk.cwd, "add", "-A")
+    git(desk.cwd, "commit", "-q", "-m", "Begin")
+    return desk.cwd
+
+
+def asked(desk: Desk, opened: OpenSession, **settings: object) -> Opening:
+    return desk.opening(session=opened.conversation.session, **settings)
+
+
+def rows(changes: SessionChanges) -> dict[str, tuple[str, str, str]]:
+    return {file.path: (file.by, file.state, file.counts) for file in changes.files}
+
+
+async def test_own_files_come_first_and_git_tells_the_rest(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        (repository / "other.txt").write_text("one\ntwo\n")
+        (repository / "notes.md").write_text("mine\n")
+        (repository / "picture.bin").write_bytes(b"\0\1")
+        git(repository, "add", "other.txt")
+        changes = session_changes(asked(desk, opened), opened.store)
+    found = rows(changes)
+    assert set(list(found)[:3]) == {"README.md", "src/new.py", "run.sh"}
+    assert found["README.md"] == ("session", "changed", "+1 -1")
+    assert found["src/new.py"] == ("session", "new", "+1 -0")
+    assert found["other.txt"] == ("git", "changed", "+1 -0")
+    assert found["notes.md"] == ("git", "new", "+1 -0")
+    assert found["picture.bin"] == ("git", "new", "")
+    readme = next(file for file in changes.files if file.path == "README.md")
+    assert "-# Sea" in readme.diff, "since before the session, over both turns"
+    assert "+# Pond" in readme.diff
+    assert [file.path for file in changes.files if file.is_staged] == ["other.txt"]
+
+
+async def test_what_is_as_it_was_is_no_change(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:
+    before = (repository / "README.md").read_bytes()
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        (repository / "README.md").write_bytes(before)
+        (repository / "src" / "new.py").unlink()
+        changes = session_changes(asked(desk, opened), opened.store)
+    assert list(rows(changes)) == ["run.sh"]
+
+
+async def test_without_trust_git_is_not_asked(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:
+    spy = repository / "spied"
+    (repository / "spy.sh").write_text(f"#!/bin/sh\ntouch {spy}\n")
+    (repository / "spy.sh").chmod(0o755)
+    git(repository, "config", "core.fsmonitor", str(repository / "spy.sh"))
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        trusted = session_changes(asked(desk, opened), opened.store)
+        desk.env.clear()
+        changes = session_changes(asked(desk, opened), opened.store)
+    assert not spy.exists(), "nothing of the repository's own runs, trusted or not"
+    assert "spy.sh" in rows(trusted)
+    assert "not trusted" in changes.problem
+    assert {file.by for file in changes.files} == {"session"}
+
+
+def test_a_folder_without_git_says_so(desk: Desk) -> None:
+    assert session_changes(desk.opening(), None) == SessionChanges(
+        problem="The folder is not in a git repository."
+    )
+
+
+async def test_a_message_is_proposed_of_what_is_staged(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        fake_openai.add(tool("write_file", path="src/new.py", content="x = 1\n"), Text("Done."))
+        await turn(opened.conversation, "Make new.py, because the ferry needs it.")
+        opening = asked(desk, opened)
+        fake_openai.add(Text("```\nAdd new.py\n```"))
+        own = await propose_message(opening)
+        assert (own.text, list(own.paths)) == ("Add new.py", ["src/new.py"])
+        sent = str(fake_openai.exchanges[-1].body)
+        assert "+x = 1" in sent
+        assert "because the ferry needs it" in sent
+        assert "Begin" in sent
+        (repository / "other.txt").write_text("two\n")
+        git(repository, "add", "other.txt")
+        fake_openai.add(Text("Change other.txt"))
+        staged = await propose_message(opening, "mention the tide")
+        assert (staged.text, list(staged.paths), staged.files) == ("Change other.txt", [], 1)
+        sent = str(fake_openai.exchanges[-1].body)
+        assert "new.py" not in sent.partition("<recent_messages>")[0]
+        assert "mention the tide" in sent
+    assert git(repository, "log", "--format=%s").split() == ["Begin"], "nothing is committed by itself"
+
+
+async def test_without_a_model_the_files_are_named(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        await two_turns(desk, fake_openai, opened)
+        opening = asked(desk, opened, summarization_model="offline:extractive")
+        proposal = await propose_message(opening)
+        assert proposal.text.startswith("Change README.md and 2 more files")
+        assert proposal.reason
+        done = Git(repository, opening.outward_env()).commit("Rename the sea\n", proposal.paths)
+    assert done.endswith("Rename the sea")
+    assert git(repository, "show", "--format=", "--name-only").split() == [
+        "README.md",
+        "run.sh",
+        "src/new.py",
+    ]
+
+
+async def test_nothing_to_commit_and_refusals_are_sentences(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    with pytest.raises(NoProposal, match="Nothing to commit"):
+        await propose_message(desk.opening())
+    (repository / "other.txt").write_text("staged\n")
+    git(repository, "add", "-A")
+    staged = await propose_message(desk.opening(model="offline:extractive"))
+    assert staged.text == "Change other.txt"
+    hook = repository / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho no commits on Sundays >&2\nexit 1\n")
+    hook.chmod(0o755)
+    (repository / "other.txt").write_text("two\n")
+    with pytest.raises(GitFailed, match="no commits on Sundays"):
+        Git(repository, desk.opening().outward_env()).commit("Change\n", ["other.txt"])

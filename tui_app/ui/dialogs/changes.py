@@ -1,0 +1,265 @@
+"""What the session changed in its folder, file by file with its diff, and a commit of it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+from textual.types import CSSPathType
+
+from tui_app.events import CompactionProposed
+from tui_app.session.database import open_store
+from tui_app.session.store import explained
+from tui_app.ui.approvals import ApprovalDetail, diff_page
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.base import write_on
+from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.long_text import Wrapped
+from tui_app.ui.text import count, one_line
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.commit_message import CommitProposal
+    from tui_app.conversation.open_request import Opening
+    from tui_app.conversation.session_changes import ChangedFile, SessionChanges
+    from tui_app.ui.host import Host
+
+NOTHING = "Nothing has changed: no file by this session, and git sees none."
+UNCOMMITTED = "Not committed. Nothing changed."
+_SECTIONS = {"session": "this session", "git": "git alone"}
+_SIGNS = {"new": "new", "changed": "changed", "deleted": "deleted"}
+
+
+class DiffText(ApprovalDetail):
+    """A diff, tinted as in the question about an edit; only the rows in sight are painted."""
+
+    _diff = ""
+
+    def show_diff(self, diff: str) -> None:
+        self._diff = diff
+        self.show(diff)
+
+    def _broken(self, width: int) -> Wrapped:
+        return diff_page(self._diff, width)
+
+
+class ChangesScreen(FilterDialog["ChangedFile", str]):
+    """Lists the files, and shows the diff of the marked one; dismisses with a path for the prompt."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/changes.tcss"]
+    BINDINGS = place_bindings("changes")
+    HINTS = place_hints("changes")
+    NAME = "changes"
+    PLACEHOLDER = "filter by path"
+    CLASSES_OF_BOX = "dialog -full"
+
+    def __init__(self, changes: "SessionChanges") -> None:
+        super().__init__()
+        self._changes = changes
+        self.offer(changes.files)
+
+    def on_mount(self) -> None:
+        box = self.query_one(".dialog")
+        box.mount(DiffText(id="changes-diff"), before=self.query_one(f"#{self.NAME}-note"))
+        super().on_mount()
+
+    @property
+    def title_text(self) -> str:
+        own = len(self._changes.own)
+        return f"Changes · {self.how_many} · {own} by this session"
+
+    def text_of(self, row: "ChangedFile") -> str:
+        return f"{row.path} {row.state} {_SECTIONS[row.by]}"
+
+    def section_of(self, row: "ChangedFile") -> str:
+        return row.by
+
+    def line(self, row: "ChangedFile", width: int) -> Content:
+        """``changed  +3 -1  staged   src/app.py``."""
+        added, _, removed = row.counts.partition(" ")
+        who = "staged" if row.is_staged else "" if row.by == "session" else "git"
+        path = one_line(row.path, max(10, width - 31))
+        return Content.assemble(
+            (f"{_SIGNS[row.state]:<9}", "$text-muted"),
+            (f"{added:>6} ", "$text-success"),
+            (f"{removed:<6} ", "$text-error"),
+            (f"{who:<7} ", "$text-muted"),
+            path,
+        )
+
+    @property
+    def nothing(self) -> str:
+        return "No file is called that."
+
+    def explain(self, row: "ChangedFile") -> None:
+        """Show the diff of the marked file, and where it begins."""
+        since = "since before this session" if row.by == "session" else "since the last commit"
+        more = f" {count(self._changes.more, 'more file')} not shown." if self._changes.more else ""
+        problem = f" {one_line(self._changes.problem, 200)}" if self._changes.problem else ""
+        self.note(f"{one_line(row.note, 200) or f'Compared {since}.'}{problem}{more}")
+        self.query_one(DiffText).show_diff(row.diff)
+
+    def use(self, row: "ChangedFile") -> None:
+        self.dismiss(row.path)
+
+    def action_scroll(self, pages: int) -> None:
+        self.query_one(DiffText).action_scroll_pages(pages)
+
+    def action_ends(self, end: int) -> None:
+        self.query_one(DiffText).action_scroll_ends(end)
+
+
+async def show_changes(app: "Host", session: ChatSession) -> None:
+    """Read what changed in a thread, and show it; a chosen file goes to the prompt."""
+    opening = session.launch.opening(session.id)
+    try:
+        changes = await asyncio.to_thread(_read, opening)
+    except (sqlite3.Error, OSError) as error:
+        session.report(f"What changed cannot be read. {explained(error, opening.paths.database)}")
+        return
+    if not changes.files:
+        session.say(changes.problem if changes.problem and not session.id else NOTHING)
+        return
+    if path := await app.push_screen_wait(ChangesScreen(changes)):
+        from tui_app.references import written
+
+        session.pane.prompt.editor.insert(f"{written(path)} ")
+
+
+def _read(opening: "Opening") -> "SessionChanges":
+    from tui_app.conversation.session_changes import session_changes
+
+    if not opening.session:
+        return session_changes(opening, None)
+    store = open_store(opening.database, read_only=True)
+    try:
+        return session_changes(opening, store)
+    finally:
+        store.close()
+
+
+class CommitScreen(ReviewScreen):
+    """Shows the message that is proposed, to edit; only *Commit* commits."""
+
+    WORDS: ClassVar[Words] = Words(
+        "The commit message is being written …",
+        "Commit with this message?",
+        (
+            ("Commit", "git commits; its hooks run"),
+            ("Edit", "change the message"),
+            ("Again", "have it written anew, with what it should say"),
+            ("Discard", "nothing is committed"),
+        ),
+        ("Again", "What should the message say? Nothing has been committed.", "write anew"),
+        "Discard the message you have edited?",
+    )
+    HINTS: ClassVar[tuple[Hint, ...]] = tuple(
+        hint._replace(text="again") if hint.label == "f" else hint
+        for hint in place_hints("review", "enter", "e", "f", "tab", "esc")
+    )
+    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
+
+    def __init__(self, session: ChatSession) -> None:
+        super().__init__(None, job="commit", glyphs=session.glyphs)
+        self._figures: Sequence[str] = ()
+        self._problem = ""
+
+    def offer(self, proposal: "CommitProposal", problem: str = "") -> None:
+        """Show a message, and start where enter decides nothing."""
+        what = "what is staged" if not proposal.paths else "the files that this session changed"
+        by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
+        self._figures = (count(proposal.files, "file"), what, by)
+        reason = f"No model wrote it: {one_line(proposal.reason, 200)}." if proposal.reason else ""
+        self._problem = problem or reason
+        self.propose(CompactionProposed(job="commit", summary=proposal.text))
+
+    def numbers(self, proposed: CompactionProposed) -> str:
+        return f" {self._glyphs.separator} ".join(self._figures)
+
+    def problem(self, proposed: CompactionProposed) -> str:
+        return self._problem
+
+
+async def commit(app: "Host", session: ChatSession, hint: str) -> None:
+    """Propose a message and commit with what the user makes of it; git's refusal leads back to the message.
+
+    Args:
+        app: Shows the screens.
+        session: Whose changes are committed, where nothing is staged.
+        hint: What the message should say.
+    """
+    wanted: str | None = hint
+    while wanted is not None:
+        screen = CommitScreen(session)
+        proposal, answer = await _answered(app, session, screen, wanted)
+        if proposal is None or answer is None:
+            return  # why was said
+        write_on(app, answer.typed)
+        wanted, problem = answer.focus, ""
+        while wanted is None and answer.summary is not None:
+            problem = await _committed(session, proposal, answer.summary)
+            if not problem:
+                return
+            screen = CommitScreen(session)
+            shown = app.push_screen(screen, wait_for_dismiss=True)
+            screen.offer(replace(proposal, text=answer.summary), problem)
+            answer = await shown or Reviewed(None)
+            wanted = answer.focus
+    session.say(UNCOMMITTED)
+
+
+async def _answered(
+    app: "Host", session: ChatSession, screen: CommitScreen, hint: str
+) -> "tuple[CommitProposal | None, Reviewed | None]":
+    """The proposal and what the user wants; nothing where there is none, or it was stopped."""
+
+    async def write(opened: "OpenSession") -> "CommitProposal | str":
+        from tui_app.conversation.commit_message import NoProposal, propose_message
+
+        now = opened.conversation
+        try:
+            opening = replace(session.launch.opening(session.id), model=now.model)
+            return await propose_message(opening, hint)
+        except NoProposal as none:
+            return str(none)
+        except (sqlite3.Error, OSError) as error:
+            return f"Nothing can be proposed. {explained(error, session.launch.paths.database)}"
+
+    shown = app.push_screen(screen, wait_for_dismiss=True)
+    writing = asyncio.create_task(session.ask(write))
+    try:
+        await asyncio.wait((shown, writing), return_when=asyncio.FIRST_COMPLETED)
+        if shown.done():
+            session.say(UNCOMMITTED)
+            return None, None
+        proposal = writing.result()
+        if isinstance(proposal, str):
+            screen.give_up()
+            await shown
+            session.say(proposal)
+            return None, None
+        screen.offer(proposal)
+        return proposal, await shown or Reviewed(None)
+    finally:
+        writing.cancel()
+
+
+async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:
+    """Commit in a thread and say so; why git refused, empty where it did not."""
+    from tui_app.git import Git, GitFailed
+
+    opening = session.launch.opening()
+    if not message.strip():
+        return "The message is empty."
+    git = Git(opening.cwd, opening.outward_env())
+    try:
+        done = await asyncio.to_thread(git.commit, message.strip() + "\n", proposal.paths)
+    except GitFailed as error:
+        return f"git refused, nothing was committed: {one_line(str(error), 300)}"
+    session.pane.name_place()
+    session.say(f"Committed {one_line(done, 100)}")
+    return ""
