@@ -312,7 +312,7 @@ CASES = {
         "input",
         True,
         "limit of 50 \\(request\\)",
-        "go on",
+        "continue",
     ),
     "empty": (
         UnexpectedModelBehavior("Received empty model response"),

@@ -736,7 +736,7 @@ async def test_a_greeting_is_answered_with_what_can_be_asked_here(project: Path)
         ("where are my API keys kept?", "api-keys.md", "environment"),
         ("what does /rewind do?", "sessions.md", "prompt"),
         ("where does Plimsoll keep its sessions?", "sessions.md", "keep"),
-        ("what is a policy?", "settings.md", "compacted"),
+        ("what is a policy?", "context-governance.md", "how much stays"),
     ],
 )
 async def test_questions_about_the_program_are_answered_from_its_pages(

@@ -69,7 +69,7 @@ def test_a_payload_comes_back_from_json(payload: Payload) -> None:
 
 _USAGE = st.from_type(ContextUsage).map(ContextUsage.to_json)
 _MEASURED = st.builds(
-    UsageInfo, usage=_USAGE, prefix_kept=..., cache_read_tokens=..., factor=..., carried=...
+    UsageInfo, usage=_USAGE, prefix_kept=..., cache_read_tokens=..., factor=..., carried=..., growth=...
 )
 
 
@@ -99,7 +99,7 @@ def test_a_gauge_without_a_refusal_names_one_limit_only() -> None:
 
 
 def test_every_payload_has_a_type_of_its_own() -> None:
-    assert len(BY_TYPE) == len(PAYLOADS) == 70
+    assert len(BY_TYPE) == len(PAYLOADS) == 71
     assert all(payload.TYPE for payload in PAYLOADS)
     kinds = {one for one in vars(events).values() if isinstance(one, type) and issubclass(one, Payload)}
     assert {kind for kind in kinds if kind.TYPE} == set(PAYLOADS)

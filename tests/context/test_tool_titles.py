@@ -73,3 +73,7 @@ def test_blanks_hide_nothing_of_a_command() -> None:
     assert few == "run_command ls ; rm -rf ~"
     many = call_title("run_command", json.dumps({"command": "ls" + "\n" * 1_000_000 + "; rm -rf ~"}))
     assert many == "run_command ls …"
+
+
+def test_a_picture_is_no_number_of_lines() -> None:
+    assert result_note("read_file", "[picture chart.png, 40 × 20]") == "picture"

@@ -1,13 +1,17 @@
 """Files that go along with a prompt: what is read, what stays text, what the model and the log get."""
 
+import io
 import os
+import random
+import zlib
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from pydantic_ai.messages import ModelRequest, TextContent, UserPromptPart
 
 from tests.conversation.driving import Desk, of, until
-from tests.servers.behaviours import Text
+from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, file_name
@@ -17,7 +21,6 @@ from tui_app.context.view import Item
 from tui_app.conversation.attachments import (
     MAX_BYTES,
     MAX_FILES,
-    MAX_PICTURE,
     AttachedFile,
     Attachment,
     NamedPath,
@@ -25,6 +28,7 @@ from tui_app.conversation.attachments import (
 )
 from tui_app.conversation.work import Prompt
 from tui_app.events import Notice, TurnEnd, UserMessage
+from tui_app.pictures import LARGEST_FILE, LONGEST_SIDE, MOST_BYTES, fitted, keep_pasted
 
 
 @pytest.fixture
@@ -139,36 +143,48 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
     assert "The tide turns at noon." in str(server.journal[1]["messages"])
 
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 200_000
+def drawn(kind: str, width: int, height: int) -> bytes:
+    """A picture that no format makes much smaller."""
+    out = io.BytesIO()
+    Image.frombytes("RGB", (width, height), random.Random(7).randbytes(width * height * 3)).save(out, kind)
+    return out.getvalue()
+
+
+PNG = drawn("PNG", 260, 260)
+BOMB = (
+    b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2 + b"\x08\2\0\0\0"
+)  # fmt: skip
+BOMB += zlib.crc32(BOMB[12:]).to_bytes(4, "big") + b"\0\0\0\0IDAT" + zlib.crc32(b"IDAT").to_bytes(4, "big")
+"""Ten gigabytes in a few bytes."""
 
 
 @pytest.mark.parametrize(
-    ("head", "media_type"),
-    [
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"GIF89a", "image/gif"),
-        (b"RIFF\0\0\0\0WEBP", "image/webp"),
-    ],
+    ("kind", "media_type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("GIF", "image/gif"), ("WEBP", "image/webp")],
 )
 def test_a_picture_is_known_by_its_content_not_by_its_name(
-    tmp_path: Path, head: bytes, media_type: str
+    tmp_path: Path, kind: str, media_type: str
 ) -> None:
-    (tmp_path / "chart.txt").write_bytes(head + b"\0" * 99)
+    data = drawn(kind, 20, 10)
+    (tmp_path / "chart.txt").write_bytes(data)
     (found,) = read(tmp_path, "chart.txt")
     assert isinstance(found, AttachedFile)
-    assert (found.media_type, found.picture[: len(head)], found.tokens) == (media_type, head, 1_200)
+    assert (found.media_type, found.picture, found.tokens) == (media_type, data, 1_200)
 
 
 def test_a_picture_may_be_larger_than_a_text_but_not_endless(tmp_path: Path) -> None:
     (tmp_path / "chart.png").write_bytes(PNG)
-    (tmp_path / "huge.png").write_bytes(PNG + b"\0" * MAX_PICTURE)
+    (tmp_path / "huge.png").write_bytes(PNG + b"\0" * LARGEST_FILE)
+    (tmp_path / "broken.png").write_bytes(PNG[:90] + b"\0" * 90)
+    (tmp_path / "bomb.png").write_bytes(BOMB)
     (tmp_path / "none.png").write_bytes(b"\0\1\2")
     chart, huge, none = read(tmp_path, "chart.png", "huge.png", "none.png")
+    assert why(tmp_path, "broken.png") == "@broken.png is not attached: the picture is damaged."
+    assert why(tmp_path, "bomb.png") == "@bomb.png is not attached: the picture has far too many pixels."
     assert isinstance(chart, AttachedFile)
     assert chart.picture == PNG
     assert isinstance(huge, NamedPath)
-    assert huge.why == "the picture is larger than 5 MB"
+    assert huge.why == "the picture is larger than 32 MB"
     assert isinstance(none, NamedPath)
 
 
@@ -194,3 +210,49 @@ async def test_a_picture_reaches_the_model_is_counted_and_survives_a_restart(
         assert text["text"] == "What is in @chart.png?"
         assert label["text"] == '[Attached picture "chart.png":]'
         assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+
+
+@pytest.mark.parametrize(("kind", "sent"), [("PNG", "image/png"), ("JPEG", "image/jpeg")])
+def test_a_large_picture_is_scaled_down_to_what_providers_read(kind: str, sent: str) -> None:
+    flat = io.BytesIO()
+    Image.new("RGB", (3_000, 1_000), "navy").save(flat, kind)
+    small = fitted(flat.getvalue())
+    assert (small.width, small.height, small.was) == (LONGEST_SIDE, 523, (3_000, 1_000))
+    assert small.media_type == sent
+    assert small.about == "1568 × 523, scaled down from 3000 × 1000"
+    noisy = fitted(drawn(kind, 1_568, 1_568))
+    assert len(noisy.data) <= MOST_BYTES
+    assert noisy.media_type == "image/jpeg", "a photograph is one whatever its file is called"
+
+
+async def test_read_file_shows_a_picture(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(tool("read_file", path="chart.png"), Text("A chart."), Text("Still a chart."))
+    (desk.cwd / "chart.png").write_bytes(PNG)
+    async with desk.session() as opened:
+        opened.conversation.submit(Prompt("Look at the chart."))
+        await opened.conversation.settle()
+        session = opened.conversation.session
+        usage = opened.conversation.history.usage()
+        assert usage.parts.attachments / usage.scale >= 1_200
+        assert usage.total < 10_000, "counted as a picture, not by its length"
+    async with desk.session(session=session) as opened:
+        opened.conversation.submit(Prompt("And now?"))
+        await opened.conversation.settle()
+    for request in server.journal[1:]:
+        sent = str(request["messages"])
+        assert "picture chart.png, 260 × 260" in sent
+        assert sent.count("data:image/png;base64,iVBOR") == 1
+
+
+async def test_a_pasted_picture_is_attached_by_its_name(desk: Desk, server: FakeOpenAI) -> None:
+    server.add(Text("A chart."))
+    opening = desk.opening()
+    name = keep_pasted(opening.paths.pictures_dir, fitted(PNG))
+    async with desk.session() as opened:
+        opened.conversation.submit(Prompt(f"What is @{name}?", files=(name,)))
+        await opened.conversation.settle()
+    (asked,) = (each for each in server.journal[0]["messages"] if isinstance(each["content"], list))
+    assert asked["content"][2]["image_url"]["url"].startswith("data:image/png;base64,iVBOR")
+    kept = opening.paths.pictures_dir / name.removeprefix("clipboard:")
+    assert kept.stat().st_mode & 0o077 == 0
+    assert why(desk.cwd, "clipboard:0000000000000000.png").endswith("there is no such file.")

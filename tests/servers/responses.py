@@ -29,6 +29,21 @@ class Compacts:
         await stage.finish("stop", self.usage)
 
 
+@dataclass(frozen=True)
+class Searches:
+    """An answer for which the server has searched the web."""
+
+    text: str
+    query: str
+    urls: tuple[str, ...] = ()
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"search": {"query": self.query, "urls": self.urls}})
+        await stage.delta({"content": self.text})
+        await stage.finish("stop")
+
+
 class ResponsesExchange(Exchange):
     """A streamed response; it knows text, compaction items and, behind these, calls of tools."""
 
@@ -51,6 +66,17 @@ class ResponsesExchange(Exchange):
         if sealed := delta.get("compaction"):
             item = {"type": "compaction", "id": f"cmp_{sealed}", "encrypted_content": sealed}
             await self._item("added", item)
+            await self._item("done", item)
+            self._output.append(item)
+        if search := delta.get("search"):
+            sources = [{"type": "url", "url": url} for url in search["urls"]]
+            item = {
+                "type": "web_search_call",
+                "id": f"ws_{len(self._output)}",
+                "status": "completed",
+                "action": {"type": "search", "query": search["query"], "sources": sources},
+            }
+            await self._item("added", {**item, "status": "in_progress"})
             await self._item("done", item)
             self._output.append(item)
         if text := delta.get("content"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui.clipboard import keep, told
+from tui_app.ui.clipboard import NO_PICTURE, NO_READER, keep, read_picture, told
 
 TEXT = "all:\n\tcc -o app main.c  # 日本語"
 
@@ -55,3 +55,24 @@ def test_nothing_is_claimed(tmp_path: Path, env: dict[str, str], outcome: str) -
     found = keep(TEXT, {**env, "PATH": path})
     assert found == outcome
     assert not told(found, "2 lines").startswith("Copied")
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\1"
+
+
+@pytest.mark.parametrize(
+    ("env", "program", "asked"),
+    [
+        ({"WAYLAND_DISPLAY": "wayland-1"}, "wl_paste", "--no-newline --type image/png"),
+        ({"DISPLAY": ":0"}, "xclip", "-selection clipboard -target image/png -out"),
+    ],
+)
+def test_a_picture_is_read_from_what_keeps_the_clipboard(
+    tmp_path: Path, env: dict[str, str], program: str, asked: str
+) -> None:
+    (tmp_path / "shot").write_bytes(PNG)
+    path = programs(tmp_path, **{program: f'test "$*" = "{asked}" && cat {tmp_path}/shot'})
+    assert read_picture({**env, "PATH": path}) == PNG
+    (tmp_path / "shot").write_bytes(b"words")
+    assert read_picture({**env, "PATH": path}) == NO_PICTURE
+    assert read_picture({"PATH": path}) == NO_READER

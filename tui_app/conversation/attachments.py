@@ -6,14 +6,13 @@ from pathlib import Path
 
 from tui_app.agent.approvals.rules import Action, Verdict
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.context.counting.attachments import IMAGE_TOKENS, image_type
+from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.files import MayRead, anything, folders_of
+from tui_app.pictures import LARGEST_FILE, UnusablePicture, fitted, image_type, pasted_file
 from tui_app.tool_specs import READ_FILE
 
 MAX_BYTES = 128 * 1024
 """A larger file is only named: the model can read the parts that it needs."""
-MAX_PICTURE = 5 * 1024 * 1024
-"""Bytes of a picture at most; providers refuse larger ones."""
 MAX_FILES = 16
 """Files that one prompt brings along at most."""
 
@@ -25,7 +24,7 @@ class AttachedFile:
     path: str
     text: str = ""
     picture: bytes = field(default=b"", repr=False)
-    """As it is on disk; empty for text."""
+    """As it is sent; empty for text."""
     media_type: str = ""
     """Of the picture, such as ``image/png``."""
 
@@ -95,7 +94,7 @@ def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequenc
 
 
 def read_attachments(
-    workspace: Workspace, paths: Iterable[str], may_read: MayRead = anything
+    workspace: Workspace, paths: Iterable[str], may_read: MayRead = anything, pasted: Path | None = None
 ) -> list[Attachment]:
     """Read what a prompt names, in its order and each file once; blocks on the disk.
 
@@ -103,6 +102,7 @@ def read_attachments(
         workspace: Files outside it are refused, also those behind links.
         paths: As the user wrote them, relative to the workspace.
         may_read: What the rules say of files.
+        pasted: Where pictures out of the clipboard are kept.
     """
     read: list[Attachment] = []
     for path in dict.fromkeys(paths):
@@ -110,7 +110,8 @@ def read_attachments(
             read.append(NamedPath(path, f"{MAX_FILES} files go along already"))
             continue
         try:
-            read.append(_read(workspace, path, may_read))
+            own = pasted_file(pasted, path) if pasted is not None else None
+            read.append(_read(workspace, path, may_read) if own is None else _picture(path, own.read_bytes()))
         except ToolProblem:
             read.append(NamedPath(path, "it is no file of this folder"))
         except OSError as error:
@@ -130,12 +131,10 @@ def _read(workspace: Workspace, path: str, may_read: MayRead) -> Attachment:
     size = real.stat().st_size
     with open_regular(real) as file:
         data = file.read(MAX_BYTES + 1)
-        if media_type := image_type(data):
-            data += file.read(MAX_PICTURE + 1 - len(data))
-    if media_type:
-        if len(data) > MAX_PICTURE:
-            return NamedPath(path, f"the picture is larger than {MAX_PICTURE // 1024 // 1024} MB")
-        return AttachedFile(path, picture=data, media_type=media_type)
+        if is_picture := bool(image_type(data)):
+            data += file.read(LARGEST_FILE + 1 - len(data))
+    if is_picture:
+        return _picture(path, data)
     if len(data) > MAX_BYTES:
         size = max(size, len(data))
         return NamedPath(
@@ -144,3 +143,13 @@ def _read(workspace: Workspace, path: str, may_read: MayRead) -> Attachment:
     if b"\0" in data:
         return NamedPath(path, "it is not text")
     return AttachedFile(path, data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
+
+
+def _picture(path: str, data: bytes) -> Attachment:
+    if len(data) > LARGEST_FILE:
+        return NamedPath(path, f"the picture is larger than {LARGEST_FILE // 1024 // 1024} MB")
+    try:
+        picture = fitted(data)
+    except UnusablePicture as unusable:
+        return NamedPath(path, str(unusable))
+    return AttachedFile(path, picture=picture.data, media_type=picture.media_type)

@@ -24,6 +24,9 @@ class UsageInfo(Payload):
     carried: dict[str, int] | None = None
     """What the request carries besides its messages, by category, as counted without that factor; None in
     older logs."""
+    growth: dict[str, float] | None = None
+    """Real tokens by which a request grows with each counted one, of ``text`` and of ``calls`` and thoughts;
+    None while that is not known."""
 
 
 @event("session.fullness")
@@ -235,6 +238,8 @@ class CompactionComplete(Payload):
     facts: tuple[Fact, ...] = ()
     claims_marked: int | None = None
     """Claims of the summary that the log does not hold, each marked behind it; null where code wrote it."""
+    files_restored: tuple[str, ...] = ()
+    """Files worked on last that stand beside the summary as they were on disk."""
     checkpoint_number: int = 0
     """Number of the checkpoint that was written; 0 where there is none."""
     checkpoint_path: str = ""
@@ -268,6 +273,8 @@ class CompactionComplete(Payload):
         parts += [f"{counts[name]} {word}" for name, word in _FATES if counts[name]]
         if self.claims_marked:
             parts.append(f"{count(self.claims_marked, 'claim')} not in the log")
+        if self.files_restored:
+            parts.append(f"{count(len(self.files_restored), 'file')} given back")
         if self.asked:
             parts.append(f"the model: {self.asked}")
         return " · ".join(parts) + self._writer()

@@ -235,6 +235,20 @@ class AgentOutput(Payload):
         return words_of(self.text)
 
 
+@event("web.searched")
+class WebSearched(Payload):
+    """The provider searched the web while the model answered; what it found is in the message."""
+
+    queries: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    """Addresses of the pages."""
+
+    def headline(self) -> str:
+        """What was looked for, and how much was found."""
+        asked = words_of(", ".join(self.queries))
+        return f"web search{f': {asked}' if asked else ''} · {count(len(self.sources), 'page')}"
+
+
 @event("message.pinned")
 class MessagePinned(Payload):
     """A message stays word for word whatever else leaves, or no longer."""

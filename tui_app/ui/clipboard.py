@@ -1,17 +1,22 @@
 """The user's clipboard: ways to it, and whether a text got there."""
 
+import re
 import shutil
 import subprocess
 import sys
 from asyncio import Future
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from textual.app import App
 
+from tui_app.pictures import image_type
+
 Outcome = Literal["copied", "sent", "refused"]
 """A program took it; the terminal was asked to take it and does not answer; the terminal is known not to."""
 _LIMIT_S = 3.0
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+_APPLE_DATA = re.compile(r"«data PNGf([0-9A-F]+)»".encode())
 
 
 @runtime_checkable
@@ -102,6 +107,49 @@ def _takes(command: Sequence[str], text: str, env: Mapping[str, str]) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return done.returncode == 0
+
+
+NO_READER = "Nothing here reads the clipboard: install wl-clipboard, xclip or pngpaste."
+NO_PICTURE = "There is no picture on the clipboard."
+
+
+def read_picture(env: Mapping[str, str]) -> bytes | str:
+    """The picture on the clipboard, or a sentence why there is none; blocks.
+
+    Args:
+        env: Says where the screen is shown.
+    """
+    readers = [each for each in _picture_readers(env) if shutil.which(each[0], path=env.get("PATH"))]
+    for command in readers:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_LIMIT_S,
+                check=False,
+                env=dict(env),
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        told = done.stdout
+        if command[0] == "osascript" and (found := _APPLE_DATA.search(told)):
+            told = bytes.fromhex(found[1].decode())
+        if done.returncode == 0 and image_type(told):
+            return told
+    return NO_PICTURE if readers else NO_READER
+
+
+def _picture_readers(env: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    """Commands that write the clipboard's picture to stdout."""
+    if env.get("WAYLAND_DISPLAY"):
+        yield from (("wl-paste", "--no-newline", "--type", kind) for kind in _PICTURES)
+    if env.get("DISPLAY"):
+        yield from (("xclip", "-selection", "clipboard", "-target", kind, "-out") for kind in _PICTURES)
+    if sys.platform == "darwin" and not env.get("SSH_CONNECTION"):
+        yield ("pngpaste", "-")
+        yield ("osascript", "-e", "get the clipboard as «class PNGf»")
 
 
 def _has_no_clipboard(env: Mapping[str, str]) -> bool:

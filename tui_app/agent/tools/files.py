@@ -22,6 +22,7 @@ from tui_app.agent.tools.workspace import (
     readable_name,
 )
 from tui_app.context.tool_results.results import byte_count
+from tui_app.pictures import LARGEST_FILE, Picture, UnusablePicture, fitted, image_type
 from tui_app.tool_specs import GLOB
 
 # Reading text files line by line in bounded memory, whatever the file holds.
@@ -342,6 +343,27 @@ MAX_LINES = 1_900
 SHOWN_LINE_CHARS = 2_000
 MAX_ENTRIES = 500
 """Names one listing may hold."""
+
+
+def read_picture(ws: Workspace, path: str) -> Picture | None:
+    """Return a picture as it is sent to a model; None for a file that is none.
+
+    Raises:
+        ToolProblem: if there is no such file, or it is damaged or too large.
+    """
+    real = ws.file(path)
+    with open_regular(real) as file:
+        data = file.read(_SNIFFED_BYTES)
+        if not image_type(data):
+            return None
+        data += file.read(LARGEST_FILE + 1 - len(data))
+    name = ws.display(real)
+    if len(data) > LARGEST_FILE:
+        raise ToolProblem(f"{name} is a picture of more than {LARGEST_FILE:,} bytes; scale it down first.")
+    try:
+        return fitted(data)
+    except UnusablePicture as unusable:
+        raise ToolProblem(f"{name} cannot be shown: {unusable}.") from unusable
 
 
 def read_file(ws: Workspace, path: str, start: int = 1, lines: int = 400, *, stop: Stop | None = None) -> str:

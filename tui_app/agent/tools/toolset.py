@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import anyio.to_thread
 from pydantic import BaseModel
-from pydantic_ai import ModelRetry, RunContext, Tool, ToolDenied
+from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolDenied
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.approvals.places import obeyed
@@ -36,9 +36,10 @@ from tui_app.agent.tools.history import (
 )
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
+from tui_app.command_parent import parented
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
-from tui_app.sandbox import INSTALL, Confinement, parented, refused
+from tui_app.sandbox import INSTALL, Confinement, refused
 from tui_app.text import count
 from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
 
@@ -144,8 +145,8 @@ class ReadTools:
 
     async def read_file(
         self, ctx: RunContext[Any], path: str, start: int = 1, lines: int = 400
-    ) -> str | ToolDenied:
-        """Read a text file as numbered lines.
+    ) -> str | list[str | BinaryContent] | ToolDenied:
+        """Read a text file as numbered lines, or look at a picture (PNG, JPEG, GIF, WebP).
 
         Args:
             ctx: The run.
@@ -162,6 +163,12 @@ class ReadTools:
             raise ModelRetry(str(problem)) from problem
         if message is not None:
             return message
+        picture = await _on_thread(lambda stop: files.read_picture(self._files, path))
+        if picture is not None:
+            return [
+                f"[picture {path}, {picture.about}]",
+                BinaryContent(picture.data, media_type=picture.media_type),
+            ]
         return await _on_thread(lambda stop: files.read_file(self._files, path, start, lines, stop=stop))
 
     async def ls(self, ctx: RunContext[Any], path: str = ".") -> str | ToolDenied:
@@ -301,7 +308,10 @@ def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
     )
 
 
-async def _on_thread(work: Callable[[Stop], str]) -> str:
+T = TypeVar("T")
+
+
+async def _on_thread(work: Callable[[Stop], T]) -> T:
     """Run blocking work off the loop; on cancellation the wait ends at once and the thread soon after."""
     cancelled = threading.Event()
     stop = Stop(cancelled)
@@ -317,7 +327,6 @@ async def _on_thread(work: Callable[[Stop], str]) -> str:
 
 # The tools that change something, as the model sees them. First each asks its gate with what it would do.
 
-T = TypeVar("T")
 SHELL = "/bin/sh"
 
 LONGEST_COMMAND = 20_000
@@ -390,7 +399,7 @@ class FileTools:
                 if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
                     return ToolDenied(declined)
                 change = await on_thread(plan)
-                action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "")
+                action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "", path)
                 if declined := await self.gate(action):
                     return ToolDenied(declined)
                 await on_thread(lambda: check_unchanged(self.workspace, change))
@@ -402,8 +411,8 @@ class FileTools:
         return f"{change.shown}: {change.note}\n{shown}".rstrip()
 
 
-def file_action(change: FileChange, tool: str, call: str) -> Action:
-    """What a change of a file is asked about as."""
+def file_action(change: FileChange, tool: str, call: str, given: str) -> Action:
+    """What a change of a file is asked about as: by its own name, and by the one that was given."""
     place = obeyed(change.shown)
     return Action(
         tool=tool,
@@ -413,6 +422,7 @@ def file_action(change: FileChange, tool: str, call: str) -> Action:
         note=change.note,
         guarded=f"always asked: programs obey {place}" if place else "",
         call=call,
+        spelled=(given,) if given != change.shown and not PurePosixPath(given).is_absolute() else (),
     )
 
 
@@ -486,7 +496,7 @@ class CommandTool:
             )
             if declined := await self.gate(action):
                 return ToolDenied(declined)
-            wrapped = await asyncio.to_thread(self._wrapped, words, inside, background=background)
+            wrapped = await asyncio.to_thread(self._wrapped, words, inside)
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
@@ -501,17 +511,11 @@ class CommandTool:
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
 
-    def _wrapped(
-        self, words: Sequence[str], inside: Confinement | None, *, background: bool
-    ) -> Sequence[str]:
+    def _wrapped(self, words: Sequence[str], inside: Confinement | None) -> Sequence[str]:
         program = self.runner.cwd / words[0] if "/" in words[0] else words[0]
         if shutil.which(program, path=self.runner.env.get("PATH")) is None:
             return words  # that it cannot be started is said as of any other
-        if inside is None:
-            return parented(words)
-        # One in the background may be kept when the session ends: then it needs a parent of its own.
-        apart = background and inside.sandbox.kind == "bubblewrap"
-        return parented(inside.words(words)) if apart else inside.words(words)
+        return parented(words) if inside is None else inside.words(words)
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:

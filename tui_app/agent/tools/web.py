@@ -14,17 +14,49 @@ from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
+from typing import Any, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx2
 from pydantic_ai import RunContext, ToolDenied
+from pydantic_ai.capabilities import NativeTool
+from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate, ascii_host
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.toolset import told
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.tool_specs import WEB_FETCH
+
+# Search by the provider.
+
+
+def search_tool(ctx: RunContext[Any]) -> WebSearchTool | None:
+    """The search of the provider that answers; None where it has none."""
+    model: Any = ctx.model
+    while (inner := getattr(model, "wrapped", None)) is not None:
+        model = inner
+    profile = model.profile
+    if WebSearchTool not in profile.get("supported_native_tools", ()):
+        return None
+    # By name: whoever uses another vendor does not wait for this one's SDK.
+    kinds = {each.__name__ for each in type(model).__mro__}
+    is_chat = "OpenAIChatModel" in kinds and "OpenRouterModel" not in kinds
+    return None if is_chat and not profile.get("openai_chat_supports_web_search") else WebSearchTool()
+
+
+@dataclass
+class ProviderSearch(NativeTool[Any]):
+    """Lets the provider search the web while the model answers; one that cannot is not asked to."""
+
+    tool: AgentNativeTool[Any] = search_tool
+
+    def get_model_settings(self) -> ModelSettings:
+        """Have OpenAI name its sources, as the others do; no other provider reads this."""
+        return cast("ModelSettings", {"openai_include_web_search_sources": True})
+
 
 # HTML as text a model can read: headings, paragraphs, lists, links; no scripts, no styles.
 #
