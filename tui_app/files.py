@@ -2,11 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import Protocol, TypeVar
 
 _NAME_CHARS = 50
 """Characters of a file's name in the temporary one, which must not be longer than names may be."""
@@ -163,6 +164,58 @@ def entries(folder: Path, root: Path | None) -> Iterator[Path]:
         yield from sorted(folder.iterdir())
     except (OSError, RuntimeError):
         return
+
+
+class Named(Protocol):
+    """What a user or a project has written as a file, and calls by a name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def read_nearest(
+    places: tuple[Path | None, Path],
+    inner: Sequence[str],
+    own: str,
+    read: Callable[[Path, Path | None], N | None],
+    most: int,
+    file: str = "",
+) -> tuple[tuple[N, ...], tuple[str, ...]]:
+    """Read what is written for a project and for all: the nearest wins a name, the user's own come last.
+
+    Args:
+        places: The working folder, None for the user's own alone; and the user's own folder of settings.
+        inner: Folders below those of a project that hold such files.
+        own: The folder beside the settings that does.
+        read: Reads one, given the folder that it must not lead out of; None for no such file. May raise
+            ``Refused``.
+        most: How many there are at most.
+        file: Name of the file in a folder of its own; empty where each is a file.
+
+    Returns:
+        Those that can be used, and sentences about those that cannot.
+    """
+    folder, config = places
+    around = folders_of(folder) if folder is not None else []
+    wanted: list[tuple[Path, Path | None]] = [
+        (place / each, around[0]) for place in reversed(around) for each in inner
+    ]
+    found: dict[str, N] = {}
+    refused: list[str] = []
+    for parent, root in (*wanted, (config / own, None)):
+        for entry in entries(parent, root):
+            path = entry / file
+            try:
+                one = read(path, root)
+            except Refused as why:
+                refused.append(f"{path} is not used: {why}.")
+                continue
+            if one is not None and len(found) < most:
+                found.setdefault(one.name, one)
+    return tuple(found.values()), tuple(refused)
 
 
 # Markdown files with a few values in front, as skills and commands have them.

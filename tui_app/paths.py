@@ -71,6 +71,11 @@ class Paths:
         return self.data / "sessions.db"
 
     @property
+    def pictures_dir(self) -> Path:
+        """Pictures out of the clipboard, which prompts name."""
+        return self.data / "pictures"
+
+    @property
     def sessions_dir(self) -> Path:
         """Parent of the workspaces, one folder for each session."""
         return self.data / "sessions"

@@ -144,6 +144,8 @@ TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
 """The tools of a conversation by name, those among them that are switched off."""
 FILE_LOOKERS = frozenset(spec.name for spec in TOOLS.values() if spec.rule == "file" and not spec.changes)
 """Names of the tools that look at files. Each asks for itself what rules say of the file."""
+FILE_CHANGERS = frozenset({WRITE_FILE.name, EDIT_FILE.name})
+"""Names of the tools that change files: each can do what the other does."""
 CONTEXT_BOARD = "context_board"
 """The one tool of the agent that keeps the memory of a repository."""
 _OTHER = ToolSpec(name="")

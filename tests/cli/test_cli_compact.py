@@ -389,7 +389,7 @@ def test_each_step_is_an_event_and_the_new_size_is_printed(
     [
         (("--pin", 999), "#999 is not part of the next request."),
         (("--unpin", RESULT), f"#{RESULT} is not pinned."),
-        (("--restore", RESULT), "Nothing to take back"),
+        (("--restore", RESULT), "Nothing to undo"),
         (("--archive", 2), "Only results of tools"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_file_in_the_place_of_the_sessions_folder(
     assert refused.code == 1
     assert refused.err == (
         f"{folder} is no folder, and the files of sessions go into one of this name. "
-        "Move it away, then: plimsoll doctor --repair. It writes the missing files anew. "
+        "Move it away, then: plimsoll doctor --repair. It rewrites the missing files. "
         "Nothing was changed.\n"
     )
     folder.unlink()
@@ -260,7 +260,7 @@ def test_repair_passes_over_a_session_with_a_damaged_event(
     db.close()
     # The damage changed the event's length as well, so what the log adds up to is counted again.
     sizes, told = plimsoll("doctor", "--repair", "--json").json["repaired"]
-    assert sizes == f"Sizes and folds are made anew from the log: {imported}"
+    assert sizes == f"Sizes and folds are rebuilt from the log: {imported}"
     assert told.startswith(f"{imported}: not mended, and passed over. ")
     assert "Nothing was deleted" in told
     assert plimsoll("sessions", "show", imported).code == 0

@@ -286,7 +286,7 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
             "Interrupted. Send it again with plimsoll run.",
         ),
         (SessionDeleted("a1b2"), "Start a new one with plimsoll run."),
-        (Overtaken("another window, on ada"), "open the session again with plimsoll --resume."),
+        (Overtaken("another window, on ada"), "Open the session again with plimsoll --resume to continue."),
     ],
     ids=["fallback", "server", "memory", "message", "retry", "unanswered", "deleted", "overtaken"],
 )

@@ -97,7 +97,7 @@ def test_continue_with_nothing_to_go_on_with(
     for _ in range(2):
         result = plimsoll("--continue")
         assert result.code == 1
-        assert result.err.startswith("There is no session to go on with yet.")
+        assert result.err.startswith("There is no session to continue yet.")
         begin(plimsoll_home, cwd=project, time=4.0, said=False)
     assert launches == []
 
@@ -178,6 +178,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("context", ("a1b2",), (("--json",), ("--window", "8000"), ("--pin", "3"))),
     ("exclude", ("a1b2", "3", "4"), (("--turn",), ("--json",))),
     ("handoff", ("a1b2", "low", "water"), (("--extract",), ("--json",), ("--window", "8000"))),
+    ("diff", ("a1b2",), (("--message",), ("--model", "offline:extractive"), ("--json",))),
     ("stats", ("a1b2",), (("--json",),)),
     ("memory", ("add", "Ships", "sail"), (("--kind", "rule"), ("--everywhere",), ("--json",))),
     ("memory", ("edit", "1", "Ships sail"), (("--json",), ("--folder", "."))),

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
+from tests.servers import mcp_stdio
 from tests.servers.behaviours import Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli import output, run
@@ -1029,3 +1030,40 @@ def test_a_question_with_nobody_there_is_told_and_the_turn_goes_on(
     assert said.code == 0
     assert "The model asks: Which port? Nobody is there to answer." in said.err
     assert "8080 again." in said.out
+
+
+def test_commands_out_of_files_and_prompts_of_servers_are_what_they_stand_for(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, plimsoll_home: Path
+) -> None:
+    settings_file(
+        plimsoll_home,
+        f'[endpoints.own]\nbase_url = "{fake_openai.base_url}"\nwindow = 64000\n'
+        f'[mcp.files]\ncommand = "{sys.executable}"\nargs = ["{mcp_stdio.__file__}", "rich"]\n',
+    )
+    commands = plimsoll_home / "config" / "commands"
+    commands.mkdir()
+    (commands / "look.md").write_text("---\ndescription: Look.\n---\nLook at $1, then say $ARGUMENTS.\n")
+    (commands / "empty.md").write_text("---\ndescription: Nothing.\n---\n")
+
+    def sent(prompt: str) -> str:
+        fake_openai.add(Text("Seen."))
+        result = plimsoll("run", prompt, "--model", "own:scripted")
+        assert result.code == 0, result.err
+        return str(fake_openai.journal[-1]["messages"][-1]["content"])
+
+    assert sent("/look 'the quay' twice").strip() == "Look at the quay, then say 'the quay' twice."
+    assert sent("/files:hail Gull softly") == "Hail Gull, softly."
+    assert sent("/etc/hosts is what?") == "/etc/hosts is what?"
+    assert sent("/nothing here") == "/nothing here"
+    asked = len(fake_openai.journal)
+    for prompt, code, why in (
+        ("/empty", 2, "/empty says nothing: "),
+        ("/files:hail", 1, "/files:hail cannot be used: /files:hail needs boat."),
+        ("/files:other", 1, "No server has a prompt /files:other. There are: /files:hail."),
+    ):
+        result = plimsoll("run", prompt, "--model", "own:scripted")
+        assert result.code == code
+        assert why in result.err
+    fake_openai.add(Text("Seen."))
+    assert "/compact is a command of the screen" in plimsoll("run", "/compact", "--model", "own:scripted").err
+    assert len(fake_openai.journal) == asked + 1

@@ -135,7 +135,7 @@ def test_what_is_pinned_is_left_alone_by_stages_and_hands(
     assert hand.relieve((second,), "archive")
     assert not hand.pin(first, pinned=True)
     digest = history.view.rewrites[-1]
-    assert not hand.pin(digest, pinned=True), "what stands for others cannot be pinned"
+    assert not hand.pin(digest, pinned=True), "what replaces others cannot be pinned"
     assert history.exempt("trim") == {first}
     outlook = hand.outlook(first)
     assert 0 < outlook.pinned <= outlook.pin_budget

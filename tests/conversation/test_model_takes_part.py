@@ -29,11 +29,11 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import fullness_text, fullness_told
 from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.requests.fullness import FullnessNotes, marks_of
-from tui_app.context.view import Item, latest_prompt_index
+from tui_app.context.view import Item, latest_prompt_index, to_messages
 from tui_app.context.wire_form import WireForm
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.work import Compact, Restate
+from tui_app.conversation.work import Compact, Exclude, Pin, Restate
 from tui_app.events import (
     ApprovalRequested,
     AssistantMessage,
@@ -352,3 +352,40 @@ async def test_summary_instructions_are_in_every_request_and_in_the_numbers(
     assert f"The user also asks of these notes:\n{wanted}" in asked["messages"][-1]["content"]
     assert complete.instructions == wanted
     assert "instructions" in number_lines(complete)
+
+
+# Files worked on last come back behind a compaction, as they are on disk.
+
+
+def sight(opened: OpenSession) -> str:
+    """All that the model sees of the conversation."""
+    return str(to_messages(opened.conversation.history.items()))
+
+
+async def test_files_come_back_fresh_and_go_with_the_compaction(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    names = ("tides.txt", "harbours.txt", "hidden.txt", "pinned.txt")
+    for name in names:
+        (desk.cwd / name).write_text("\n".join(f"{name} line {line}" for line in range(12)))
+    small = [called("read_file", path=name) for name in names]
+    fake_openai.add(*small, *reads(desk, 1), Text("Done.", usage=(0, 0)), Text("Yes.", usage=(0, 0)))
+    async with able(desk, fake_openai) as opened:
+        records = await turn(opened.conversation, "Read all of it.")
+        results = [each for each in records if isinstance(each.data, ToolResult)]
+        seqs = dict(zip(names, (each.seq for each in results), strict=False))
+        await done(opened.conversation, Exclude((seqs["hidden.txt"],)))
+        await done(opened.conversation, Pin(seqs["pinned.txt"], pinned=True))
+        await turn(opened.conversation, "Sure?")
+        (desk.cwd / "harbours.txt").write_text("harbours.txt, another one")
+        await done(opened.conversation, Compact())
+        records = [record for record, _ in opened.store.records(opened.conversation.session)]
+        (complete,) = compactions(records)
+        assert set(complete.files_restored) == {"harbours.txt", "tides.txt"}
+        shown = sight(opened)
+        assert "another one" in shown
+        assert "File harbours.txt, as it is on disk; it has changed since" in shown
+        assert "hidden.txt line" not in shown, "what is excluded stays out of sight"
+        assert shown.count("pinned.txt line 3") == 1, "what is pinned is there already"
+        await done(opened.conversation, Restate(undo=True))
+        assert "another one" not in sight(opened)
+        await done(opened.conversation, Restate(undo=False))
+        assert "another one" in sight(opened)

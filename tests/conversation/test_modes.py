@@ -69,8 +69,13 @@ async def test_edits_go_ahead_in_edit_mode_but_not_where_programs_obey(
     rules = {"approvals": {"deny": ["write_file *.lock"], "ask": ["write_file notes/**"]}}
     fake_openai.add(
         write("sky.txt"), write(".vscode/tasks.json"), write("AGENTS.md"), write("a.lock"),
-        write("notes/x.md"), command("echo one"), Text("Done."),
+        write("notes/x.md"), command("echo one"),
+        tool("edit_file", path="kept.lock", old_text="a", new_text="b"), write("by-link"), Text("Done."),
     )  # fmt: skip
+    (desk.cwd / "kept.lock").write_text("a\n")
+    (desk.cwd / "free.txt").write_text("a\n")
+    (desk.cwd / "by-link").symlink_to("free.txt")
+    rules["approvals"]["deny"].append("write_file by-link")
     async with in_mode(desk, fake_openai, "edit", **rules) as opened:
         records = await played(opened, "Go.", NO, NO, NO, ONCE)
         asked = {
@@ -79,6 +84,7 @@ async def test_edits_go_ahead_in_edit_mode_but_not_where_programs_obey(
         assert asked == {".vscode/tasks.json", "AGENTS.md", "notes/x.md", "echo one"}
         assert (desk.cwd / "sky.txt").read_text() == "sea\n"
         assert not (desk.cwd / "a.lock").exists()
+        assert {(desk.cwd / name).read_text() for name in ("kept.lock", "free.txt")} == {"a\n"}
         assert decided(records)[0] == ("allowed", "mode", "rule", "")
         assert ("denied", "rule", "rule", "write_file *.lock") in decided(records)
         assert_valid(opened.conversation)

@@ -160,7 +160,7 @@ async def test_a_writer_that_was_overtaken_gives_its_prompt_back(
             assert isinstance(error, Error)
             assert (end.outcome, end.prompt) == ("failed", "mine")
             assert "has been written by another window, on" in error.message
-            assert "open the session again" in error.hint
+            assert "Open the session again" in error.hint
     store = PostgresStore(server, read_only=True)
     assert "mine" not in [r.data.text for r, _ in store.records(session) if isinstance(r.data, UserMessage)]
     store.close()

@@ -1,6 +1,7 @@
 """Sub-agents: their own context, one message back, every step in the log and none in the agent's view."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCa
 from tests.conversation.driving import Desk, assert_valid, of, turn, until
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.approvals import Decision
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
+    ApprovalRequested,
     AssistantMessage,
     CompactionStart,
     SubAgentCall,
@@ -278,6 +281,30 @@ async def test_an_agent_changes_files_only_as_the_rules_let_it(
         assert (desk.cwd / "mate.txt").exists() is allowed
         assert not (desk.cwd / "cook.txt").exists(), "it has no tool to write with"
         assert_valid(opened.conversation)
+
+
+async def test_the_question_names_the_agent_and_the_agent_knows_the_instructions(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", tools="Write")
+    (desk.cwd / "AGENTS.md").write_text("Never use tabs.")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("delegate", agent="mate", task="Write."), Text("Done."))
+    write = tool("write_file", path="new.txt", content="x")
+    fake_openai.add(write, Text("So."), phrase="You are mate")
+    opened = open_session(replace(desk.opening(explore={}, read_only=False), attended=True))
+    try:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("Write."))
+        asked = await until(watching, lambda payload: isinstance(payload, ApprovalRequested))
+        assert isinstance(asked.data, ApprovalRequested)
+        assert asked.data.note == "new file, by agent mate"
+        assert opened.conversation.tooling.approvals.decide(asked.data.id, Decision("once"))
+        await opened.conversation.settle()
+        assert (desk.cwd / "new.txt").exists()
+        assert "Never use tabs." in fake_openai.exchanges[1].text()
+    finally:
+        await opened.close()
 
 
 async def test_agents_of_a_folder_without_trust_are_not_there(desk: Desk, fake_openai: FakeOpenAI) -> None:

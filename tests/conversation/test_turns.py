@@ -469,8 +469,8 @@ async def test_trying_again_ends_its_turn_too(
 
 
 BAD_ENDS: dict[str, tuple[Behaviour, str]] = {
-    "in order, without a word": (EndsEarly(), "The model's answer was cut off. What came of it stays"),
-    "at its length": (Text("This is", finish_reason="length"), "cut off at its length limit. What came"),
+    "in order, without a word": (EndsEarly(), "The model's answer was cut off. The partial answer is kept"),
+    "at its length": (Text("This is", finish_reason="length"), "cut off at its length limit. The partial"),
     "by a filter": (Text("This is", finish_reason="content_filter"), "The provider's filter stopped"),
 }
 

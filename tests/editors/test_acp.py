@@ -1,7 +1,6 @@
 """An editor drives sessions over stdio: prompts, streams, cancel, compactions, several sessions, garbage."""
 
 import asyncio
-import base64
 import json
 import signal
 import sys
@@ -321,7 +320,7 @@ async def test_closed_stdin_in_mid_stream_ends_it_cleanly(
         await asyncio.gather(answer, return_exceptions=True)
 
 
-PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 
 
 async def test_servers_that_the_editor_passes_are_used(

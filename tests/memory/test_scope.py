@@ -96,6 +96,25 @@ def test_a_submodule_is_a_repository_of_its_own(tmp_path: Path) -> None:
     assert (scope.repository, scope.branch) == (str(root / "lib"), "stable")
 
 
+@pytest.mark.parametrize("how", ["file", "link", "linked HEAD"])
+def test_a_folder_that_another_repository_does_not_know_only_claims_to_be_its(
+    tmp_path: Path, how: str
+) -> None:
+    root, stranger = repository(tmp_path / "secret"), tmp_path / "stranger"
+    (stranger / ".git").mkdir(parents=True)
+    if how == "linked HEAD":
+        (stranger / ".git/HEAD").symlink_to(root / ".git/HEAD")
+    else:
+        (stranger / ".git").rmdir()
+        if how == "file":
+            (stranger / ".git").write_text(f"gitdir: {root}/.git\n")
+        else:
+            (stranger / ".git").symlink_to(root / ".git")
+    assert scope_of(stranger).is_claimed
+    assert not scope_of(root).is_claimed
+    assert not scope_of(worktree(root, tmp_path / "wt")).is_claimed
+
+
 def renamed(root: Path, old: str, new: str) -> None:
     log = root / ".git/logs/refs/heads" / new
     log.parent.mkdir(parents=True, exist_ok=True)

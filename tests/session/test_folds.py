@@ -678,7 +678,7 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
         "held": view.held(),
         "rewritten": view.rewritten(),
         "hidden by": [view.hidden_by(seq) for seq in numbers],
-        "left behind": [view.left_behind(cut) for cut in (0, *numbers)],
+        "rewound": [view.left_behind(cut) for cut in (0, *numbers)],
         "can rewind": [view.can_rewind(to) for to in numbers],
         "edited by": [view.edited_by(edit) for edit in numbers],
         "weighed": view.weighed(),

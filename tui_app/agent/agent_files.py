@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tui_app.files import MayRead, Refused, anything, entries, folders_of, read_document, read_inside
+from tui_app.files import MayRead, Refused, anything, read_document, read_inside, read_nearest
 from tui_app.tool_specs import (
     DELEGATE,
     EDIT_FILE,
@@ -103,28 +103,14 @@ def find_agents(folder: Path | None, config: Path, may_read: MayRead = anything)
         config: The user's own folder of settings.
         may_read: What the rules say of files.
     """
-    places = folders_of(folder) if folder is not None else []
-    wanted: list[tuple[Path, Path | None]] = [
-        (place / inner, places[0]) for place in reversed(places) for inner in AGENT_FOLDERS
-    ]
-    found: dict[str, AgentFile] = {}
-    refused: list[str] = []
-    for parent, root in (*wanted, (config / OWN_FOLDER, None)):
-        for entry in entries(parent, root):
-            if entry.suffix != ".md":
-                continue
-            try:
-                agent = _listed(entry, root, may_read)
-            except Refused as why:
-                refused.append(f"{entry} is not used: {why}.")
-                continue
-            if agent is not None and len(found) < MOST:
-                found.setdefault(agent.name, agent)
-    return AgentFiles(tuple(found.values()), tuple(refused))
+    found, refused = read_nearest(
+        (folder, config), AGENT_FOLDERS, OWN_FOLDER, lambda entry, root: _listed(entry, root, may_read), MOST
+    )
+    return AgentFiles(found, refused)
 
 
 def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | None:
-    read = read_inside(file, root, BODY_CHARS, may_read)
+    read = read_inside(file, root, BODY_CHARS, may_read) if file.suffix == ".md" else None
     if read is None:
         return None
     document = read_document(read.text)

@@ -82,7 +82,7 @@ def describe_error(error: BaseException, *, model: str, written: int = 0) -> Err
         described = Error(
             kind="internal",
             message="Something unexpected stopped this turn.",
-            hint="Nothing is lost. The details (ctrl+o) tell more; send again to go on.",
+            hint="Nothing was lost. Press ctrl+o for details, or send again.",
         )
     return replace(described, detail=say.raw_detail(error))
 
@@ -217,7 +217,7 @@ def _limit_reached(error: BaseException, _model: str) -> Error:
     return Error(
         kind="input",
         message=f"The turn stopped at its limit{which}.",
-        hint=f"Nothing is lost: send another prompt to go on, or raise {raised} in the settings.",
+        hint=f"Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
         retryable=True,
     )
 

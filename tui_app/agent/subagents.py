@@ -189,10 +189,12 @@ class SubAgents:
 
     tools: FunctionToolset[Any]
     """What those that explore look with."""
-    working: Sequence[Callable[..., Any]] = ()
-    """Tools that change something, which ask for themselves: for agents whose files name them."""
+    working: Callable[[str], Sequence[Callable[..., Any]]] = lambda _: ()
+    """Tools that change something, and say the name of the agent when they ask."""
     files: Callable[[], AgentFiles] = AgentFiles
     """The agents of the user's and the project's own."""
+    project: Callable[[], str] = str
+    """What the project and the user tell every model; agents from files read it too."""
     report: Callable[[Payload], object]
     """Writes an event down and shows it."""
     choose: Callable[[Model, str], Awaitable[tuple[str, Model]]]
@@ -256,16 +258,16 @@ class SubAgents:
             StepWatch(),
             ContextGovernor(self.policy(), limits=self.limits, listener=watch.compacted),
         )
-        instructions, toolsets = EXPLORER.format(folder=self.folder), [self.tools]
+        instructions, toolsets = [EXPLORER.format(folder=self.folder)], [self.tools]
         if sent is not None:
-            instructions = await asyncio.to_thread(sent.instructions, self.folder)
-            wanted = [tool for tool in self.working if tool.__name__ in sent.tools]
+            instructions = [await asyncio.to_thread(sent.instructions, self.folder), self.project()]
+            wanted = [tool for tool in self.working(sent.name) if tool.__name__ in sent.tools]
             # Calls of several agents change files one after the other, as those of one turn do.
             toolsets.append(FunctionToolset(wanted, max_retries=2, docstring_format="google"))
         agent: Agent[None, str] = Agent(
             None,
             name=f"plimsoll-{sent.name if sent is not None else 'explore'}",
-            instructions=instructions,
+            instructions=list(filter(None, instructions)),
             toolsets=toolsets,
             capabilities=[steps, governor, watch, *self.around],
             retries=2,

@@ -47,6 +47,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.error_text import asked_pause, chain, status_of
 from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.context.view import answers_of
+from tui_app.context.web_searches import searches_of
 from tui_app.events import (
     AgentOutput,
     AssistantDelta,
@@ -56,6 +57,7 @@ from tui_app.events import (
     Record,
     ToolCall,
     ToolResult,
+    WebSearched,
 )
 
 if TYPE_CHECKING:
@@ -189,6 +191,9 @@ class Recorder(AbstractCapability[Any]):
             cost_usd=answer_cost(response, self._model),
         )
         self.journal.append(message, own)
+        for search in searches_of(response.parts):
+            sources = tuple(url for _, url in search.sources)
+            self.journal.append(WebSearched(queries=search.queries, sources=sources))
 
     def returned(self, output: Any, *, structured: bool = False) -> None:
         """Write down what an agent returned that no text of its model says.

@@ -24,7 +24,8 @@ from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
 from tui_app.settings.spec import EFFORTS, SETTINGS
-from tui_app.settings.tables import POLICIES
+from tui_app.settings.tables import POLICIES, parse_rule
+from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 
 if TYPE_CHECKING:
     from tui_app.session.store import SessionStore
@@ -288,6 +289,26 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_allow(parser: argparse.ArgumentParser) -> None:
+    """``--allow``: rules of this run alone."""
+    parser.add_argument(
+        "--allow",
+        metavar="RULE",
+        action="append",
+        default=[],
+        type=_rule,
+        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
+        "may be repeated",
+    )
+
+
+def _rule(text: str) -> str:
+    try:
+        return parse_rule("allow", text, "command line").text
+    except Refused as refused:
+        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
+
+
 def add_folders(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--add-dir",
@@ -330,7 +351,11 @@ def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool])
     Raises:
         CommandFailed: if it is refused.
     """
-    target = from_home(str(path)).resolve()
+    named = from_home(str(path)).absolute()
+    target = named.resolve()
+    # Where output is redirected, /dev/stdout is the very file that the rest is being written to.
+    if named.parts[1:2] in (("dev",), ("proc",)):
+        raise CommandFailed(f"{path} is no file that a {thing} could be written to.")
     if not target.parent.is_dir():
         raise CommandFailed(f"{path}: there is no folder {target.parent}.")
     if target.exists() and not target.is_file():

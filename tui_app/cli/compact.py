@@ -41,6 +41,7 @@ from tui_app.events import (
     fact_counts,
 )
 from tui_app.references import WHOLE, Span, log_number
+from tui_app.text import plain_text
 from tui_app.ui import text as numbers
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be done; nothing is written")
     which.add_argument("--undo", action="store_true", help="take the newest compaction back")
-    which.add_argument("--redo", action="store_true", help="let the compaction undone last stand again")
+    which.add_argument("--redo", action="store_true", help="apply the compaction undone last again")
     which.add_argument(
         "--edit-summary",
         metavar="FILE",
@@ -202,6 +203,7 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
         "retention": complete.retention,
         "facts": fact_counts(complete.facts),
         "claims_marked": complete.claims_marked,
+        "files_restored": list(complete.files_restored),
         "checkpoint_path": complete.checkpoint_path,
         "history_path": complete.history_path,
         "duration_s": complete.duration_s,
@@ -224,6 +226,8 @@ def _show(complete: CompactionComplete) -> None:
         say(f"Facts: {' · '.join(told)}")
     if complete.claims_marked is not None:
         say(f"{numbers.count(complete.claims_marked, 'claim')} of the summary not in the log, marked there")
+    if complete.files_restored:
+        say(f"Given back as they are on disk: {', '.join(map(plain_text, complete.files_restored))}")
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 
@@ -287,6 +291,7 @@ def plan_json(plan: "Plan") -> dict[str, object]:
         "retention": None,
         "facts": None,
         "claims_marked": None,
+        "files_restored": list(plan.files),
         "checkpoint_path": None,
         "duration_s": None,
         "cost_usd": None,

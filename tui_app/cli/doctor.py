@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--repair", action="store_true", help="mend the sessions file, and write missing files anew"
+        "--repair", action="store_true", help="repair the sessions file and rewrite missing files"
     )
     add_json(parser)
 
@@ -131,7 +131,7 @@ def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
     if folder.exists():
         return (
             f"{folder} is no folder, and the files of sessions go into one of this name",
-            "Move it away, then: plimsoll doctor --repair. It writes the missing files anew.",
+            "Move it away, then: plimsoll doctor --repair. It rewrites the missing files.",
         )
     return None
 
@@ -280,7 +280,7 @@ def check_sessions(program: Program) -> Check:
     try:
         database = program.database
     except SettingsError as error:
-        return fail("sessions", str(error), "Correct it; until then nobody knows where the sessions are.")
+        return fail("sessions", str(error), "Correct it; until then Plimsoll cannot find the sessions.")
     return check_server(database) if isinstance(database, SessionServer) else check_database(database)
 
 

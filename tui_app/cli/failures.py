@@ -66,9 +66,11 @@ def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
 def complaint(name: str, error: Exception) -> str:
     """Why a file cannot be read, as a sentence that names it."""
     if isinstance(error, OSError):
-        return f"{name}: {error.strerror or error}."
-    text = str(error)
-    return text if name in text else f"{name}: {text}"
+        text = f"{name}: {error.strerror or error}."
+    else:
+        text = str(error) if name in str(error) else f"{name}: {error}"
+    # A name may hold anything but NUL.
+    return " ".join(text.splitlines())
 
 
 # Errors and notices in the words of a shell: they are worded for the screen, whose keys do nothing here.
@@ -76,6 +78,7 @@ def complaint(name: str, error: Exception) -> str:
 _PHRASES = MappingProxyType(
     {
         "Press ctrl+g to compact it": "Compact it with plimsoll compact",
+        "Press ctrl+o for details": "--json has the details",
         "/retry sends it again": "Send it again with plimsoll run",
         "again with /sessions": "again with plimsoll --resume",
         "a new one with /new": "a new one with plimsoll run",

@@ -106,7 +106,7 @@ async def hand_over(
     if draft.brief.reason:
         tell(f"By extraction, because no model wrote notes: {draft.brief.reason}.")
     if begun:
-        say(f"\nNew session {begun}. To go on there: plimsoll --resume {begun}")
+        say(f"\nNew session {begun}. Continue there: plimsoll --resume {begun}")
     else:
         tell("No session was begun.")
     return OK

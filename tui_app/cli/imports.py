@@ -186,7 +186,7 @@ def _import(
             def watch(progress: ImportProgress) -> None:
                 go_on()
                 if progress.doing == "counting" and progress.total:
-                    line.update(f"Importing {progress.done * 100 // progress.total} %, {path}")
+                    line.update(f"Importing {progress.done * 100 // progress.total}%, {path}")
                 else:
                     line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
 

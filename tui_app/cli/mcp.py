@@ -262,7 +262,7 @@ def sign_out(program: Program, name: str, *, as_json: bool) -> int:
     from tui_app.agent.mcp.sign_in import TokenStore
 
     server = _known(program.settings(), name)
-    gone = TokenStore(program.keys.keyring, program.paths.state / "mcp-sign-ins.json").forget(server.url)
+    gone = TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json").forget(server.url)
     if as_json:
         print_json({"server": name, "forgotten": gone})
     else:
@@ -290,7 +290,7 @@ def _servers(program: Program, settings: Settings, server: McpServer) -> "McpSer
         ProgramPlace(own=program.paths.config, folder=program.cwd, env=program.env, trusted=trusted),
         SeenTools(program.paths.state / "mcp.json"),
         Alone(_counter(program)),
-        tokens=TokenStore(program.keys.keyring, program.paths.state / "mcp-sign-ins.json"),
+        tokens=TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json"),
     )
 
 

@@ -122,7 +122,7 @@ def store_key(keys: ApiKeys, name: str, *, as_json: bool) -> int:
         return OK
     say(f"{name} is in the system keyring.")
     if keys.source(name) == "environment":
-        tell(f"{name} also stands in the environment, which ranks above the keyring.")
+        tell(f"{name} is also set in the environment, which overrides the keyring.")
     return OK
 
 

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
-    "handoff": "handoff", "simulate": "simulate", "audit": "audit", "models": "models", "keys": "models",
-    "doctor": "doctor",
+    "handoff": "handoff", "diff": "changes", "simulate": "simulate", "audit": "audit", "models": "models",
+    "keys": "models", "doctor": "doctor",
     "schema": "export", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip
 """The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
-NO_SESSIONS = "There is no session to go on with yet. Start one with: plimsoll"
+NO_SESSIONS = "There is no session to continue yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
 
@@ -144,14 +144,14 @@ def screen_parser() -> Parser:
         "--continue",
         dest="latest",
         action="store_true",
-        help="go on with the last session of this folder, else with the last one anywhere",
+        help="continue the last session of this folder, else the last one anywhere",
     )
     which.add_argument(
         "--resume",
         metavar="ID",
         nargs="?",
         const="",
-        help="go on with a session; without an id, choose from the list",
+        help="resume a session; without an id, choose from the list",
     )
     parser.add_argument(
         "--plain",

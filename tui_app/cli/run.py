@@ -20,6 +20,7 @@ from tui_app.cli.command import (
     Program,
     WrongUsage,
     add_agent,
+    add_allow,
     add_effort,
     add_folders,
     add_json,
@@ -57,13 +58,13 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
+from tui_app.files import Refused
 from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.references import mentions
-from tui_app.settings.rules import Refused
-from tui_app.settings.tables import parse_rule
 from tui_app.text import is_large, plain_text
-from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
+from tui_app.ui.commands import built_in_words
+from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     parser.add_argument(
-        "--session", metavar="ID", default="", help="go on with this session (default: a new one)"
+        "--session", metavar="ID", default="", help="continue this session (default: a new one)"
     )
     parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
     add_window(parser)
@@ -97,15 +98,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_read_only(parser)
     add_trust(parser)
     add_folders(parser)
-    parser.add_argument(
-        "--allow",
-        metavar="RULE",
-        action="append",
-        default=[],
-        type=_rule,
-        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
-        "may be repeated",
-    )
+    add_allow(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -143,8 +136,56 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if prompt.startswith("!"):
         tell(NO_SHELL)
     view = JsonView() if args.json else AnswerView(only_result=answers is not None)
+    if argument != "-" and is_command(prompt):
+        prompt = command_prompt(opening, prompt)
     said = Prompt(prompt, named_files(argument, prompt), piped)
     return run_until_signal(run_turn(opening, said, view))
+
+
+def command_prompt(opening: Opening, typed: str) -> str:
+    """The prompt that a command out of a file stands for; what is no such command is the prompt itself.
+
+    Raises:
+        WrongUsage: if its file cannot be used.
+    """
+    may_read, name = opening.may_read(), typed.split(maxsplit=1)[0]
+    folder = opening.cwd if opening.trusted else None
+    found = named(find_commands(folder, opening.paths.config, built_in_words(), may_read), typed)
+    if found is None:
+        if name[1:].lower() in built_in_words():
+            tell(f"{name} is a command of the screen: the prompt is sent as it is.")
+        return typed
+    try:
+        text = prompt_of(*found, may_read)
+    except Refused as refused:
+        raise WrongUsage(f"{name} cannot be used: {refused}.") from None
+    if not text.strip():
+        raise WrongUsage(f"{name} says nothing: {found[0].file} is empty.")
+    return text
+
+
+async def served_prompt(opened: "OpenSession", prompt: Prompt) -> Prompt:
+    """The prompt of an MCP server for which ``/SERVER:NAME`` stands; anything else stays as it is.
+
+    Raises:
+        CommandFailed: if the server does not give it.
+    """
+    name, _, argument = prompt.text.partition(" ")
+    servers = opened.extras.servers
+    if not is_command(prompt.text) or name[1:].partition(":")[0] not in servers.defined:
+        return prompt
+    await servers.gather()
+    offered = [each for status in servers.statuses() for each in status.prompts]
+    found = next((each for each in offered if each.command == name[1:].lower()), None)
+    if found is None:
+        there = ", ".join(f"/{each.command}" for each in offered) or "none"
+        raise CommandFailed(f"No server has a prompt {one_line(name, 80)}. There are: {there}.")
+    try:
+        text = await servers.prompt_text(found, words_of(argument))
+    except Refused as refused:
+        raise CommandFailed(f"{one_line(name, 80)} cannot be used: {refused}.") from None
+    # What a server writes names no files of the user's.
+    return replace(prompt, text=text, files=())
 
 
 def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
@@ -167,13 +208,6 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is no text"
         raise WrongUsage(f"The schema {name} cannot be read: {why}.") from error
-
-
-def _rule(text: str) -> str:
-    try:
-        return parse_rule("allow", text, "command line").text
-    except Refused as refused:
-        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
 
 
 def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:
@@ -428,7 +462,7 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
         if opening.answers is not None and opened.conversation.history.model == OFFLINE_MODEL:
             raise CommandFailed("The built-in search gives no answers in a form. --model chooses a model.")
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
-        opened.conversation.submit(prompt)
+        opened.conversation.submit(await served_prompt(opened, prompt))
         await opened.conversation.settle()
     finally:
         trouble: Exception | None = None

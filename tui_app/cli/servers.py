@@ -36,7 +36,7 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "--continue",
         dest="latest",
         action="store_true",
-        help="go on with the last session of this folder, else with the last one anywhere",
+        help="continue the last session of this folder, else the last one anywhere",
     )
     parser.add_argument("--host", default=HOST, help=f"address to listen on (default: {HOST})")
     parser.add_argument("--port", type=_port, default=PORT, help=f"port to listen on (default: {PORT})")

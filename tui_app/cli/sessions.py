@@ -365,7 +365,7 @@ def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int
     if as_json:
         print_json({"session": forked.session, "prompt": forked.prompt})
     else:
-        say(f"Forked into {forked.session}. To go on there: plimsoll --resume {forked.session}")
+        say(f"Forked into {forked.session}. Continue there: plimsoll --resume {forked.session}")
     return OK
 
 

@@ -188,7 +188,7 @@ async def _replay(
     from tui_app.conversation.simulate import simulate
 
     def watch(progress: "SimulationProgress") -> None:
-        share = f"{progress.done * 100 // progress.total} %"
+        share = f"{progress.done * 100 // progress.total}%"
         where = f"{progress.policy} at {window_text(progress.window)}"
         line.update(f"Replaying {share}, {where}, {Path(transcript.name).name}")
 

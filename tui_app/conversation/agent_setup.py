@@ -10,7 +10,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.instructions import MEMORY, system_instructions
+from tui_app.agent.instructions import MEMORY, instructions_text, system_instructions
 from tui_app.agent.mcp.servers import McpTools
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.subagents import Bounds, SubAgents, delegate_toolset, explore_toolset
@@ -96,6 +96,7 @@ class AgentSetup:
                 extras.folder_watch,
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
+                *self.tooling.by_provider,
                 ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
             ],
             retries=2,
@@ -149,8 +150,9 @@ class AgentSetup:
 
         return SubAgents(
             tools=looking_toolset(looking),
-            working=self.tooling.working,
+            working=self.tooling.lent,
             files=lambda: self.extras.project.agents,
+            project=lambda: instructions_text(self.extras.project.files),
             report=history.append,
             choose=choose,
             policy=lambda: compactor.policy,

@@ -12,6 +12,7 @@ from pathlib import Path
 from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
+from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded, RetryRules
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
@@ -40,7 +41,7 @@ from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.session_extras import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
-from tui_app.conversation.session_tools import MaskedRunner, make_tooling
+from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.shell import UserShell
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.tasks import resume_tasks
@@ -283,8 +284,15 @@ class _Host(CompactionHost):
     def additions(self) -> Sequence[Addition]:
         return self.extras.additions()
 
+    def file(self, path: str) -> str | None:
+        return self.extras.file(path)
+
     async def before(self, start: CompactionStart) -> str | Veto:
-        return await self.hooks.before_compaction(start)
+        said = await self.hooks.before_compaction(start)
+        if isinstance(said, Veto):
+            return said
+        # Files of a folder that is not trusted are not among them.
+        return "\n".join(filter(None, (self.extras.project.summary_instructions(), said)))
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
         return self.reviews.of(trigger)
@@ -366,6 +374,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         compactions=compactions,
         runner=runner,
         workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
+        pasted=opening.paths.pictures_dir,
         may_read=extras.project.may_read,
         rules=RetryRules(retries=settings.retries),
         fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
@@ -380,7 +389,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     shell = UserShell(
         history=history,
-        runner=MaskedRunner(opening.cwd, opening.env, secrets),
+        runner=ProcessRunner(opening.cwd, opening.env, secrets),
         policy=lambda: compactor.policy,
     )
     work_runner = WorkRunner(

@@ -25,6 +25,7 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers import ImportedEvent, SkippedLine, import_file
 from tui_app.session.importers.event_builder import FIRST_SEQ
+from tui_app.session.rewind_fork import mode_since
 from tui_app.session.sql_store import count_messages
 from tui_app.session.store import SessionStore
 
@@ -106,8 +107,11 @@ def import_session(
     imported = import_file(path, format)
     events: Sequence[StoredEvent]
     undone: Sequence[StoredEvent] = ()
+    kept: Sequence[StoredEvent] = ()
     if imported.is_own:
         events = [(event.data, event.message, event.time) for event in imported.events]
+        # A file may come from anybody: no mode in it lets a tool act here.
+        kept = mode_since("ask", events, now)
     else:
         events = count_events(imported.events, model=imported.model, watch=watch)
         undone = undo_compactions(events, now)
@@ -123,7 +127,7 @@ def import_session(
     watch(ImportProgress("writing", len(events), len(events)))
     # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
     # one transaction, so that a program that is killed leaves no half of a session behind.
-    session = store.create(start, time=now, events=[*events, *undone, (SessionEnd(), None, now)])
+    session = store.create(start, time=now, events=[*events, *undone, *kept, (SessionEnd(), None, now)])
     counted = [
         data
         for data, _, _ in events

@@ -51,7 +51,8 @@ class Inspection:
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
         """What a compaction asked for by a script would set out to do."""
-        return plan_of(self.history, policy, "headless", focus, span, self.extras.additions())
+        extras = self.extras
+        return plan_of(self.history, policy, "headless", focus, span, extras.additions(), read=extras.file)
 
     def close(self) -> None:
         self.store.close()
@@ -114,5 +115,6 @@ async def _measure(opening: Opening, history: SessionHistory, shelf: ModelShelf,
         listed = next((choice.window for choice in choices if choice.name == history.model), None)
         history.fix(resolve_window(setting=limits.setting, model=listed), fixed, history.model)
         return str(error)
-    history.fix(limits.window(model), fixed, history.model, limits.factor(model))
+    growth = limits.learnt.growth(limits.model_key(model))
+    history.fix(limits.window(model), fixed, history.model, limits.factor(model), growth)
     return ""

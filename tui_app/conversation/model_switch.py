@@ -197,7 +197,8 @@ class ModelSwitch:
         model, limits, history = self.shelf.built(self.history.model), self.shelf.limits, self.history
         if model is not None:
             carried = self.overhead.tokens(history.counter)
-            history.fix(limits.window(model), carried, history.model, limits.factor(model))
+            growth = limits.learnt.growth(limits.model_key(model))
+            history.fix(limits.window(model), carried, history.model, limits.factor(model), growth)
 
     async def forecast(self, model: str) -> SwitchForecast:
         """What changing to another model would mean; nothing is changed.
@@ -259,7 +260,8 @@ class ModelSwitch:
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""
-        history, before, factor = self.history, self.history.usage().window, self.history.factor
+        history, before = self.history, self.history.usage().window
+        factor, growth = history.factor, history.growth
         if fits(history.usage(), window):
             return True
         carried = self.overhead.tokens(history.counter)
@@ -270,7 +272,7 @@ class ModelSwitch:
             return True
         if done:
             self.compactions.restate(undo=True)
-        history.fix(before, carried, history.model, factor)
+        history.fix(before, carried, history.model, factor, growth)
         return False
 
     async def _load(self, name: str) -> Model:

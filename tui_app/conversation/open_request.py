@@ -149,12 +149,18 @@ class Opening:
         """What no text may carry."""
         from tui_app.environment import Secrets, keys_in
 
-        return Secrets(keys_in(self.env, self._named_keys, self.settings.store), self.keys)
+        fixed = keys_in(self.env, self._named_keys, self.settings.store)
+        for server in self.settings.mcp.values():
+            fixed |= keys_in({**server.env, **server.given_env})
+            fixed |= keys_in(server.given_headers, server.given_headers)
+        return Secrets(fixed, self.keys)
 
     @property
     def _named_keys(self) -> tuple[str, ...]:
         """Variables that hold keys because the settings say so."""
-        return STORE_VARIABLE, *(endpoint.key_env for endpoint in self.settings.endpoints.values())
+        named = [endpoint.key_env for endpoint in self.settings.endpoints.values()]
+        named += [name for server in self.settings.mcp.values() for name in server.headers_env.values()]
+        return STORE_VARIABLE, *named
 
     def program_place(self, env: Mapping[str, str]) -> ProgramPlace:
         """Where hooks and MCP servers start.

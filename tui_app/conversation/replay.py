@@ -404,7 +404,7 @@ class Replay:
 
     def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
         """The row of a request that was sent."""
-        previous, self._sent = self._sent, self._count.tokens(messages)
+        previous, self._sent = self._sent, self._count.kinds(messages).tokens
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
         written, whole = self.counter.message(answer).total, self.history.usage().total

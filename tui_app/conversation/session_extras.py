@@ -20,9 +20,10 @@ from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools
 from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.counting.attachments import image_type
 from tui_app.conversation.attachments import AttachedFile, NamedPath
+from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import (
@@ -35,10 +36,8 @@ from tui_app.conversation.project_context import (
     project_of,
 )
 from tui_app.conversation.session_history import EventBus, SessionHistory
-from tui_app.events import (
-    Notice,
-    ServerAsked,
-)
+from tui_app.events import Notice, ServerAsked
+from tui_app.pictures import image_type
 from tui_app.settings.tables import servers_here
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
@@ -64,6 +63,10 @@ class Extras:
     """The program's own tools."""
     overhead: RequestOverhead = field(default_factory=RequestOverhead)
     servers: McpServers = field(init=False)
+    workspace: Workspace = field(init=False)
+    """Where files are read that a compaction gives back."""
+    masked: Callable[[str], str] = field(init=False, repr=False)
+    """A text of theirs without secrets."""
     left_out: str = ""
     """That the folder is not trusted, and what does not count for that; empty where all does."""
     restarts: dict[str, int] = field(default_factory=dict)
@@ -78,14 +81,20 @@ class Extras:
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
     def __post_init__(self, opening: Opening) -> None:
-        self.attended = opening.attended
+        self.attended, self.masked = opening.attended, opening.secrets().masked
+        self.workspace = Workspace(
+            opening.cwd,
+            closed=opening.paths.own_folders,
+            withheld=lambda: self.history.withheld,
+            added=opening.added,
+        )
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
             {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),
             opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
             self,
-            tokens=TokenStore(opening.keys.keyring, opening.paths.state / "mcp-sign-ins.json"),
+            tokens=TokenStore(opening.keys, opening.paths.state / "mcp-sign-ins.json"),
             patient=not opening.attended,
         )
         self.overhead.servers = self.servers.instructions
@@ -99,6 +108,11 @@ class Extras:
             *self.folders.additions(),
             *self.in_use.additions(),
         )
+
+    def file(self, path: str) -> str | None:
+        """A file as the tools show it now, without secrets; None where they would not."""
+        page = FilesOnDisk(self.workspace, self.project.may_read).page(path)
+        return None if page is None else self.masked(page)
 
     def heard(self, status: McpStatus) -> None:
         if self.measure is None:

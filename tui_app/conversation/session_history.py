@@ -44,7 +44,7 @@ from tui_app.session.exclusions import excluded_in
 from tui_app.session.model_state import Basis, known_of, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth
 
 # The messages behind the heads of a view, read from the log when they are first needed.
 
@@ -333,6 +333,11 @@ class SessionHistory:
         """Real tokens of the current model per counted token."""
         return self._basis.factor
 
+    @property
+    def growth(self) -> Growth | None:
+        """By how many of them a request grows with what is added, as far as that is known."""
+        return self._basis.growth
+
     def items(self) -> Sequence[Item]:
         if self._items is None:
             heads = self.view.visible()
@@ -367,9 +372,16 @@ class SessionHistory:
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Nothing to do: everything a run adds is in the log before its next request."""
 
-    def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
+    def fix(
+        self,
+        window: ContextWindow,
+        fixed: Breakdown,
+        model: str,
+        factor: float = 1.0,
+        growth: Growth | None = None,
+    ) -> None:
         """Set what every request to the current model carries."""
-        basis = Basis(window, fixed, factor)
+        basis = Basis(window, fixed, factor, growth)
         if not self.window_known or basis != self._basis:
             self.window_known, self._basis = True, basis
             self.show_gauge()

@@ -1,17 +1,18 @@
 """The tools of a conversation: those that change something, and finding again what was said."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tui_app.agent.approvals.command_line import Folder
-from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
+from tui_app.agent.approvals.rules import AgentGate, Judge
+from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.context import ContextToolset
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import AskTool, CommandTool, FileTools, Notes, NoteTools, TaskTool
-from tui_app.agent.tools.web import WebTool
+from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.conversation.approvals import Approvals, Questions, command_line_rules
@@ -20,7 +21,6 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.tasks import TaskNews
-from tui_app.environment import Secrets
 from tui_app.events import (
     ApprovalDecided,
     Record,
@@ -46,6 +46,8 @@ class Tooling:
     project: RepositorySearch
     working: tuple[Callable[..., Any], ...]
     """The tools themselves; none in read-only mode."""
+    lent: Callable[[str], Sequence[Callable[..., Any]]] = lambda _: ()
+    """Those among them that a sub-agent may have, by the name that its questions say."""
     asking: frozenset[str] = frozenset()
     """Names of the built-in tools that ask for themselves, those that look at files among them."""
     context: ContextToolset | None = None
@@ -56,6 +58,8 @@ class Tooling:
     """Tells the model which of them have ended."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
+    by_provider: tuple[ProviderSearch, ...] = ()
+    """What the model's provider does itself while it answers."""
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
@@ -105,64 +109,54 @@ def make_tooling(
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)
     if settings.read_only:
-        return Tooling(approvals, questions, files, search, project, (), FILE_LOOKERS)
+        return Tooling(approvals, questions, files, search, project, (), asking=FILE_LOOKERS)
 
     def show(call: str, text: str) -> None:
         history.append(ToolOutput(tool_call_id=call, text=text))
 
     cut_short: dict[str, str] = {}
-    writing = FileTools(workspace, approvals, files)
     secrets = opening.secrets()
-    runner = MaskedRunner(opening.cwd, opening.outward_env(), secrets)
+    runner = ProcessRunner(opening.cwd, opening.outward_env(), secrets)
     tasks = BackgroundTasks(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )
-    command = CommandTool(
-        runner,
-        approvals,
-        show,
-        settings.command_timeout_s,
-        cut_short,
-        confinement,
-        settings.sandbox == "require",
-        tasks,
-    )
-    working: list[Callable[..., Any]] = [writing.write_file, writing.edit_file, command.run_command]
-    if settings.web_fetch != "off":
-        working.append(WebTool(approvals, private=settings.web_fetch == "any").web_fetch)
+
+    def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
+        writing = FileTools(workspace, gate, files)
+        command = CommandTool(
+            runner,
+            gate,
+            show,
+            settings.command_timeout_s,
+            cut_short,
+            confinement,
+            settings.sandbox == "require",
+            tasks,
+        )
+        tools: list[Callable[..., Any]] = [writing.write_file, writing.edit_file, command.run_command]
+        if settings.web_fetch != "off":
+            tools.append(WebTool(gate, private=settings.web_fetch == "any").web_fetch)
+        return tools
+
+    working = asking_tools(approvals)
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
     context = ContextToolset(compactor, approvals)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
     news = (TaskNews(tasks, history),)
     working += [TaskTool(tasks).tasks, notes.todo, notes.plan, AskTool(questions).ask_user]
+    searches = (ProviderSearch(),) if settings.web_search else ()
     return Tooling(
-        approvals, questions, files, search, project, tuple(working), asking, context, tasks, news, cut_short
+        approvals,
+        questions,
+        files,
+        search,
+        project,
+        tuple(working),
+        lambda agent: asking_tools(AgentGate(approvals, agent)),
+        asking,
+        context,
+        tasks,
+        news,
+        cut_short,
+        searches,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedRunner(ProcessRunner):
-    """Runs commands, and takes secrets out of what they print before anybody sees it."""
-
-    secrets: Secrets
-
-    async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
-        held = ""
-
-        def show(text: str) -> None:
-            # Of a secret that is cut in two by the portions, the first half waits for the second.
-            nonlocal held
-            known = self.secrets.masked(held + text)
-            cut = len(known) - self.secrets.open_end(known)
-            held = known[cut:]
-            if known[:cut]:
-                heard(known[:cut])
-
-        try:
-            ended = await ProcessRunner.run(self, words, timeout_s, show)
-        except CommandStopped as stopped:
-            raise CommandStopped(self.secrets.masked(stopped.printed)) from stopped
-        finally:
-            if held:
-                heard(held)
-        return replace(ended, text=self.secrets.masked(ended.text))

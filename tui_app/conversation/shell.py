@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.toolset import SHELL, command_result
+from tui_app.command_parent import parented
 from tui_app.context.message_marks import shell_message
 from tui_app.context.policy import Policy
 from tui_app.context.tool_results.stages import StageHost, StageRunner
@@ -17,7 +18,6 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Shell
 from tui_app.events import ShellCommand, ShellResult, ToolOutput
 from tui_app.processes import NotStarted
-from tui_app.sandbox import parented
 
 INTERRUPTED = "Interrupted: the program ended first."
 

@@ -31,7 +31,7 @@ NO_ADDRESS = (
     "Telemetry is on, but neither OTEL_EXPORTER_OTLP_TRACES_ENDPOINT nor OTEL_EXPORTER_OTLP_ENDPOINT says "
     "where to, so nothing is sent."
 )
-UNREACHABLE = "The telemetry receiver at {address} takes no spans; the session goes on without."
+UNREACHABLE = "The telemetry receiver at {address} accepts no spans; the session continues without it."
 TRACES = "/v1/traces"
 FLUSH_S = 2.0
 """Seconds that closing a session waits for the last spans to be sent."""

@@ -107,7 +107,7 @@ UNANSWERED = Error(
     message="Interrupted: the program ended before this prompt was answered.",
     hint="/retry sends it again.",
 )
-CUT_HINT = "What came of it stays; ask it to go on, or send the prompt again with /retry."
+CUT_HINT = "The partial answer is kept. Ask the model to continue, or use /retry."
 EMPTY = "The model answered nothing. /retry sends the prompt once more."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
@@ -148,6 +148,8 @@ class Turns:
     runner: TurnRunner
     workspace: Workspace
     """Where attached files are read."""
+    pasted: Path | None = None
+    """Where pictures out of the clipboard are kept."""
     may_read: Callable[[Path, Path], str]
     """What the rules say of them."""
     rules: RetryRules = field(default_factory=RetryRules)
@@ -342,7 +344,7 @@ class Turns:
         if prompt.files:
             for each in [
                 *found,
-                *await asyncio.to_thread(read_attachments, self.workspace, paths, self.may_read),
+                *await asyncio.to_thread(read_attachments, self.workspace, paths, self.may_read, self.pasted),
             ]:
                 if isinstance(each, AttachedFile):
                     attached.append(each)

@@ -33,10 +33,9 @@ from acp.schema import (
 
 from tui_app.agent.catalog import ModelChoice, list_models
 from tui_app.agent.mcp.status import McpStatus
-from tui_app.context.counting.attachments import image_type
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.attachments import MAX_PICTURE, AttachedFile
+from tui_app.conversation.attachments import AttachedFile
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_names
@@ -56,6 +55,7 @@ from tui_app.events import (
     TurnEnd,
 )
 from tui_app.modes import ABOUT, MODES, mode_named
+from tui_app.pictures import UnusablePicture, fitted
 from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
@@ -237,12 +237,12 @@ def _picture(block: ImageContentBlock, number: int) -> AttachedFile:
         data = base64.b64decode(block.data, validate=True)
     except ValueError:
         raise refused("A picture cannot be read: it is no base64.") from None
-    if not (kind := image_type(data)):
-        raise refused("A picture cannot be sent: only PNG, JPEG, GIF and WebP can.")
-    if len(data) > MAX_PICTURE:
-        raise refused(f"A picture cannot be sent: it is larger than {MAX_PICTURE >> 20} MB.")
+    try:
+        picture = fitted(data)
+    except UnusablePicture as unusable:
+        raise refused(f"A picture cannot be sent: {unusable}.") from None
     name = Path(unquote(urlsplit(block.uri or "").path)).name or f"picture {number}"
-    return AttachedFile(name, picture=data, media_type=kind)
+    return AttachedFile(name, picture=picture.data, media_type=picture.media_type)
 
 
 def _command(text: str) -> Asked | None:

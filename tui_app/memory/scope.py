@@ -109,6 +109,8 @@ class Scope:
     """Where the repository was cloned from, the same on every machine; empty where that is not known."""
     folder: str = ""
     """Folder of the repository on this machine, where ``repository`` does not say it."""
+    is_claimed: bool = False
+    """Whether git's files are elsewhere and know nothing of this folder: what they say may be another's."""
 
     @property
     def branches(self) -> tuple[str, ...]:
@@ -131,13 +133,14 @@ def scope_of(folder: Path) -> Scope:
     for place in (start, *start.parents):
         git = place / ".git"
         if git.is_dir() and (git / "HEAD").is_file():
-            return _scope(place, git, git, place)
+            return replace(_scope(place, git, git, place), is_claimed=not _is_around(git / "HEAD", place))
         if git.is_file() and (inside := _named_folder(git)) is not None:
             if (found := _worktree_of(git, inside)) is not None:
                 return _scope(found[0], inside, found[1], found[0])
             # As a submodule's: it tells whose it is.
             owner = _resolved(inside / (worktree_named(_read(inside / "config")) or "."))
-            return _scope(place, inside, inside, owner)
+            claimed = owner != place and not _is_around(inside / "HEAD", place)
+            return replace(_scope(place, inside, inside, owner), is_claimed=claimed)
     return Scope(repository=str(start))
 
 
@@ -157,6 +160,11 @@ def _resolved(folder: Path) -> Path:
         return folder.resolve()
     except (OSError, RuntimeError):
         return folder.absolute()
+
+
+def _is_around(head: Path, place: Path) -> bool:
+    """Whether HEAD is that of a folder or of one around it, and no link leads out of there."""
+    return any(_resolved(head).is_relative_to(each / ".git") for each in (place, *place.parents))
 
 
 def _named_folder(git: Path) -> Path | None:

@@ -11,12 +11,13 @@ from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from functools import reduce
 from heapq import merge
 from itertools import accumulate, chain, repeat
 from operator import is_
 from typing import Any
 
-from tui_app.context.counting.tally import MessageWeight, Report
+from tui_app.context.counting.tally import Asked, MessageWeight, Report
 from tui_app.events import (
     CompactionAcknowledged,
     CompactionComplete,
@@ -55,11 +56,11 @@ from tui_app.session.view_items import (
     items_of,
     plain_items,
 )
-from tui_app.usage import CATEGORIES, Breakdown
+from tui_app.usage import CATEGORIES, Breakdown, Kinds
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 5
+_FORMAT = 6
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
@@ -68,17 +69,25 @@ class Reports:
     """The newest report of a provider, whatever has happened to the view since; kept along with the fold."""
 
     newest: Report = field(default_factory=Report)
-    _counted: int | None = 0
+    _counted: Kinds | None = field(default_factory=Kinds)
     """Tokens of the view; None where they have to be counted anew."""
+    _models: frozenset[str] = frozenset()
+    """Those that wrote what was counted."""
 
     def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
         """Follow one more message at the end of the view."""
         if self._counted is not None:
-            self._counted += sum(head.tokens.values())
+            self._counted = self._counted.plus(_kinds(head))
+            self._models |= {head.model} - {""}
         if head.reported > 0:
             if self._counted is None:
-                self._counted = sum(sum(each.tokens.values()) for each in visible())
-            self.newest = Report(head.reported, self._counted, head.model)
+                shown = list(visible())
+                self._counted = reduce(Kinds.plus, map(_kinds, shown), Kinds())
+                self._models = frozenset(each.model for each in shown if each.model)
+            sent = self._counted.plus(_kinds(head), -1)
+            asked = Asked(head.reported - head.output, sent, not self._models <= {head.model})
+            asked = asked if head.output else Asked()
+            self.newest = Report(head.reported, self._counted.tokens, head.model, asked)
 
     def rewritten(self) -> None:
         """Forget the count: the view has another size now."""
@@ -86,11 +95,19 @@ class Reports:
 
     def to_plain(self) -> list[Any]:
         newest = self.newest
-        return [newest.reported, newest.counted, newest.model, self._counted]
+        return [newest.reported, newest.counted, newest.model, newest.asked, self._counted, [*self._models]]
 
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> "Reports":
-        return cls(Report(*plain[:3]), plain[3])
+        reported, counted, model, (sent, kinds, mixed), of_view, models = plain
+        newest = Report(reported, counted, model, Asked(sent, Kinds(*kinds), mixed))
+        return cls(newest, None if of_view is None else Kinds(*of_view), frozenset(models))
+
+
+def _kinds(head: Head) -> Kinds:
+    tokens = head.tokens
+    calls = tokens.get("tool_calls", 0) + tokens.get("thinking", 0)
+    return Kinds(sum(tokens.values()), tokens.get("tool_results", 0), calls)
 
 
 def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
@@ -109,7 +126,7 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
-    return MessageWeight(head.seq, tokens, head.reported, head.model)
+    return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
 
 
 @dataclass(slots=True)

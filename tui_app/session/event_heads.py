@@ -76,7 +76,7 @@ LATER = 2**62
 
 _STORED = {
     "t": "title", "c": "chars", "k": "tokens", "i": "ids", "s": "state", "r": "reported", "m": "model",
-    "f": "ref", "x": "removed", "w": "changes",
+    "o": "output", "f": "ref", "x": "removed", "w": "changes",
 }  # fmt: skip
 """What the log calls the fields of a head."""
 _read = json.JSONDecoder().raw_decode
@@ -101,6 +101,8 @@ class Head:
     """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer; ``pinned`` or ``unpinned``."""
     reported: int = 0
     """Input plus output tokens the provider reported with an answer."""
+    output: int = 0
+    """Those of them that were the answer's own; 0 in older logs."""
     model: str = ""
     """Model of an answer or a change; file name of a checkpoint."""
     ref: int = 0
@@ -191,6 +193,7 @@ def _of_message(payload: Payload) -> dict[str, Any]:
                 "ids": payload.call_ids,
                 "state": "interrupted" if payload.interrupted else "",
                 "reported": payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
+                "output": payload.output_tokens if payload.input_tokens else 0,
                 "model": payload.model,
             }
         case ToolCall():

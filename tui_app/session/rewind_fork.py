@@ -75,7 +75,7 @@ def fork_session(
         raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
-        events += _mode_since(chosen_mode(store, info.id), events, now)
+        events += mode_since(chosen_mode(store, info.id), events, now)
     title = f"Fork of {info.title}" if info.title else ""
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
@@ -113,8 +113,8 @@ def _excluded_since(
     return [(MessageExcluded(seqs=tuple(left)), None, now)] if left else []
 
 
-def _mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
-    """What keeps the session's mode where it was changed behind the prompt at which it is forked."""
+def mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
+    """What leaves a session in a mode that the events taken from another one do not end in."""
     changes = [data.new for data, _, _ in taken if isinstance(data, ModeChange)]
     old: Mode = changes[-1] if changes else "ask"
     return [(ModeChange(old=old, new=mode), None, now)] if old != mode else []

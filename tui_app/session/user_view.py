@@ -45,6 +45,7 @@ from tui_app.events import (
     ToolResult,
     Truncation,
     UserMessage,
+    WebSearched,
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.event_heads import COMMAND_FAILED, PRIVATE, Head, is_private
@@ -91,6 +92,7 @@ _KINDS: dict[str, EntryKind] = {
     TaskEnded.TYPE: "notice",
     FolderInstructions.TYPE: "notice",
     ModeTold.TYPE: "notice",
+    WebSearched.TYPE: "notice",
     **{kind.TYPE: "rewrite" for kind in REWRITES},
 }
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})

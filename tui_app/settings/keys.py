@@ -52,6 +52,7 @@ ACTION_KEYS: Mapping[str, str] = {
     "prompt.complete": "tab",
     "prompt.close_list": "escape",
     "prompt.expand": "ctrl+o",
+    "prompt.paste": "ctrl+v",
     "prompt.help": "question_mark",
     "prompt.quit": "ctrl+d",
     "prompt.undo": "ctrl+underscore",

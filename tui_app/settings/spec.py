@@ -183,7 +183,7 @@ class Settings:
             r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
             "models as provider:name, separated by commas",
         ),
-        "Models that go on, in this order, when the session's own cannot answer.",
+        "Fallback models, in this order, when the session's own cannot answer.",
     )
     """Comma-separated."""
     endpoints: Mapping[str, Endpoint] = setting(
@@ -203,7 +203,7 @@ class Settings:
     thinking: str = setting(
         "default",
         Choice(EFFORTS),
-        "How much models that can think do so before they answer. /effort changes it for a session.",
+        "Reasoning effort for models that support it. /effort changes it for a session.",
     )
     """``default`` leaves it to the models."""
     prompt_cache: str = setting(
@@ -227,7 +227,7 @@ class Settings:
     policy: str = setting(
         "plimsoll",
         POLICY,
-        "What governs the context of new sessions. /policy changes it for this one.",
+        "Context policy for new sessions. /policy changes the current session.",
         section="Context",
     )
     policies: Mapping[str, Mapping[str, object]] = setting(
@@ -318,6 +318,9 @@ class Settings:
         allowed="keys for each action; enter lists them",
     )
     """The action's name to its keys, comma-separated."""
+    vim_keys: bool = setting(
+        False, Flag(), "Vim's keys in the prompt: esc leaves insert mode, i returns to it.", Effect.NOW
+    )
     approvals: Mapping[str, Any] = setting(
         {},
         APPROVALS,
@@ -359,6 +362,9 @@ class Settings:
     web_fetch: str = setting(
         "off", Choice(WEB_FETCH), "Whether the model may fetch web pages: never, public ones, or any address."
     )
+    web_search: bool = setting(
+        False, Flag(), "Whether providers that can search the web for the model; they charge for each search."
+    )
     mcp: Mapping[str, McpServer] = setting(
         {}, MCP, "Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE
     )
@@ -377,7 +383,7 @@ class Settings:
     max_steps: int = setting(
         200,
         Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
-        "Model requests that one turn may take before it is stopped.",
+        "Maximum model requests per turn.",
         section="Limits",
     )
     command_timeout_s: float = setting(
