@@ -29,7 +29,7 @@ from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.status import LET_IN, QueueView, StatusRow
+from tui_app.ui.status import LET_IN, SIGNED, QueueView, StatusRow
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import HintRow
@@ -151,7 +151,8 @@ class Deck:
 
     @property
     def status(self) -> str:
-        return self.widget(StatusRow)
+        """The words of the row, behind the sign that hangs left of them."""
+        return "\n".join(line[SIGNED:] for line in self.widget(StatusRow).split("\n"))
 
     @property
     def gauge(self) -> str:

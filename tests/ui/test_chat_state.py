@@ -117,7 +117,7 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
     assert state.turn, "it goes on"
     assert (state.status.kind, state.status.notes) == ("connecting", (WHAT_FOLLOWS,))
     state = after(TurnEnd(outcome="cancelled"), state=state)
-    assert state.status.text == "Stopped. Nothing is lost."
+    assert state.status.text == "Stopped. Nothing was lost."
 
 
 def test_the_status_names_whoever_writes_and_the_total_has_what_a_failure_cost() -> None:

@@ -1,10 +1,14 @@
-"""Attempts at one request of a model, in all supported versions of pydantic-ai."""
+"""What differs between the supported versions of pydantic-ai: attempts at a request, and notes in it."""
 
-from typing import Any
+from copy import copy
+from functools import cached_property
+from typing import Any, cast
 
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
 
 PREPARES_ATTEMPTS: bool = hasattr(exceptions, "RetryModelRequest")
 """Whether pydantic-ai prepares each attempt with hooks of its own, and makes another one where asked to: from
@@ -21,3 +25,17 @@ class PreparesAttempts(AbstractCapability[Any]):
         ) -> ModelRequestContext:
             """Stand in for the hook that is not there."""
             return await self.prepare_model_request(ctx, request_context)
+
+
+FRAMES: bool = "framing_announcement" in ModelSettings.__annotations__
+"""Whether pydantic-ai says in system messages of its own which text is whose: after 2.66."""
+
+
+def without_system_messages(model: Model[Any]) -> Model[Any]:
+    """The same model, known to take no system message in the middle of a conversation."""
+    same: Any = copy(model)
+    if isinstance(model, WrapperModel):
+        same.wrapped = without_system_messages(model.wrapped)
+    elif isinstance(getattr(type(model), "profile", None), cached_property):
+        same.profile = {**model.profile, "supports_inline_system_prompts": False}
+    return cast("Model[Any]", same)

@@ -32,7 +32,7 @@ from tui_app.events import (
     ToolTrimmed,
     ViewRewrite,
 )
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth, Kinds
 
 
 def same_objects(first: Sequence[object], second: Sequence[object]) -> int:
@@ -47,11 +47,11 @@ class RunningCount:
 
     counter: TokenCounter
     _messages: Sequence[ModelMessage] = ()
-    _ends: list[int] = field(default_factory=list)
+    _ends: list[Kinds] = field(default_factory=list)
     """Tokens up to the end of each message."""
     _scale: tuple[bool, float] = (False, 1.0)
 
-    def tokens(self, messages: Sequence[ModelMessage]) -> int:
+    def kinds(self, messages: Sequence[ModelMessage]) -> Kinds:
         """Tokens of the messages, by the counter's factor.
 
         Args:
@@ -59,11 +59,11 @@ class RunningCount:
         """
         scale = (self.counter.loaded, self.counter.factor)
         same = same_objects(self._messages, messages) if scale == self._scale else 0
-        before = self._ends[same - 1] if same else 0
-        sizes = (self.counter.message(message).total for message in messages[same:])
-        self._ends[same:] = list(accumulate(sizes, initial=before))[1:]
+        before = self._ends[same - 1] if same else Kinds()
+        sizes = (self.counter.message(message).kinds for message in messages[same:])
+        self._ends[same:] = list(accumulate(sizes, Kinds.plus, initial=before))[1:]
         self._messages, self._scale = messages, scale
-        return self._ends[-1] if self._ends else 0
+        return self._ends[-1] if self._ends else Kinds()
 
 
 @dataclass(slots=True)
@@ -328,7 +328,14 @@ class History(Protocol):
         """Follow the messages that a run has added since the last request."""
         ...
 
-    def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
+    def fix(
+        self,
+        window: ContextWindow,
+        fixed: Breakdown,
+        model: str,
+        factor: float = 1.0,
+        growth: Growth | None = None,
+    ) -> None:
         """Set the window and the fixed tokens of every request to a model.
 
         Args:
@@ -336,6 +343,7 @@ class History(Protocol):
             fixed: Counted tokens of instructions and tools.
             model: Its name.
             factor: Its real tokens per counted token.
+            growth: By how many of them a request grows with what is added, as far as that is known.
         """
         ...
 
@@ -405,6 +413,7 @@ class ListHistory:
     _fixed: Breakdown = field(default_factory=Breakdown)
     _model: str = ""
     _factor: float = 1.0
+    _growth: Growth | None = None
     _distrusted: bool = False
     _tally: Tally = field(default_factory=Tally)
     _counted_by_tokenizer: bool = False
@@ -437,6 +446,7 @@ class ListHistory:
             self._fixed,
             model=self._model,
             factor=self._factor,
+            growth=self._growth,
             counter_exact=self.counter.exact,
         )
 
@@ -460,9 +470,17 @@ class ListHistory:
         self._tally = Tally()
         self._recount()
 
-    def fix(self, window: ContextWindow, fixed: Breakdown, model: str, factor: float = 1.0) -> None:
+    def fix(
+        self,
+        window: ContextWindow,
+        fixed: Breakdown,
+        model: str,
+        factor: float = 1.0,
+        growth: Growth | None = None,
+    ) -> None:
         """Set what every request carries."""
-        self._window, self._fixed, self._model, self._factor = window, fixed, model, factor
+        self._window, self._fixed, self._model = window, fixed, model
+        self._factor, self._growth = factor, growth
 
     def distrust(self) -> None:
         """Ignore the usage of the next answer."""
@@ -544,7 +562,9 @@ class ListHistory:
         return self.weigh(item).total
 
     def _weighed(self, item: Item) -> MessageWeight:
-        return MessageWeight(item.key, self.counter.message(item.message), item.reported, item.model)
+        answer = item.message
+        output = answer.usage.output_tokens if item.reported and isinstance(answer, ModelResponse) else 0
+        return MessageWeight(item.key, self.counter.message(answer), item.reported, item.model, output)
 
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded

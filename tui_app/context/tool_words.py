@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from tui_app.context.user_text import words
-from tui_app.tool_specs import EDIT_FILE, TOOLS, WRITE_FILE, BodyKind, Rows, Title, tool_spec
+from tui_app.tool_specs import EDIT_FILE, READ_FILE, TOOLS, WRITE_FILE, BodyKind, Rows, Title, tool_spec
 
 # Arguments.
 
@@ -145,6 +145,8 @@ def result_note(name: str, result_text: str, outcome: str = "success") -> str:
     """Say what came of a call: ``3 hits``, ``120 lines``, ``failed``."""
     if outcome != "success":
         return _FAILED.get(outcome, outcome)
+    if result_text.startswith("[picture ") and name == READ_FILE.name:
+        return "picture"
     return _counted(tool_spec(name).result, result_text)
 
 

@@ -29,7 +29,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
-from tui_app.ui.themes import THEMES, own_themes, own_variables
+from tui_app.ui.themes import TERMINAL_COLOURS, THEMES, own_themes, own_variables
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
@@ -92,6 +92,14 @@ class PlimsollApp(TellsFailures, Host):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give colours of our own names to themes that do not know them."""
         return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Keep to the five colours of a terminal's own that ours mean, whatever else its theme would use."""
+        variables = super().get_css_variables()
+        if self.current_theme.ansi:
+            variables |= TERMINAL_COLOURS
+            self.theme_variables = variables
+        return variables
 
     def get_default_screen(self) -> Screen[None]:
         """Begin with the chat; on top of an empty screen, everything would be styled twice."""

@@ -225,6 +225,11 @@ def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, 
     return "".join((*shown, text[at:])), tuple(found)
 
 
+def diff_page(diff: str, width: int) -> QuestionPage:
+    """The rows of a diff, as a question about an edit shows them."""
+    return laid_out(_without_blanks(_diff_rows(diff.split("\n"))), width)
+
+
 _NUMBERED = 60
 """Cells from which on lines have numbers."""
 
@@ -236,8 +241,8 @@ class ApprovalDetail(LongText, can_focus=False):
     DEFAULT_CSS = """
     ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
     ApprovalDetail > .approval--strong { text-style: bold; }
-    ApprovalDetail > .approval--added { background: $success 8%; }
-    ApprovalDetail > .approval--removed { background: $error 8%; }
+    ApprovalDetail > .approval--added { background: $added-row; }
+    ApprovalDetail > .approval--removed { background: $removed-row; }
     ApprovalDetail > .approval--faint, ApprovalDetail > .approval--number { color: $text-muted; }
     ApprovalDetail > .approval--remark, ApprovalDetail > .approval--mark { color: $text-warning; }
     """

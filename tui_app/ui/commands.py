@@ -38,6 +38,11 @@ def command(
     return declare
 
 
+def built_in_words() -> set[str]:
+    """Names that no file gets. A command of two words takes its first one too: who could tell them apart?"""
+    return {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
+
+
 async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> None:
     """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
     if command.writes and (why := chat.session.read_only):
@@ -70,7 +75,7 @@ async def _compact(chat: "Chat", argument: str) -> None:
     compact(chat.session, argument)
 
 
-@command("undo", "Take the last compaction, exclusion, rewind or /clear back", busy="queue")
+@command("undo", "Undo the last compaction, exclusion, rewind or /clear", busy="queue")
 async def _undo(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.actions import restate
 
@@ -94,16 +99,14 @@ async def _rewind(chat: "Chat", argument: str) -> None:
     await rewind(chat.app, chat.session, argument)
 
 
-@command("retry", "Send the last prompt once more", busy="queue", writes=True)
+@command("retry", "Send the last prompt again", busy="queue", writes=True)
 async def _retry(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import retry
 
     await retry(chat.app, chat.session)
 
 
-@command(
-    "fork", "Go on from an earlier prompt in a new session", argument="[#number]", opens="always", leaves=True
-)
+@command("fork", "Branch off at an earlier prompt", argument="[#number]", opens="always", leaves=True)
 async def _fork(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import fork
 
@@ -111,7 +114,7 @@ async def _fork(chat: "Chat", argument: str) -> None:
 
 
 @command(
-    "handoff", "Go on in a new session with a brief of this one", argument="[goal]", opens="always",
+    "handoff", "Continue in a new session with a brief of this one", argument="[goal]", opens="always",
     writes=True, leaves=True,
 )  # fmt: skip
 async def _handoff(chat: "Chat", argument: str) -> None:
@@ -120,7 +123,7 @@ async def _handoff(chat: "Chat", argument: str) -> None:
     await hand_over(chat.app, chat.session, argument)
 
 
-@command("clear", "Empty the context; the log stays", busy="queue", opens="always", writes=True)
+@command("clear", "Start with an empty context (history stays)", busy="queue", opens="always", writes=True)
 async def _clear(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.rewind import clear
 
@@ -151,30 +154,22 @@ async def _model(chat: "Chat", argument: str) -> None:
         await choose_model(chat.app, chat.session)
 
 
-@command(
-    "effort", "Show or change how much the model thinks", argument="[level]", busy="queue", opens="alone"
-)
+@command("effort", "Choose the reasoning effort", argument="[level]", busy="queue", opens="alone")
 async def _effort(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import change_effort, show_efforts
+    from tui_app.ui.dialogs.settings import change_effort
 
-    if argument:
-        change_effort(chat.session, argument)
-    else:
-        await show_efforts(chat.app, chat.session)
+    await change_effort(chat.app, chat.session, argument)
 
 
-@command("policy", "Show or change what governs the context", argument="[name]", busy="queue", opens="alone")
+@command("policy", "Choose the context policy", argument="[name]", busy="queue", opens="alone")
 async def _policy(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import change_policy, show_policies
+    from tui_app.ui.dialogs.settings import change_policy
 
-    if argument:
-        change_policy(chat.session, argument)
-    else:
-        await show_policies(chat.app, chat.session)
+    await change_policy(chat.app, chat.session, argument)
 
 
 @command(
-    "mode", "Change how far tools go unasked: ask, edit or plan", argument="[name]", opens="alone",
+    "mode", "Change the mode: ask, edit or plan", argument="[name]", opens="alone",
     writes=True,
 )  # fmt: skip
 async def _mode(chat: "Chat", argument: str) -> None:
@@ -183,7 +178,7 @@ async def _mode(chat: "Chat", argument: str) -> None:
     await change_mode(chat.app, chat.session, argument)
 
 
-@command("accept", "Accept the plan: it is carried out", argument="[ask|edit]", busy="queue", writes=True)
+@command("accept", "Accept the plan and carry it out", argument="[ask|edit]", busy="queue", writes=True)
 async def _accept(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import accept_plan
 
@@ -213,7 +208,7 @@ async def _new(chat: "Chat", argument: str) -> None:
     await go_to(chat.app, chat.session, Chosen(""))
 
 
-@command("status", "Model, policy, context and session in words", opens="always")
+@command("status", "Model, policy, context and session at a glance", opens="always")
 async def _status(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.session_info import show_status
 
@@ -246,6 +241,20 @@ async def _find(chat: "Chat", argument: str) -> None:
     await chat.pane.finding.open(argument)
 
 
+@command("diff", "What this session changed, and what git says", opens="always")
+async def _diff(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.changes import show_changes
+
+    await show_changes(chat.app, chat.session)
+
+
+@command("commit", "Propose a commit message, and commit if you say so", argument="[hint]", opens="always")
+async def _commit(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.changes import commit
+
+    await commit(chat.app, chat.session, argument)
+
+
 @command("tasks", "Background commands: read their output, stop them", opens="always")
 async def _tasks(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.queue import show_tasks
@@ -255,20 +264,20 @@ async def _tasks(chat: "Chat", argument: str) -> None:
 
 @command("pin", "Keep a message word for word", argument="[#number|last]", opens="alone")
 async def _pin(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.pins import pin
+    from tui_app.ui.dialogs.message import pin
 
     await pin(chat.app, chat.session, argument, pinned=True)
 
 
 @command("unpin", "Take a message's pin away", argument="[#number|last]", opens="alone")
 async def _unpin(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.pins import pin
+    from tui_app.ui.dialogs.message import pin
 
     await pin(chat.app, chat.session, argument, pinned=False)
 
 
 @command(
-    "exclude", "Take messages out of the model's sight; turn behind them takes whole turns",
+    "exclude", "Exclude messages from the context; add turn for whole turns",
     argument="[#number … [turn]]", busy="queue", writes=True,
 )  # fmt: skip
 async def _exclude(chat: "Chat", argument: str) -> None:
@@ -298,7 +307,7 @@ async def _export(chat: "Chat", argument: str) -> None:
     await export_session(chat.session, argument)
 
 
-@command("import", "Go on with a conversation of another program", argument="[file]", opens="always")
+@command("import", "Continue a session from Claude Code, Codex, …", argument="[file]", opens="always")
 async def _import(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.import_export import import_transcript
     from tui_app.ui.dialogs.sessions import Chosen, go_to
@@ -342,7 +351,7 @@ async def _settings(chat: "Chat", argument: str) -> None:
     await show_settings(chat.app, argument)
 
 
-@command("theme", "Choose the colours", argument="[name]", opens="alone")
+@command("theme", "Change the theme", argument="[name]", opens="alone")
 async def _theme(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import choose_theme
 
@@ -361,7 +370,7 @@ async def _quit(chat: "Chat", argument: str) -> None:
     await chat.app.leave(ask=True)
 
 
-@command("queue", "Edit, remove or move what waits", opens="always")
+@command("queue", "Edit, remove or reorder queued prompts", opens="always")
 async def _queue(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.queue import show_queue
 

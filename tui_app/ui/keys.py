@@ -119,6 +119,7 @@ KEYS: tuple[KeyBinding, ...] = (
     _key("prompt.complete", "complete", "Complete", "Complete the marked command or file."),
     _key("prompt.close_list", "close_list", "Close the list", "Close the list of commands or files."),
     _key("prompt.expand", "expand", "Show a pasted text", "With the cursor at its mark."),
+    _key("prompt.paste", "paste_picture", "Paste a picture", "The clipboard's, as [picture 1]."),
     _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
     _key("prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"),
     _key("prompt.undo", "undo_typing", "Undo typing", "Take back what was typed last; ctrl+y repeats it."),
@@ -154,7 +155,10 @@ KEYS: tuple[KeyBinding, ...] = (
         "Find any command by name; in a dialog, what its keys do.", "palette", 5,
     ),
     _key("chat.help", "slash('/help')", "Keys and commands", "Everything this screen can do."),
-    _key("chat.cancel", "cancel", "Stop or go back", "One step a press; twice when idle: earlier prompts."),
+    _key(
+        "chat.cancel", "cancel", "Stop or go back",
+        "Stop, or go back one step; twice when idle: earlier prompts.",
+    ),
     _pane("details", "Details of the focused row", "Open the full text of a row."),
     _key("chat.prompts", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
     _key("chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
@@ -164,8 +168,8 @@ KEYS: tuple[KeyBinding, ...] = (
         command="/find",
     ),
     _pane("answer", "Answer a question", "Go to what a tool or the model asks."),
-    _pane("page_up", "Scroll up a page", "Typing goes on."),
-    _pane("page_down", "Scroll down a page", "Typing goes on."),
+    _pane("page_up", "Scroll up a page", "The prompt keeps focus."),
+    _pane("page_down", "Scroll down a page", "The prompt keeps focus."),
     _pane("top", "Scroll to the start", "Go to the first message."),
     _pane("bottom", "Scroll to the end", "Go to the newest message and follow it."),
     _key(
@@ -215,7 +219,7 @@ PLACES: Mapping[str, Place] = {
             hint="open", rank=1, rows=("live", "any"),
         ),
         KeyBinding(
-            "transcript.details", "ctrl+o", "details", "Details", "All that is known about it, on a screen.",
+            "transcript.details", "ctrl+o", "details", "Details", "Open its details.",
             hint="details", rank=5, rows=("none", "any"),
         ),
         KeyBinding(
@@ -224,7 +228,7 @@ PLACES: Mapping[str, Place] = {
         ),
         KeyBinding(
             "transcript.exclude", "x", "ask('exclude')", "Exclude or include",
-            "Take it out of the model's sight, or bring it back.",
+            "Exclude it from the context, or include it again.",
             hint="exclude", rank=3, changes=True, rows=("pinnable",),
         ),
         KeyBinding(
@@ -313,7 +317,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "memory": Place("in memory", (
         Hint("enter", "source"),
-        KeyBinding("memory.edit", "f4", "edit", "Edit", "Word the marked entry anew.", hint="edit"),
+        KeyBinding("memory.edit", "f4", "edit", "Edit", "Reword the marked entry.", hint="edit"),
         KeyBinding("memory.add", "f6", "add", "Add", "Put something on the board.", hint="add", rank=1),
         KeyBinding(
             "memory.forget", "f8", "forget", "Forget",
@@ -390,9 +394,9 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
         KeyBinding(
             "message.exclude", "x", "do('exclude')", "Exclude or include",
-            "Take it out of the model's sight, or bring it back.",
+            "Exclude it from the context, or include it again.",
         ),
-        KeyBinding("message.restore", "u", "do('restore')", "Take back", "Give it its old form back."),
+        KeyBinding("message.restore", "u", "do('restore')", "Take back", "Restore its original form."),
         KeyBinding("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
         KeyBinding(
             "message.fork", "f", "do('fork')", "Fork here", "Go on from before it in a new session."
@@ -430,7 +434,7 @@ PLACES: Mapping[str, Place] = {
             hint="stop", priority=True,
         ),
         KeyBinding(
-            "tasks.keep", "ctrl+k", "keep", "Keep", "Let it go on when the session ends, or no longer.",
+            "tasks.keep", "ctrl+k", "keep", "Keep", "Keep it running when the session ends, or not.",
             hint="keep", rank=1, priority=True,
         ),
         Hint("up/down", "choose", 2),
@@ -441,6 +445,17 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("task.later", "n", "page(1)", "Later", "The lines behind them.", hint="later"),
         KeyBinding("task.stop", "s", "stop", "Stop", "Stop it, with all it has started.", hint="stop"),
         KeyBinding("task.copy", "c", "copy_all", "Copy", "Copy what is shown.", hint="copy"),
+        _CLOSE,
+    )),
+    "changes": Place("in the changes", (
+        Hint("up/down", "file", 1),
+        KeyBinding(
+            "changes.down", "pagedown", "scroll(1)", "Page down", "Scroll the diff down.", hint="diff"
+        ),
+        KeyBinding("changes.up", "pageup", "scroll(-1)", "Page up", "Scroll the diff up."),
+        KeyBinding("changes.first", "ctrl+home", "ends(0)", "Beginning", "Go to the diff's first line."),
+        KeyBinding("changes.last", "ctrl+end", "ends(1)", "End", "Go to the diff's last line."),
+        Hint("enter", "to the prompt as @file", 2),
         _CLOSE,
     )),
     "prompts": Place("in earlier prompts", (
@@ -487,7 +502,9 @@ PLACES: Mapping[str, Place] = {
         ),
     )),
     "waiting": Place("on what waits", (
-        KeyBinding("queue.open", "enter", "open", "Change the queue", "Edit, remove or move what waits."),
+        KeyBinding(
+            "queue.open", "enter", "open", "Change the queue", "Edit, remove or reorder queued prompts."
+        ),
     )),
     "queue": Place("in the queue", (
         Hint("enter", "edit"),
@@ -510,17 +527,24 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("context.pin", "p", "pin", "Pin", "Keep the item word for word."),
         KeyBinding(
             "context.exclude", "x", "exclude", "Exclude or include",
-            "Take the item out of the model's sight, or bring it back.",
+            "Exclude the item from the context, or include it again.",
         ),
         KeyBinding("context.archive", "a", "archive", "Archive", "Leave a digest of a result."),
         KeyBinding("context.offload", "o", "offload", "Offload", "Put a result in a file."),
         KeyBinding(
-            "context.restore", "u,r", "restore", "Take back",
-            "Give all that was rewritten in one step its old form back.",
+            "context.restore", "u,r", "restore", "Restore",
+            "Restore everything that was rewritten in one step.",
         ),
         KeyBinding(
             "context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
             "Stop the compaction that is under way; nothing changes then.",
+        ),
+        KeyBinding(
+            "context.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
+        ),
+        KeyBinding(
+            "context.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
+            "Show the part before.",
         ),
     )),
     "ledger": Place("in the context's list", (
@@ -543,7 +567,7 @@ PLACES: Mapping[str, Place] = {
         ),
         KeyBinding(
             "review.focus", "f", "focus_on", "Focus on",
-            "Have it written anew, with something to keep above all.", hint="focus on …", rank=2,
+            "Rewrite it: say what matters most.", hint="focus on …", rank=2,
         ),
         Hint("esc", "discard", 1, "screen.close"),
     )),

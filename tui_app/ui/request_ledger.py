@@ -37,9 +37,9 @@ KINDS: dict[MessageKind, str] = {
 """The word for a kind of message."""
 STATES: dict[ItemState, str] = {
     "visible": "",
-    "latest": "latest: stays",
+    "latest": "latest, kept",
     "stays": "stays",
-    "stand_in": "stands for others",
+    "stand_in": "replaces others",
     "archived": "archived",
     "offloaded": "in a file",
     "trimmed": "trimmed",
@@ -85,9 +85,10 @@ class Columns:
 def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> str:
     """Return the names of the columns, their order, and how many items a search has found."""
     kind = "" if columns.narrow else f"{'kind':<12}  "
+    orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
     names = f"{'tok':>7}  {'age':>4}  {kind}what"
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
-    return f"{names}   by {sort}{found}"
+    return f"{names} ({orders[sort]}){found}"
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:

@@ -17,7 +17,7 @@ from textual.message import Message
 
 from tui_app.ui.approvals import ApprovalBox, AskBox
 from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted, ServerQuestion
-from tui_app.ui.commands import COMMANDS, answer_server, offer_served, run_command
+from tui_app.ui.commands import answer_server, built_in_words, offer_served, run_command
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
@@ -71,6 +71,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         """Held while a question of an MCP server is asked."""
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
         self.pane.prompt.gate = lambda: launch.opening().may_read()
+        self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
 
     class Focused(Message):
         """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
@@ -159,12 +160,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
         from tui_app.ui.dialogs.actions import settle_trust
 
-        # A command of two words also takes its first one: nobody could tell them apart.
-        taken = {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
         config = self._launch.paths.config
         # In a thread: it loads the agent side.
         may_read = await asyncio.to_thread(self._launch.opening().may_read)
-        find = partial(find_commands, config=config, taken=taken, may_read=may_read)
+        find = partial(find_commands, config=config, taken=built_in_words(), may_read=may_read)
         trusted = await settle_trust(self.app, self._launch, find)
         folder = self._launch.cwd if trusted else None
         self.work(self.pane.look_around(self._launch, trusted=trusted), group="place")

@@ -164,17 +164,14 @@ def find_commands(
         taken: Names that are built in: no file ever gets one of them.
         may_read: What the rules say of files.
     """
-    from tui_app.files import entries, folders_of
+    from tui_app.files import read_nearest
 
-    places = folders_of(folder) if folder is not None else []
-    wanted: list[tuple[Path, Path | None]] = [(place / FOLDER, places[0]) for place in reversed(places)]
-    found: dict[str, CustomCommand] = {}
-    for parent, root in (*wanted, (config / "commands", None)):
-        for file in entries(parent, root):
-            command = _read(file, root, may_read)
-            if command is not None and command.name not in taken and len(found) < MOST:
-                found.setdefault(command.name, command)
-    return tuple(sorted(found.values(), key=lambda command: command.name))
+    def read(file: Path, root: Path | None) -> CustomCommand | None:
+        command = _read(file, root, may_read)
+        return command if command is not None and command.name not in taken else None
+
+    found, _ = read_nearest((folder, config), (FOLDER,), "commands", read, MOST)
+    return tuple(sorted(found, key=lambda command: command.name))
 
 
 def _read(file: Path, root: Path | None, may_read: "MayRead") -> CustomCommand | None:

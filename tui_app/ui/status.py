@@ -114,7 +114,7 @@ def _notes(status: Status) -> list[tuple[int, str]]:
 
 def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: bool) -> list[tuple[int, str]]:
     name = "Compacting" if short else "Compacting conversation history"
-    pieces = [(0, f"{glyphs.load_line} {name}")]
+    pieces = [(0, name)]
     if status.trigger:
         pieces.append((2, status.trigger.replace("_", " ")))
     if status.size:
@@ -122,7 +122,7 @@ def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: b
     if status.parts > 1:
         pieces.append((1, f"part {status.part} of {status.parts}"))
     if status.tokens:
-        pieces.append((3, f"{tokens(status.tokens)} written"))
+        pieces.append((3, count(status.tokens, "token")))
     pieces.append(since)
     if status.model:
         pieces.append((5, status.model))
@@ -166,6 +166,10 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
     return next(rows for rows in every if len(rows) <= len(alone))
 
 
+SIGNED = 2
+"""Cells of the sign in front of the words."""
+
+
 class StatusRow(Widget):
     """One row of words; no spinner, so that a screen reader and a slow line are not busy with it.
 
@@ -174,7 +178,7 @@ class StatusRow(Widget):
     """
 
     DEFAULT_CSS = """
-    StatusRow { height: auto; min-height: 1; width: 1fr; padding: 0 2 0 4; }
+    StatusRow { height: auto; min-height: 1; width: 1fr; padding: 0 2 0 2; }
     """
 
     status: reactive[Status] = reactive(Status())
@@ -213,15 +217,33 @@ class StatusRow(Widget):
 
     def render(self) -> Content:
         """Draw the words at the left and what Esc does at the right."""
-        rows = self._rows(self.size.width)
+        status, rows = self.status, self._rows(self.size.width)
+        if not status.busy:
+            lines = [Content(row) for row in rows] if len(rows) > 1 else [self._row(status)]
+        elif len(rows) == 1:
+            lines = [self._row(status)]
+        else:
+            lines = [self._row(replace(status, notes=())), *map(Content, rows[1:])]
+        lead = Content.styled(f"{self._sign} ", "$text-error" if status.failed else "$text-accent")
+        return Content("\n").join(
+            Content("  ") + line if at else lead + line for at, line in enumerate(lines)
+        )
+
+    @property
+    def _sign(self) -> str:
+        """The sign in front: what is at work."""
         if not self.status.busy:
-            return Content("\n".join(rows)) if len(rows) > 1 else self._row(self.status)
-        if len(rows) == 1:
-            return self._row(self.status)
-        return Content("\n").join([self._row(replace(self.status, notes=())), *map(Content, rows[1:])])
+            return self.glyphs.cross if self.status.failed else " "
+        return self.glyphs.load_line if self.status.kind == "compacting" else self.glyphs.at_work
+
+    @property
+    def _width(self) -> int:
+        """Cells behind the sign."""
+        return max(1, self.size.width - SIGNED)
 
     def _rows(self, width: int) -> list[str]:
         """Return the rows of what is too long for one; an empty row for what has room in it."""
+        width = max(0, width - SIGNED)
         status, separator = self.status, f" {self.glyphs.separator} "
         if status.busy and status.kind != "pausing" and status.notes and width:
             # Notes that have no room behind what runs take rows of their own.
@@ -236,10 +258,10 @@ class StatusRow(Widget):
     def _row(self, status: Status) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
         separator = f" {self.glyphs.separator} "
-        pieces = status_pieces(status, elapsed, self.glyphs, short=self.size.width < SHORT)
+        pieces = status_pieces(status, elapsed, self.glyphs, short=self._width < SHORT)
         least = separator.join(piece for rank, piece in pieces if rank == 0)
-        hint = self._hint(self.size.width - cell_len(least) - GAP)
-        room = self.size.width - (cell_len(hint) + GAP if hint else 0)
+        hint = self._hint(self._width - cell_len(least) - GAP)
+        room = self._width - (cell_len(hint) + GAP if hint else 0)
         text = fit_pieces(pieces, room, separator)
         if status.kind == "pausing" and status.text:
             # As much of the reason as there is room for: it is worth more than the number of tries.
@@ -247,9 +269,14 @@ class StatusRow(Widget):
             rest = room - cell_len(every) - cell_len(separator)
             text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
             text = one_line(f"{text}{separator}{status.text}", max(1, room))
-        spaces = " " * max(0, self.size.width - cell_len(text) - cell_len(hint))
-        colour = "$text-accent" if status.busy else ""
-        return Content.assemble((text, colour), spaces, (hint, "$text-muted"))
+        spaces = " " * max(0, self._width - cell_len(text) - cell_len(hint))
+        name, _, more = text.partition(separator) if status.busy else (text, "", "")
+        key, _, does = hint.partition(" ")
+        said = [(f"{separator}{more}", "$text-muted")] if more else []
+        ends = (
+            [(key, "$foreground"), (f" {does}", "$text-muted")] if key == "esc" else [(hint, "$text-muted")]
+        )
+        return Content.assemble(name, *said, spaces, *ends)
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""
@@ -263,7 +290,7 @@ class StatusRow(Widget):
     def _escape(self, room: int) -> str:
         """Return what Esc does next; without its quotation where there is no room for that."""
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
-        hint = one_line(self.status.hint, max(1, self.size.width)) or usual
+        hint = one_line(self.status.hint, self._width) or usual
         return hint if cell_len(hint) <= room else hint.partition(' "')[0]
 
 
@@ -271,10 +298,10 @@ class StatusRow(Widget):
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
-PAUSED = "queued · Enter sends next · a new prompt goes first"
+PAUSED = "queued · enter sends the first one · a new prompt goes first"
 """How a paused queue goes on, behind how many wait."""
-LET_IN = "Enter on an empty prompt lets it in after the present step"
-_LET_IN_SHORT = "Enter on an empty prompt lets it in"
+LET_IN = "enter sends the first one after this step"
+_LET_IN_SHORT = "enter sends the first one"
 
 
 def queue_lines(

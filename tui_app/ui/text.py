@@ -267,13 +267,13 @@ def clock(epoch: float, tz: tzinfo | None = None) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share (1.0 is all) as whole percent: ``71 %``; never a false ``0 %`` or ``100 %``."""
+    """Write a share (1.0 is all) as whole percent: ``71%``; never a false ``0%`` or ``100%``."""
     value = round(share * 100)
     if share > 0 and value == 0:
-        return "<1 %"
+        return "<1%"
     if share < 1 and value == 100:
-        return "99 %"
-    return f"{value} %"
+        return "99%"
+    return f"{value}%"
 
 
 def cost(usd: float) -> str:
@@ -354,6 +354,8 @@ class Glyphs(NamedTuple):
     subagent: str
     server: str
     """A tool of a server, or of another agent."""
+    at_work: str
+    """In front of what runs."""
     blocks: str
     """What a bar is made of; without colours two neighbours differ by them."""
 
@@ -363,14 +365,14 @@ UNICODE = Glyphs(
     recoverable="↺", gauge_full="━", gauge_part="╍", gauge_empty="─", mark="┃", arrow="→", down="↓",
     prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
     bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
-    subagent="◈", server="⇄", blocks="█▓▒░",
+    subagent="◈", server="⇄", at_work="◐", blocks="█▓▒░",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_empty="-", mark="|", arrow="->", down="v",
     prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", server="-", blocks="#%+:",
+    subagent="-", server="-", at_work="o", blocks="#%+:",
 )  # fmt: skip
 
 
@@ -378,7 +380,7 @@ PLAIN = Glyphs(
 
 
 def turn_text(costs: "Costs") -> str:
-    """``12.3k in, 80 % cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
+    """``12.3k in, 80% cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
     cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""

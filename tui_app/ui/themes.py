@@ -5,7 +5,7 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -172,6 +172,16 @@ _TERMINAL = {
 """Our own names of colours where the terminal has the say."""
 
 
+TERMINAL_COLOURS: Mapping[str, str] = {
+    **dict.fromkeys(("accent", "primary", "text-accent", "text-primary", "scrollbar-active"), "ansi_cyan"),
+    **dict.fromkeys(("warning", "text-warning"), "ansi_yellow"),
+    **dict.fromkeys(("error", "text-error"), "ansi_bright_red"),
+    **dict.fromkeys(("success", "text-success"), "ansi_green"),
+    "footer-key-foreground": "ansi_default",
+}
+"""The few colours of a terminal's own, where it has the say: cool for work, warm for a call."""
+
+
 def own_variables(theme: Theme) -> dict[str, str]:
     """What our own names of colours mean in a theme that does not have them."""
     if theme.ansi:
@@ -269,6 +279,34 @@ class Tone(Enum):
     HERE = "transcript--here"
 
 
+TONES_CSS = """
+    & > .transcript--strong { text-style: bold; }
+    & > .transcript--prompt { background: $panel; }
+    & > .transcript--ground { background: $panel; }
+    & > .transcript--user { color: $accent; }
+    & > .transcript--rail { color: $rail-seen; }
+    & > .transcript--dim { color: $text-muted; }
+    & > .transcript--faint { color: $text-faint; }
+    & > .transcript--tool { color: $text-muted; }
+    & > .transcript--accent { color: $text-accent; text-style: bold; }
+    & > .transcript--error { color: $text-error; }
+    & > .transcript--warning { color: $text-warning; }
+    & > .transcript--heading { color: $foreground; text-style: bold; }
+    & > .transcript--code { color: $code-inline; }
+    & > .transcript--link { color: $text-accent; text-style: underline; }
+    & > .transcript--keyword { color: $syn-keyword; }
+    & > .transcript--string { color: $syn-string; }
+    & > .transcript--comment { color: $text-muted; text-style: italic; }
+    & > .transcript--number { color: $syn-number; }
+    & > .transcript--name { color: $foreground; }
+    & > .transcript--added { color: $added; }
+    & > .transcript--removed { color: $removed; }
+    & > .transcript--mark { color: $text-accent; text-style: bold; }
+    & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
+    & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
+    & > .transcript--unread { background: $accent-muted; color: $text-accent; text-style: bold; }
+"""
+"""The colours of the tones, inside the rule of a widget that has their component classes."""
 STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
 """Tones of bars, signs and small figures."""
 
@@ -304,6 +342,14 @@ class Palette:
 
     styles: Mapping[Tone, Style]
 
+    @classmethod
+    def of(cls, style_of: Callable[[str], Style]) -> "Palette":
+        """Read the styles of a widget's component classes; each can be told from its ground."""
+        styles = {tone: style_of(tone.value) for tone in Tone}
+        for tone, style in styles.items():
+            styles[tone] = legible(style, STROKE_CONTRAST) if tone in STROKES else legible(style)
+        return cls(styles)
+
     def style(self, tone: Tone) -> Style:
         """Return the style of a tone; colours are complete, background included."""
         return self.styles[tone]
@@ -325,7 +371,7 @@ class Palette:
             "markdown.item.bullet": dim,
             "markdown.item.number": dim,
             "markdown.table.border": dim,
-            "markdown.table.header": Style(bold=True),
+            "markdown.table.header": dim,
             **{f"markdown.h{level}": heading for level in range(1, 7)},
         }
         return Console(

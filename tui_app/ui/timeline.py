@@ -15,7 +15,7 @@ from tui_app.session.entries import Entry, EntryState
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, one_line, tokens, without_drawing
-from tui_app.ui.transcript.entries import LEFT, Wording, has_lines, sub_agent_figures
+from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_agent_figures
 
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
@@ -62,7 +62,9 @@ def rows_of(entry: Entry) -> int:
     return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
 
 
-def timeline_row(entry: Entry, number: int, wording: Wording, *, steps: int = 0) -> Row:
+def timeline_row(
+    entry: Entry, number: int, wording: Wording, *, steps: int = 0, sunk: bool = False, newest: bool = False
+) -> Row:
     """Word one row of an entry.
 
     Args:
@@ -70,13 +72,20 @@ def timeline_row(entry: Entry, number: int, wording: Wording, *, steps: int = 0)
         number: Which of its rows, from 0.
         wording: Signs and time zone.
         steps: Tools that a prompt has led to.
+        sunk: Whether the model does not see it any more: one level quieter.
+        newest: Whether it is the newest prompt.
     """
     row = _figures(entry, wording.glyphs) if number else _first_row(entry, wording, steps)
     if entry.left:
-        row = Row(row.text, row.right, "timeline--left", "timeline--left")
-    if not wording.plain:
-        return row
-    return Row(without_drawing(row.text), row.right, row.component, row.right_component)
+        row = row._replace(component="timeline--left", right_component="timeline--left")
+    elif entry.kind == "user":
+        sign = "timeline--left" if sunk else "timeline--newest" if newest else "timeline--detail"
+        row = row._replace(component="timeline--detail" if sunk else row.component, sign_component=sign)
+    elif entry.kind == "compaction" and not number and entry.state in ("ok", "running"):
+        row = row._replace(sign_component="timeline--newest")
+    elif sunk and row.component == "timeline--detail":
+        row = row._replace(component="timeline--left")
+    return row._replace(text=without_drawing(row.text)) if wording.plain else row
 
 
 def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
@@ -156,7 +165,7 @@ class Timeline(RowList):
     BINDINGS = place_bindings("timeline")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
-        "timeline--left",
+        "timeline--left", "timeline--newest",
     }  # fmt: skip
     DEFAULT_CSS = """
     Timeline {
@@ -165,6 +174,8 @@ class Timeline(RowList):
         & > .timeline--compaction { color: $foreground; }
         & > .timeline--bad { color: $text-error; }
         & > .timeline--left { color: $text-faint; }
+        & > .timeline--newest { color: $accent; }
+        & > .row-list--right { color: $text-faint; }
     }
     """
 
@@ -174,6 +185,8 @@ class Timeline(RowList):
     """Tokens as the model counts them for each counted one."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.MOMENTS, init=False)
     """The filter in force."""
+    rail: reactive[Rail] = reactive(Rail())
+    """What the model sees."""
     running: reactive[Entry | None] = reactive(None, init=False)
     """A compaction under way: the last row until it ends and has an entry."""
 
@@ -317,8 +330,22 @@ class Timeline(RowList):
     def _entry_row(self, index: int) -> Row:
         if index < len(self._lines):
             slot, number = self._lines[index]
-            return timeline_row(self._entries[slot], number, self._wording, steps=self._steps(slot))
+            entry = self._entries[slot]
+            return timeline_row(
+                entry,
+                number,
+                self._wording,
+                steps=self._steps(slot),
+                sunk=not self.rail.sees(entry),
+                newest=slot == self._newest,
+            )
         return timeline_row(self.running, 0, self._wording) if self.running else Row("")
+
+    @property
+    def _newest(self) -> int:
+        """Where the newest prompt is; -1 where there is none."""
+        slots = range(len(self._entries) - 1, -1, -1)
+        return next((slot for slot in slots if self._entries[slot].kind == "user"), -1)
 
     def _steps(self, slot: int) -> int:
         """Count the tools that a prompt has led to; of other rows there are none."""

@@ -71,6 +71,24 @@ def first_look(launch: "Launch") -> Beginning:
     return Beginning(folder=folder, model=launch.first_model)
 
 
+def place_of(launch: "Launch", *, trusted: bool) -> str:
+    """Folder and branch, with ``*`` where git sees uncommitted changes; blocks on git.
+
+    Args:
+        launch: What the program was started with.
+        trusted: Whether git may be asked about the folder.
+    """
+    from tui_app.git import Git
+    from tui_app.memory.scope import DETACHED, scope_of
+
+    folder, branch = first_look(launch).folder, scope_of(launch.cwd).branch
+    if not branch:
+        return folder
+    changed = trusted and Git(launch.cwd, launch.opening().outward_env()).is_dirty()
+    name = "no branch" if branch == DETACHED else one_line(branch, 40)
+    return f"{folder} ({name}{'*' if changed else ''})"
+
+
 def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
     """Read what the first look left open; blocks on the disk.
 
@@ -81,10 +99,8 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
     from tui_app.agent.instructions import read_instructions
     from tui_app.context.counting.encodings import estimate
     from tui_app.conversation.boards import boards_in
-    from tui_app.memory.scope import DETACHED, scope_of
 
-    first, branch = first_look(launch), scope_of(launch.cwd).branch
-    where = {"": "", DETACHED: " (no branch)"}.get(branch, f" ({one_line(branch, 40)})")
+    first = first_look(launch)
     follows = trusted and launch.settings.project_instructions
     files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
     memory = None
@@ -95,7 +111,7 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
         memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
     return replace(
         first,
-        folder=first.folder + where,
+        folder=place_of(launch, trusted=trusted),
         instructions=tuple((each.path, estimate(each.text)) for each in files if each.text),
         memory=memory,
     )

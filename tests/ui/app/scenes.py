@@ -14,8 +14,10 @@ from tests.ui.plans import SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.tasks import Page, TaskRow
+from tui_app.conversation.commit_message import CommitProposal
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.conversation.message_actions import SkillRow
+from tui_app.conversation.session_changes import ChangedFile, SessionChanges
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -30,25 +32,25 @@ from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
-from tui_app.ui.dialogs.filter import ThemePicker
+from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
-from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
-from tui_app.ui.dialogs.settings import ModePicker, SettingsScreen
+from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.todo import TodoItem
@@ -79,7 +81,7 @@ async def compared(deck: Deck) -> None:
     stayed = deck.app.screen.query_one(TabbedContent).get_tab("tab-stayed")
 
     def counted() -> bool:
-        return str(stayed.label).endswith(" msg")
+        return str(stayed.label)[-1:].isdigit()
 
     await deck.until(counted, "both views")
 
@@ -195,7 +197,7 @@ CHAT_SCENES: Mapping[str, Scene] = {
     "unfolded": unfolded,
     "timeline": timeline,
     "compaction": compaction,
-    **{id.removeprefix("tab-"): tab(id) for id in NAMES if id != "tab-summary"},
+    **{id.removeprefix("tab-"): tab(id) for id in NAMES if id not in ("tab-summary", "tab-audit")},
     "notice": notice,
     "models": opens(ModelPicker, "ctrl+l"),
     "sessions": opens(SessionsScreen, command="/resume"),
@@ -209,7 +211,8 @@ CHAT_SCENES: Mapping[str, Scene] = {
     "edit": editing,
     "memory": opens(MemoryScreen, command="/memory"),
     "themes": opens(ThemePicker, command="/theme"),
-    "modes": opens(ModePicker, command="/mode"),
+    "policies": opens(ChoiceDialog, command="/policy"),
+    "modes": opens(ChoiceDialog, command="/mode"),
     "todo": listed,
     "brief": brief,
     "clear": opens(ConfirmDialog, command="/clear"),
@@ -516,6 +519,26 @@ async def one_task(deck: Deck) -> None:
     await deck.says("lines 2 to 41 of 41")
 
 
+CHANGES = SessionChanges(
+    files=[
+        ChangedFile(path="ferry/import.py", by="session", state="changed", diff=DIFF, is_staged=True),
+        ChangedFile(path="ferry/holidays.py", by="session", state="deleted", note="No text: 12 to 0 bytes."),
+        ChangedFile(path="notes.md", by="git", state="new", diff=DIFF),
+    ]
+)
+MESSAGE = CommitProposal(
+    text="Treat weekday 0 as a Sunday\n\nThe check took zero for missing.",
+    paths=["ferry/import.py"], files=1, model=MODEL,
+)  # fmt: skip
+
+
+async def committing(deck: Deck) -> None:
+    screen = CommitScreen(deck.app.chat.session)
+    await deck.app.push_screen(screen)
+    screen.offer(MESSAGE)
+    await deck.says("Treat weekday 0")
+
+
 async def marked_lines(deck: Deck) -> None:
     """Lines of the conversation, to be copied."""
     deck.transcript.jump_to(2)
@@ -544,6 +567,8 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "queue": (QueueScreen, queue),
     "tasks": (TasksScreen, asks(tasks_screen)),
     "task": (TaskScreen, one_task),
+    "changes": (ChangesScreen, asks(lambda: ChangesScreen(CHANGES))),
+    "commit": (CommitScreen, committing),
     "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),

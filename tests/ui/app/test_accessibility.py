@@ -522,7 +522,7 @@ async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
     async with shown(small.app(small.store(talk())), SMALL) as deck:
         await deck.ready()
         await deck.app.push_screen(SwitchDialog(PLAN, clock=iter(range(0, 1000, 10)).__next__))
-        await deck.says("stay on the present model")
+        await deck.says("stay on the current model")
         await deck.press("up")
         await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")
 

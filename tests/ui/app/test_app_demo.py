@@ -65,6 +65,7 @@ async def test_the_whole_tour(desk: Desk, stage: Stage) -> None:
         await told(deck, "6 of 8", "ctrl+o", "5 invented claims")
         await deck.press("ctrl+o")
         await opened(deck, CompactionDetail)
+        await deck.press("pagedown")
         await deck.says("(not in the log)")
         await deck.press("escape")
         await told(deck, "6 of 8", "/undo")

@@ -15,9 +15,8 @@ from tui_app.events import Error, Fact, MessagePinned
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import ModelPicker
-from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.long_text import LongText

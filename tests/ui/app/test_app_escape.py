@@ -98,7 +98,7 @@ def still_busy(deck: Deck) -> bool:
                 and deck.queue[-1] == f"2 {PAUSED}"
             ),
         ),
-        (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing is lost."),
+        (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing was lost."),
     ],
     ids=["idle", "draft", "dialog", "slash list", "queue", "queue and draft", "busy"],
 )
@@ -166,7 +166,7 @@ async def test_each_phase_says_what_escape_does_and_escape_ends_it(
         assert deck.status.endswith("esc stops")
         await deck.press("escape")
         await deck.idle()
-        assert deck.status == "Stopped. Nothing is lost."
+        assert deck.status == "Stopped. Nothing was lost."
         await exchange.closed.wait()
         await deck.send("and now?")
         await deck.says("Back again.")
@@ -223,7 +223,7 @@ async def test_a_second_escape_stops_the_turn_that_went_on(desk: Desk, fake_open
         assert still_busy(deck)
         await deck.press("escape")
         await deck.idle()
-        assert deck.status == "Stopped. Nothing is lost."
+        assert deck.status == "Stopped. Nothing was lost."
 
 
 async def test_two_escapes_in_a_burst_bring_a_waiting_prompt_back_once(

@@ -424,7 +424,7 @@ async def test_a_server_asks_the_user(desk: Desk) -> None:
         await deck.press(*"Gull", "enter")
         await deck.says("berths")
         await deck.press(*"many", "enter")
-        await deck.says("That is no whole number.")
+        await deck.says("That is not a whole number.")
         await deck.press("backspace", "backspace", "backspace", "backspace", *"3", "enter")
         await deck.says("jib")
         await deck.until(lambda: isinstance(deck.app.screen, WaysDialog), "the choice")

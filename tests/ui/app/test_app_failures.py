@@ -302,7 +302,7 @@ async def test_a_pause_before_the_next_try_is_seen_and_escape_ends_it(
         assert "esc stops" in deck.text
         await deck.press("escape")
         await deck.idle()
-        assert "Stopped. Nothing is lost." in deck.text
+        assert "Stopped. Nothing was lost." in deck.text
         assert len(fake_openai.journal) == 1
 
 

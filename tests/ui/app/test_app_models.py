@@ -141,7 +141,7 @@ async def test_by_name_and_unknown_names(both: Desk) -> None:
         await deck.send("/model nobody:nothing")
         await deck.says("nobody:nothing cannot be used")
         await deck.send("/model offline:extractive")
-        await deck.says("offline:extractive answers already.")
+        await deck.says("offline:extractive is already the current model.")
 
 
 @pytest.mark.usefixtures("clock")
@@ -572,7 +572,7 @@ async def test_what_is_no_key_is_not_tried(keyed: Desk, ring: FakeKeyring, text:
     async with shown(start(keyed, ring)) as deck:
         await asked(deck)
         await paste(deck, text)
-        await deck.until(lambda: "the key first" in deck.text or "one word in one line" in deck.text)
+        await deck.until(lambda: "the key first" in deck.text or "look like an API key" in deck.text)
         assert isinstance(deck.app.screen, KeyDialog)
 
 

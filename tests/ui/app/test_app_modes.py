@@ -12,7 +12,7 @@ from tui_app.events import ModeChange, UserMessage
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.chat.pane import ChatHints
-from tui_app.ui.dialogs.settings import ModePicker
+from tui_app.ui.dialogs.filter import ChoiceDialog
 from tui_app.ui.prompt.row import PromptRow
 
 
@@ -80,7 +80,7 @@ async def test_a_mode_is_chosen_by_name_and_from_a_list(served: Desk) -> None:
         await deck.send("/mode plan")
         await in_mode(deck, "plan")
         await deck.send("/mode")
-        await deck.until(lambda: isinstance(deck.app.screen, ModePicker), "the list")
+        await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the list")
         await deck.says("Only looks: the model proposes a plan, nothing is written or run.")
         await deck.press("up", "enter")
         await in_mode(deck, "edit")

@@ -1,9 +1,11 @@
 """The prompt in the whole app: files, pastes, earlier prompts, another editor."""
 
+import io
 import os
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from textual import events
 from textual.events import Paste
 from textual.widgets import Input, OptionList
@@ -254,7 +256,7 @@ async def test_nothing_found_is_said_and_enter_does_nothing(served: Desk) -> Non
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()
         await search(deck, *"zzz", "enter")
-        assert "No prompt holds all of that." in deck.text
+        assert "No results." in deck.text
 
 
 async def test_the_command_and_the_search_box(served: Desk) -> None:
@@ -349,3 +351,43 @@ def test_an_editor_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(EditorProblem, match="no-such-editor could not be used"):
         edited(["no-such-editor"], "text", {"PATH": str(tmp_path)}, tmp_path)
     assert set(Path(os.environ.get("TMPDIR", "/tmp")).glob("plimsoll-*.md")) <= before
+
+
+async def test_a_picture_is_pasted_as_a_chip_sent_and_kept_in_the_history(
+    served: Desk, fake_openai: FakeOpenAI, tmp_path: Path
+) -> None:
+    programs, out = tmp_path / "programs", io.BytesIO()
+    programs.mkdir()
+    Image.new("RGB", (40, 20), "navy").save(out, "PNG")
+    (programs / "shot.png").write_bytes(out.getvalue())
+    reader = programs / "wl-paste"
+    reader.write_text(f"#!/bin/sh\ncat {programs}/shot.png\n")
+    reader.chmod(0o755)
+    served.env.update(WAYLAND_DISPLAY="wayland-1", PATH=f"{programs}:/usr/bin:/bin")
+    fake_openai.add(Text("A navy flag."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.type("What is this:")
+        await deck.press("ctrl+v")
+        await deck.until(lambda: deck.editor.text == "What is this: [picture 1] ", "the chip")
+        await deck.says("attached: [picture 1] ~1.2k tok")
+        deck.editor.post_message(Paste(""))
+        await deck.until(
+            lambda: deck.editor.text.count("[picture 1]") == 2, "the same picture, the same chip"
+        )
+        await deck.press("backspace", "backspace", "enter")
+        await deck.answered()
+        await deck.press("up")
+        await deck.until(lambda: deck.editor.text == "What is this: [picture 1] ", "from the history")
+        session = deck.app.chat.session.id
+    asked = str(fake_openai.journal[0]["messages"])
+    assert asked.count("data:image/png;base64,iVBOR") == 1
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("up")
+        await deck.until(lambda: deck.editor.text == "What is this: [picture 1] ", "after a restart")
+        await deck.says("attached: [picture 1] ~1.2k tok")
+        await deck.press("ctrl+c")
+        served.env.pop("WAYLAND_DISPLAY")
+        await deck.press("ctrl+v")
+        await deck.says("Nothing here reads the clipboard")

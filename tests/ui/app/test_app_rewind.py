@@ -64,7 +64,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert "~1." in deck.gauge
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
-        assert "left behind · " in deck.text
+        assert "rewound · " in deck.text
         assert deck.status == "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back"
         await deck.press("enter")
         await deck.says("Another answer.")
@@ -95,7 +95,7 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
         await deck.until(lambda: deck.editor.text == "", "the draft to leave")
         assert (served.agent_view(session), deck.gauge) == (view, before)
         assert left(deck) == [False] * 7
-        assert "left behind · " not in deck.text
+        assert "rewound · " not in deck.text
 
 
 async def test_two_rewinds_taken_back_take_both_drafts_along(served: Desk, session: str) -> None:
@@ -330,7 +330,7 @@ async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPat
             await deck.until(lambda: deck.editor.text == "question 0", "the draft")
             await deck.idle()
         assert all(entry.left for entry in deck.app.chat.session.presenter.view.entries[:-1])
-        assert "left behind · " in deck.text
+        assert "rewound · " in deck.text
     return done
 
 
@@ -489,7 +489,7 @@ async def test_the_last_prompt_is_answered_anew(served: Desk, fake_openai: FakeO
         await deck.idle()
         assert deck.editor.is_empty
         assert "the prompt is in the editor" not in deck.text
-        assert "left behind · " in deck.text
+        assert "rewound · " in deck.text
     assert prompts(fake_openai, 2) == ["first", "second"]
     assert "A poor answer." not in str(fake_openai.journal[2])
 

@@ -1,5 +1,6 @@
 """Settings, keys and themes: shown, changed in the file, and in effect at once where that is possible."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,15 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
+from tui_app.context.policy import PLIMSOLL, SLIDING_WINDOW
 from tui_app.settings import load_settings
 from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
-from tui_app.ui.dialogs.settings import SettingsScreen, policy_text
+from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook
 from tui_app.ui.gauge import ContextGauge
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FILE = """\
 # mine
@@ -130,7 +133,7 @@ async def test_what_ranks_above_the_file_cannot_be_changed_here(desk: Desk, file
     desk.env["PLIMSOLL_THEME"] = "nord"
     async with shown(desk.app(), USUAL) as deck:
         await open_settings(deck, "theme nord")
-        assert "PLIMSOLL_THEME gives it and ranks above the file: change it there." in note(deck)
+        assert "PLIMSOLL_THEME sets it and overrides the file: change it there." in note(deck)
         for key in ("enter", "f8"):
             await deck.press(key)
             await deck.until(lambda: note(deck).startswith("theme: PLIMSOLL_THEME gives it"))
@@ -282,31 +285,30 @@ async def test_settings_at_40x12(desk: Desk, file: Path) -> None:
 MINE = {"mine": {"base": "reserve"}}
 
 
-async def test_the_policies_with_one_line_each_and_the_present_one(served: Desk) -> None:
+async def test_a_policy_is_picked_with_what_it_would_do_here(served: Desk) -> None:
     served.change(policies=MINE)
-    async with shown(served.app()) as deck:
+    async with shown(served.app(served.store(Story().turns(2)))) as deck:
         await deck.ready()
         await deck.send("/policy")
-        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the policies")
-        assert "> plimsoll        starts at 80 %" in deck.text
-        for name in ("sliding-window", "reserve", "background", "progressive", "off"):
-            assert f"  {name} " in deck.text
-        assert "your own, made from reserve" in deck.text
-        text = policy_text(served.settings, "mine")
-        assert [line for line in text.splitlines() if line.startswith(">")] == [
-            "> mine            your own, made from reserve"
-        ]
+        await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the policies")
+        await deck.says("plimsoll current")
+        await deck.says("starts at 80% in the background")
+        await deck.says("Here: compacts from")
+        await deck.press(*"mine")
+        await deck.says("your own, made from reserve")
+        await deck.press("enter")
+        await deck.says("Policy: mine")
 
 
-def test_long_sentences_go_on_under_their_beginning_and_not_under_the_names(served: Desk) -> None:
-    lines = policy_text(served.settings, "reserve", 60).splitlines()
-    assert max(map(len, lines)) <= 60
-    listed = lines[: lines.index("")]
-    at = listed[0].index("starts at")
-    assert len(listed) > 6
-    names = [line for line in listed if line[2] != " "]
-    assert len(names) == 6
-    assert all(line[:at].isspace() for line in listed if line not in names)
+def test_what_a_policy_would_do_with_the_conversation_at_hand() -> None:
+    window = ContextWindow(limit=100_000, source="setting", reserve=10_000)
+    usage = ContextUsage(parts=Breakdown(user=50_000), window=window, messages=40)
+    full = replace(usage, parts=Breakdown(user=89_000))
+    assert policy_outlook(PLIMSOLL, None) == f"{PLIMSOLL.about}."
+    assert policy_outlook(PLIMSOLL, usage).endswith("Here: compacts from 80.0k tokens on, there are 50.0k.")
+    assert policy_outlook(PLIMSOLL, full).endswith("Here: compacts with the next request.")
+    assert policy_outlook(SLIDING_WINDOW, replace(usage, messages=2)).endswith("Here: compacts nothing yet.")
+    assert "Here" not in policy_outlook(replace(PLIMSOLL, automatic=False), full)
 
 
 async def test_a_change_is_said_shown_and_kept(served: Desk) -> None:
@@ -347,8 +349,11 @@ async def test_the_effort_is_shown_and_changed(served: Desk, fake_openai: FakeOp
         await deck.answered()
         assert "effort" not in deck.rows[0]
         await deck.send("/effort")
-        await deck.says("> default")
-        await deck.press("escape")
+        await deck.says("default current")
+        await deck.press("down", "down", "down", "down")
+        await deck.says("What most work needs.")
+        await deck.press("enter")
+        await deck.says("effort medium")
         await deck.send("/effort enormous")
         await deck.until(lambda: deck.status.startswith("No effort enormous."), "why not")
         await deck.send("/effort High")

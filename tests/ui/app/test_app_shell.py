@@ -9,9 +9,10 @@ from tests.servers.behaviours import HangBeforeHeaders, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Desk, shown
 from tui_app.ui.chat.pane import SHELL_HINTS
-from tui_app.ui.chat.state import GOES_ALONG, KEPT_FROM_MODEL
+from tui_app.ui.chat.state import KEPT_FROM_MODEL
 from tui_app.ui.dialogs.actions import NO_COMMAND
 from tui_app.ui.dialogs.queue import TaskScreen, TasksScreen
+from tui_app.ui.transcript.entries import SENT_ALONG
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL, SMALL], ids=["120x40", "80x24", "40x12"])
@@ -28,7 +29,7 @@ async def test_run_and_read(served: Desk, fake_openai: FakeOpenAI, size: tuple[i
         await deck.says("! echo lee")
         await deck.says("lee\\[b]ward")
         await deck.says("exit 4")
-        await deck.says(GOES_ALONG)
+        await deck.says(SENT_ALONG)
         await deck.send("look")
         await deck.answered()
     words = str(fake_openai.journal[-1]["messages"])

@@ -296,7 +296,7 @@ async def test_a_window_that_looks_on_names_only_keys_that_act_there_and_a_way_o
 ) -> None:
     lock = WriterLock(folder_of(served, session).lock_file)
     async with second(served, session) as deck:
-        assert "/fork goes on in a copy" in deck.status
+        assert "/fork continues in a copy" in deck.status
         assert "/fork a copy to write in" in deck.hints
         assert "f3 context" in deck.hints
         assert not re.search("compact|models", deck.hints)

@@ -21,7 +21,7 @@ from tui_app.session.preview import StoreBodies
 from tui_app.session.user_view import UserView, fold_user_view
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.message import PinsScreen
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.row_bodies import LONG_CHARS, LateBodies
 from tui_app.ui.timeline import Timeline
@@ -406,7 +406,7 @@ async def test_a_search_says_how_far_it_is_and_escape_stops_it(
     async with shown(served.app(session), USUAL) as deck:
         await deck.ready()
         await deck.send("/find tide")
-        await deck.says("searching 10 % · 1 so far · esc stops")
+        await deck.says("searching 10% · 1 so far · esc stops")
         await deck.press("escape")
         await deck.says("1 of 1+")
         gate.set()

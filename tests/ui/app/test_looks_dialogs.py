@@ -10,7 +10,7 @@ import pytest
 from textual.app import ComposeResult
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import (
@@ -49,9 +49,8 @@ from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
-from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
-from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
@@ -182,8 +181,8 @@ def large_results() -> Story:
 
 
 def saving(deck: Deck) -> str:
-    """What the row says of what was saved so far."""
-    return next((row for row in deck.rows if "saved so far" in row), "")
+    """What the screen says of what was saved so far."""
+    return deck.app.screen.query_one("#context-saved", TextArea).text
 
 
 async def saved(deck: Deck) -> None:
@@ -202,7 +201,7 @@ async def saved(deck: Deck) -> None:
 async def by_age(deck: Deck) -> None:
     await saved(deck)
     await deck.press("s")
-    await deck.says("by age")
+    await deck.says("(oldest first)")
 
 
 async def searched(deck: Deck) -> None:

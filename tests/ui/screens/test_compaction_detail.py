@@ -22,16 +22,19 @@ from tui_app.ui.dialogs.compaction import (
     CompactionView,
     FactWanted,
     NewWords,
+    SentText,
     SummaryEditor,
     diff_lines,
-    fact_lines,
+    fact_options,
     message_lines,
     number_lines,
-    sent_text,
+    sent_page,
     sizes,
     where,
 )
 from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.transcript.lines import Painter
 
 FACTS = (
     Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),
@@ -103,9 +106,9 @@ async def test_undo_and_redo_only_when_they_mean_something(
 @pytest.mark.parametrize(
     ("view", "key", "said"),
     [
-        (VIEW, "r", "it stands already"),
+        (VIEW, "r", "it is applied already"),
         (replace(VIEW, undone=True), "u", "it is undone already"),
-        (replace(VIEW, can_undo=False), "u", "only the newest can, where one may write"),
+        (replace(VIEW, can_undo=False), "u", "only the newest one can be, and not read-only"),
         (replace(VIEW, done=replace(DONE, outcome="failed")), "u", "it changed nothing"),
     ],
 )
@@ -185,8 +188,9 @@ async def test_enter_brings_a_lost_or_recoverable_fact_back() -> None:
         await pilot.press("right_square_bracket")
         await pilot.pause()
         facts = app.screen.query_one("#facts", OptionList)
-        assert "enter brings it back" in str(facts.options[0].prompt)
-        assert "enter brings it back" not in str(facts.options[2].prompt)
+        rows = {option.id: str(option.prompt) for option in facts.options if option.id}
+        assert "enter brings it back" in rows["0"]
+        assert "enter brings it back" not in rows["2"]
         await pilot.press("end", "enter")
         assert app.results == [], "what is kept need not come back"
         await pilot.press("home", "enter")
@@ -206,9 +210,10 @@ async def test_hints_offer_exactly_what_works() -> None:
 async def test_summary_is_plain_text() -> None:
     app = Host(VIEW)
     async with app.run_test(size=(80, 24)):
-        area = app.screen.query_one("#tab-summary TextArea", TextArea)
-        assert area.text == "# Intent\n[bold]not bold[/x] red\n- `import.py`"
-        assert area.has_focus
+        text = app.screen.query_one(SentText)
+        assert text.has_focus
+        said = [row.text.rstrip() for row in map(text.render_line, range(text.size.height))]
+        assert [line for line in said if line] == ["  Intent", "  [bold]not bold[/x] red", "   • import.py"]
 
 
 async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() -> None:
@@ -216,8 +221,8 @@ async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() ->
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
         tabs = app.screen.query_one(TabbedContent)
-        assert str(tabs.get_tab("tab-left").label) == "What left 4 msg"
-        assert str(tabs.get_tab("tab-stayed").label) == "What stayed 1 msg"
+        assert str(tabs.get_tab("tab-left").label) == "What left 4"
+        assert str(tabs.get_tab("tab-stayed").label) == "What stayed 1"
         await pilot.press("right_square_bracket", "right_square_bracket")
         await pilot.pause()
         assert tabs.active == "tab-left"
@@ -228,7 +233,9 @@ async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() ->
         await pilot.press("left_square_bracket")
         await pilot.pause()
         assert tabs.active == "tab-facts"
-        assert len(app.screen.query_one("#tab-facts OptionList", OptionList).options) == 3
+        options = app.screen.query_one("#tab-facts OptionList", OptionList).options
+        assert [option.id for option in options if option.id] == ["0", "1", "2"]
+        assert str(tabs.get_tab("tab-facts").label) == "Facts 3"
 
 
 async def test_what_the_compaction_did_is_read_in_a_thread() -> None:
@@ -268,27 +275,33 @@ def test_a_diff_counts_long_runs_that_stayed() -> None:
 
 def test_facts_say_where_they_are_now() -> None:
     kept, recoverable, lost = FACTS
-    assert where(kept) == "in the summary (you, 12:04)"
+    assert where(kept) == "you, 12:04"
     assert where(recoverable, "/x/conversation_history/003-before-compaction.md") == (
         "at #142 in the log and conversation_history/003-before-compaction.md"
     )
     assert where(replace(recoverable, source="")) == ""
     assert where(lost) == "was at #87"
-    assert where(replace(kept, put_back=True)) == "put back by Plimsoll (you, 12:04)"
 
 
 def test_what_is_sent_says_line_for_line_who_it_is_from() -> None:
     passages = (("code", "Notes of a model."), ("model", "## Intent\nSail."), ("user", "- #3: Reef first."))
     view = replace(VIEW, passages=passages)
-    assert sent_text(view, UNICODE).splitlines() == [
-        "m written by the model · y your words · p added by Plimsoll",
-        "",
+    assert painted(view) == [
+        "  m written by the model   y your words   p added by Plimsoll",
         "p Notes of a model.",
-        "m ## Intent",
-        "m Sail.",
-        "y - #3: Reef first.",
+        "m Notes of gpt-5-mini   no permission, no instruction",
+        "│ Intent",
+        "│ Sail.",
+        "y  • #3: Reef first.",
     ]
-    assert sent_text(VIEW, UNICODE) == DONE.summary, "a log of an earlier version does not say"
+    assert painted(VIEW)[0] == "  Intent", "a log of an earlier version does not say"
+
+
+def painted(view: CompactionView) -> list[str]:
+    """The lines of the replacement that say something, with their margins."""
+    page = sent_page(view, Painter(PLAIN_PALETTE, UNICODE, 76))
+    lines = zip(page.margins, page.strips, strict=True)
+    return [f"{margin.text}{strip.text}".rstrip() for margin, strip in lines if strip.text.strip()]
 
 
 async def test_checkpoint_file_opens_over_it() -> None:
@@ -304,23 +317,31 @@ async def test_checkpoint_file_opens_over_it() -> None:
 
 
 def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
-    lines = [line.plain for line in fact_lines(FACTS, UNICODE)]
-    assert [line.split()[:2] for line in lines] == [["✗", "lost"], ["↺", "at"], ["✓", "kept"]]
-    assert '"never touch [/x] the importer"' in lines[2]
-    assert all(line.isascii() for line in (line.plain for line in fact_lines(FACTS, PLAIN)))
+    facts = (*FACTS, replace(FACTS[0], text="easter", put_back=True))
+    lines = [str(option.prompt) for option in fact_options(facts, UNICODE)]
+    heads = [
+        "Left out  1",
+        "At risk, the model can look them up  1",
+        "Put back by Plimsoll  1",
+        "In the summary  1",
+    ]
+    assert lines[::3] == heads
+    assert [line.split()[:2] for line in lines[1::3]] == [
+        ["✗", "detail"], ["↺", "command"], ["✓", "rule"], ["✓", "rule"],
+    ]  # fmt: skip
+    assert '"never touch [/x] the importer"' in lines[10]
+    assert all(str(option.prompt).isascii() for option in fact_options(FACTS, PLAIN))
 
 
 def test_sizes_name_numbers_or_the_reason() -> None:
     assert sizes(DONE, UNICODE, False) == (
-        "91.5k → 6.2k tokens   212 → 9 messages   facts: 1 kept · 0 put back · 1 at risk · 1 lost"
+        "91.5k → 6.2k tokens   212 → 9 messages   1 of 2 facts · 1 at risk"
     )
     checked = replace(DONE, claims_marked=2, facts=(replace(FACTS[0], put_back=True), *FACTS[1:]))
-    assert sizes(checked, UNICODE, False).endswith(
-        "facts: 0 kept · 1 put back · 1 at risk · 1 lost   2 claims not in the log"
-    )
+    assert sizes(checked, UNICODE, False).endswith("1 of 2 facts · 1 at risk   2 claims not in the log")
     alone = replace(DONE, messages_before=1_212, messages_after=1)
-    assert "1,212 → 1 message   facts" in sizes(alone, UNICODE, False)
-    assert sizes(DONE, UNICODE, True).endswith("undone: what it replaced is back")
+    assert "1,212 → 1 message   1 of 2 facts" in sizes(alone, UNICODE, False)
+    assert sizes(DONE, UNICODE, True).endswith("undone: the full history is back")
     failed = replace(DONE, outcome="failed", reason="The model answered nothing.")
     assert sizes(failed, UNICODE, False) == "The model answered nothing. Nothing changed."
 
@@ -331,7 +352,7 @@ def test_numbers_are_complete() -> None:
         "91,500",
         "6,200",
         "#1 to #180, #184",
-        "98 % by weight",
+        "98% by weight",
         "checkpoints/003-sunday-import.md",
         "$0.004",
     ):
@@ -354,10 +375,10 @@ async def test_why_one_failed_can_be_read_to_the_end() -> None:
     app = Host(replace(VIEW, done=replace(DONE, outcome="failed", reason=reason, summary="", facts=())))
     async with app.run_test(size=(80, 30)) as pilot:
         await pilot.pause()
-        area = app.screen.query_one("#tab-summary TextArea", TextArea)
-        assert area.text.endswith("and that was its last word.")
-        assert area.soft_wrap
-        assert "\x1b" not in area.text
+        text = app.screen.query_one(SentText)
+        said = " ".join(" ".join(text.render_line(row).text for row in range(text.size.height)).split())
+        assert said.endswith("and that was its last word.")
+        assert "\x1b" not in said
         assert "its last word." in app.screen.query_one("#tab-numbers TextArea", TextArea).text
     middling = replace(DONE, outcome="failed", reason="b" * 250)
     assert sizes(middling, PLAIN, undone=False) == f"{'b' * 250} Nothing changed."
@@ -379,7 +400,7 @@ async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) 
         assert f"Rules gone word for word: 1\n- {RULE}" in area.text
         assert f"Claims not in the log, of 4 statements: 1\n- {INVENTED}" in area.text
         facts = screen.query_one("#facts", OptionList)
-        assert f"{RULE}" in str(facts.get_option_at_index(0).prompt)
+        assert any(RULE in str(option.prompt) for option in facts.options)
         await pilot.press("left_square_bracket")
         assert screen.query_one(TabbedContent).active == "tab-audit"
     assert threads

@@ -1,5 +1,6 @@
 """The context screen: rows that sum, every item of the next request, and what each key does to one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
@@ -8,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import ComposeResult
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TabbedContent, TextArea
 
 from tests.ui.kit import ThemedApp
-from tui_app.conversation.message_actions import Move, Outlook
+from tui_app.conversation.message_actions import Move, Outlook, Share
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
@@ -73,6 +74,16 @@ class Source:
 
     view: ContextView = VIEW
     version: int = 0
+    see: Callable[[], None] = lambda: None
+
+    def follow(self, _screen: object, see: Callable[[], None]) -> None:
+        self.see = see
+
+    def tell(self, view: ContextView) -> None:
+        """Have something happen that the screen shows."""
+        self.view, self.version = view, self.version + 1
+        self.see()
+
     asked: list[Work] = field(default_factory=list)
     read_only: str = ""
 
@@ -180,8 +191,8 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         assert "Context   67% of 128k · ~85.5k · ok" in heads
         assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
         assert "pinned 3.1k of 25.6k · at least 11.2k always stays" in heads
-        assert "saved so far: offload 44.0k" in heads
-        assert "trim" not in heads
+        tabs = app.screen.query_one(TabbedContent)
+        assert str(tabs.get_tab("tab-saved").label) == "Saved 44.0k"
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
         assert painted(pilot)[0].split()[:4] == ["18.3k", "40", "you", "[/x]"]
         assert painted(pilot)[0].endswith("#142")
@@ -196,10 +207,10 @@ async def test_a_question_that_waits_in_the_chat_is_said(usage: ContextUsage | N
     app = Host(ContextScreen(source, source.view))
     async with app.run_test(size=(80, 24)) as pilot:
         assert told not in words(pilot)
-        source.view, source.version = replace(source.view, asking=True), 1
+        source.tell(replace(source.view, asking=True))
         while told not in words(pilot):
             await pilot.pause()
-        source.view, source.version = replace(source.view, asking=False), 2
+        source.tell(replace(source.view, asking=False))
         while told in words(pilot):
             await pilot.pause()
 
@@ -230,7 +241,7 @@ async def test_each_key_asks_for_one_thing_with_the_marked_item(key: str, work: 
         assert painted(pilot)[0].endswith("in grep_1.txt  #142")
         await pilot.press("down", key)
         assert source.asked == [work]
-        assert "it is done when what runs has ended" in words(pilot)
+        assert "it runs when the current work ends" in words(pilot)
 
 
 async def test_marked_items_are_one_wish() -> None:
@@ -283,7 +294,7 @@ async def test_words_narrow_the_list_and_esc_ends_the_search_first() -> None:
         assert "1 of 30 with 'pytest #149'" in words(pilot)
         assert [row.split()[-1] for row in painted(pilot) if row] == ["#149"]
         await pilot.press("enter", "s", "s")
-        assert "by kind   1 of 30" in words(pilot)
+        assert "(by kind)   1 of 30" in words(pilot)
         await pilot.press("escape")
         assert not app.screen.query_one(Input).display
         assert "1 of 30" not in words(pilot)
@@ -299,8 +310,7 @@ async def test_news_are_shown_and_the_mark_stays_on_its_item() -> None:
         ledger = app.screen.query_one(LedgerList)
         assert ledger.marked == ITEMS[2]
         changed = replace(ITEMS[2], tokens=5, state="archived", kind="tool_result_archived")
-        source.view = replace(VIEW, rows=(*ITEMS[:2], changed, *ITEMS[3:]), turns_left=9)
-        source.version += 1
+        source.tell(replace(VIEW, rows=(*ITEMS[:2], changed, *ITEMS[3:]), turns_left=9))
         while "in about 9 turns" not in words(pilot):
             await pilot.pause(0.01)
         assert ledger.marked == changed
@@ -319,7 +329,7 @@ async def test_thousands_of_items_are_painted_a_window_at_a_time() -> None:
     source = Counting(replace(VIEW, rows=rows))
     app = Host(ContextScreen(source, source.view))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert len(list(app.screen.query("*"))) < 20
+        assert len(list(app.screen.query("*"))) < 40
         await pilot.press("end")
         assert painted(pilot)[-1].endswith("#19999")
     assert max(number for number, _ in asked) == 19_999
@@ -430,7 +440,7 @@ async def test_the_last_row_names_the_keys_that_act_where_the_focus_is() -> None
         screen = app.screen
         assert isinstance(screen, ContextScreen)
         items = keys_of(screen)
-        assert {"p pin", "o offload", "a archive", "u take back", "/ search", "esc close"} <= set(items)
+        assert {"p pin", "o offload", "a archive", "u restore", "/ search", "esc close"} <= set(items)
         await pilot.press("slash", "p", "o")
         assert keys_of(screen) == ["enter to the items", "esc end the search"]
         await pilot.press("enter")
@@ -444,4 +454,28 @@ async def test_a_session_that_is_only_looked_at_offers_nothing_that_changes_it()
     async with app.run_test(size=(120, 40)):
         screen = app.screen
         assert isinstance(screen, ContextScreen)
-        assert keys_of(screen) == ["enter show in the chat", "s order", "/ search", "esc close"]
+        assert keys_of(screen) == ["enter show in the chat", "s order", "/ search", "[ ] tabs", "esc close"]
+
+
+async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_take() -> None:
+    shares = (Share("tools", "plimsoll", 3_000), Share("tools", "harbour", 1_800))
+    view = replace(VIEW, shares=shares, cached=40_000)
+    source = Source(view)
+    app = Host(ContextScreen(source, view))
+    async with app.run_test(size=(120, 40)) as pilot:
+        said = {}
+        for part in ("next", "saved", "tools"):
+            await pilot.press("right_square_bracket")
+            area = app.screen.query_one(f"#context-{part}", TextArea)
+            assert app.screen.focused is area
+            said[part] = [" ".join(line.split()) for line in area.text.splitlines()]
+            await pilot.press("a")
+        assert said["next"][2] == "4.8k 4.8k cached tools definitions of all tools"
+        assert said["next"][3] == "18.3k 23.1k cached you [/x] pytest 0"
+        assert said["next"][5].startswith("18.3k 59.7k you"), "behind what the cache holds"
+        assert said["saved"][2:] == ["44.0k 2× offload"]
+        assert said["tools"][2:4] == ["3.0k plimsoll", "1.8k harbour"]
+        assert source.asked == [], "no key acts on an item that cannot be seen"
+        await pilot.press("right_square_bracket", "a")
+        await pilot.pause()
+        assert source.asked

@@ -271,8 +271,8 @@ def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
 
 def test_a_model_that_counts_otherwise_is_said_to() -> None:
     plan = replace(SWITCH, tokens=140_000, tokens_now=91_500)
-    assert size_text(plan) == "91.5k, which it counts as about 140k"
-    assert size_text(replace(plan, tokens=92_000)) == "91.5k"
+    assert size_text(plan) == "needs about 140k there"
+    assert size_text(replace(plan, tokens=92_000)) == "is 91.5k"
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:

@@ -63,7 +63,7 @@ def test_numbers() -> None:
     line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
     assert numbers_line(PROPOSED, UNICODE) == line
     assert numbers_line(PROPOSED, PLAIN).isascii()
-    facts = "Facts: 98 % kept by weight · 1 at risk · 1 lost · enter keeps one"
+    facts = "2 facts at risk · enter adds one"
     assert facts_line(PROPOSED, UNICODE) == facts
     assert len(facts) < 72, "it fits 80 columns"
 

@@ -82,7 +82,7 @@ def test_names_and_handlers_are_unique() -> None:
 
 
 def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:
-    assert [command.name for command in complete("/co")] == ["compact", "context", "copy"]
+    assert [command.name for command in complete("/co")] == ["compact", "context", "copy", "commit"]
     assert [command.name for command in complete("/summ")] == ["compact"]
     assert complete("/") == list(COMMANDS)
     assert complete("/zzz") == []

@@ -263,7 +263,7 @@ def test_an_image_stays_in_its_item_and_its_cell(width: int) -> None:
     item = "\n".join(shown("- item ![a](u.png)", width)).strip("\n")
     assert item.startswith(" • item [image:") or (item.startswith(" • item") and width == 20)
     table = shown("| a | b |\n|---|---|\n| in ![i](u.png) | there |\n", width)
-    in_cell = next(number for number, line in enumerate(table) if line.startswith("in"))
+    in_cell = next(number for number, line in enumerate(table) if line.strip().startswith("in"))
     assert "[image" in "".join(line.replace(" ", "") for line in table[in_cell:])
     assert "[image" not in "".join(table[:in_cell])
 
@@ -271,5 +271,5 @@ def test_an_image_stays_in_its_item_and_its_cell(width: int) -> None:
 def test_a_long_path_folds_in_its_cell() -> None:
     path = "/usr/local/share/some/long/path/that/is/long.txt"
     lines = shown(f"| path | what |\n|---|---|\n| {path} | a word and another word and one more |\n", 40)
-    cells = "".join(line.split("  ")[0].strip() for line in lines[3:])
+    cells = "".join(line.strip().split("  ")[0].strip() for line in lines[3:])
     assert path in cells.replace(" ", "")

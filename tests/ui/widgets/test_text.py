@@ -14,8 +14,7 @@ from tui_app.events import ApprovalRequested, AssistantMessage
 from tui_app.session.entries import Body, Entry
 from tui_app.session.stats import Costs, ModelRow, SessionStats
 from tui_app.ui.approvals import QuestionRow, laid_out, question_hints, question_rows, question_title
-from tui_app.ui.dialogs.message import copied, fenced, without_markup
-from tui_app.ui.dialogs.pins import PinRow, pin_line
+from tui_app.ui.dialogs.message import PinRow, copied, fenced, pin_line, without_markup
 from tui_app.ui.stats_text import sections
 from tui_app.ui.text import (
     clean,
@@ -182,7 +181,7 @@ def test_clock_is_in_the_zone_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("share", "expected"),
-    [(0, "0 %"), (0.001, "<1 %"), (0.714, "71 %"), (0.999, "99 %"), (1, "100 %"), (1.2, "120 %")],
+    [(0, "0%"), (0.001, "<1%"), (0.714, "71%"), (0.999, "99%"), (1, "100%"), (1.2, "120%")],
 )
 def test_percent(share: float, expected: str) -> None:
     assert percent(share) == expected

@@ -12,7 +12,9 @@ from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import UNICODE
-from tui_app.ui.timeline import Timeline, TimelineFilter
+from tui_app.ui.themes import Tone
+from tui_app.ui.timeline import Timeline, TimelineFilter, timeline_row
+from tui_app.ui.transcript.entries import Rail, Wording
 
 
 class Side(ThemedApp):
@@ -179,7 +181,7 @@ STATES = [
     (made("model", "policy a → b"), "→ policy a → b 12:00"),
     (made("clear", ""), "· conversation cleared 12:00"),
     (made("truncation", "Request truncated: 3"), "⊖ Request truncated: 3 12:00"),
-    (made("user", "hello", left=True), "● hello left behind"),
+    (made("user", "hello", left=True), "● hello rewound"),
     (made("user", "hello", "failed"), "● hello not sent"),
 ]
 
@@ -347,3 +349,33 @@ async def test_an_empty_timeline_says_nothing_of_filters() -> None:
     app = Side([])
     async with app.run_test(size=(35, 14)):
         assert shown(app.timeline)[1] == ""
+
+
+def test_what_has_left_is_one_level_quieter_and_the_newest_prompt_has_the_accent() -> None:
+    prompt = Entry(seq=2, kind="user", time=NOON, title="Why?")
+    done = Entry(seq=9, kind="compaction", time=NOON, title="7 messages became a summary · 9k → 1k")
+    wording = Wording(UNICODE)
+    rows = [
+        timeline_row(prompt, 0, wording, sunk=True),
+        timeline_row(prompt, 0, wording),
+        timeline_row(prompt, 0, wording, newest=True),
+        timeline_row(done, 0, wording),
+    ]
+    assert [(row.component, row.sign_component) for row in rows] == [
+        ("timeline--detail", "timeline--left"),
+        ("timeline--user", "timeline--detail"),
+        ("timeline--user", "timeline--newest"),
+        ("timeline--compaction", "timeline--newest"),
+    ]
+
+
+def test_the_rail_tells_pinned_shortened_and_never_sent_apart() -> None:
+    rail = Rail(seen=frozenset({2, 3, 9}), shortened=frozenset({3}), since=3, known=9)
+    entry = Entry(seq=2, kind="user", time=NOON, title="Why?")
+    assert rail.sign(entry, UNICODE) == ("┃", Tone.RAIL)
+    assert rail.sign(replace(entry, pinned=True), UNICODE) == ("▪", Tone.USER)
+    assert rail.sign(replace(entry, seq=3), UNICODE) == ("◦", Tone.DIM)
+    assert rail.sign(replace(entry, excluded=True), UNICODE) == ("×", Tone.DIM)
+    assert rail.sign(replace(entry, kind="shell", private=True), UNICODE) == ("×", Tone.DIM)
+    assert rail.sign(replace(entry, seq=1), UNICODE) == ("", Tone.RAIL), "it has left"
+    assert rail.sees(replace(entry, seq=9, kind="compaction")), "its summary is what the model sees"

@@ -82,7 +82,7 @@ async def test_shows_each_kind_in_its_words() -> None:
             "⊖━━ 203 messages became a summary · 91.5k → 6.2k · 40 of 41 facts ━━",
             "┃   1 lost",
             "ctrl+o look inside · /undo",
-            "undone: what it replaced is back",
+            "undone: the full history is back",
             "→ one → two",
             "✗ The key was refused.",
             "Set it.",
@@ -494,7 +494,7 @@ def test_plain_answers_keep_the_signs_of_who_wrote_them() -> None:
     assert " ".join(line.text for line in lines).split() == ["wait…"] * 6
 
 
-@pytest.mark.parametrize(("state", "said"), [("ok", "left behind"), ("failed", "✗ failed  left behind")])
+@pytest.mark.parametrize(("state", "said"), [("ok", "rewound"), ("failed", "✗ failed  rewound")])
 def test_a_tool_that_was_left_behind_says_so_however_it_ended(state: str, said: str) -> None:
     (line,) = texts(entry("tool", state=state, left=True), Body(text=""))
     assert line.endswith(said)
@@ -797,14 +797,14 @@ def listed(row: Entry) -> str:
 @pytest.mark.parametrize("state", ["failed", "denied", "interrupted"])
 def test_a_call_that_went_wrong_says_both_once_it_is_left_behind(state) -> None:
     row = entry("tool", state=state, left=True)
-    assert f"✗ {state}  left behind" in said(row)
-    assert f"✗ {state} · left behind" in listed(row)
+    assert f"✗ {state}  rewound" in said(row)
+    assert f"✗ {state} · rewound" in listed(row)
 
 
 def test_an_error_says_that_it_was_left_behind() -> None:
-    assert "left behind" in said(entry("error", state="failed", left=True))
-    assert "left behind 12:00" in listed(entry("error", state="failed", left=True))
-    assert "left behind" not in said(entry("error", state="failed"))
+    assert "rewound" in said(entry("error", state="failed", left=True))
+    assert "rewound 12:00" in listed(entry("error", state="failed", left=True))
+    assert "rewound" not in said(entry("error", state="failed"))
 
 
 @pytest.mark.parametrize("title", ['Rewound to before "hello"', ""])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, chain
 from operator import eq
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import (
@@ -43,7 +43,7 @@ from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.wire_form import WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
 from tui_app.providers import SEARCHING
-from tui_app.usage import Breakdown
+from tui_app.usage import Breakdown, Kinds
 
 # The share of a request that its provider may still hold in its prompt cache.
 #
@@ -105,6 +105,17 @@ def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
     return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
 
 
+class Told(NamedTuple):
+    """An answered request: its model, what stands in front of its messages, their size, and its report."""
+
+    model: str
+    head: tuple[Piece, ...]
+    sent: Kinds
+    """Counted tokens of the messages."""
+    reported: int
+    """Input tokens by its provider."""
+
+
 @dataclass(slots=True)
 class PrefixMeter:
     """Compares the requests of one conversation, each with the one before it.
@@ -115,6 +126,11 @@ class PrefixMeter:
 
     counter: TokenCounter
     _before: Sent | None = None
+
+    @property
+    def head(self) -> tuple[Piece, ...]:
+        """What stands in front of the messages of the newest request."""
+        return self._before.head if self._before is not None else ()
 
     def next(
         self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
@@ -221,6 +237,10 @@ class Pipeline:
     """Those of its tokens that a server cannot have had in its cache."""
     _plain: bool = field(default=True, init=False)
     """Whether it was text alone."""
+    _sent: Kinds = field(default_factory=Kinds, init=False)
+    """Tokens of the messages in the newest request, without any factor."""
+    _told: Told | None = field(default=None, init=False)
+    """The last answered request."""
     _short: bool = field(default=False, init=False)
     """Whether the newest report fell short of its request, and that is not explained."""
     _refused_by: Model | None = field(default=None, init=False)
@@ -292,7 +312,14 @@ class Pipeline:
         form, parameters = self._form(request.model), request.model_request_parameters
         self._names = form.given_names(parameters)
         messages, parameters = form.of_request(request.messages, parameters)
-        formed = replace(request, messages=messages, model_request_parameters=parameters)
+        model, settings = form.of_model(request.model, request.model_settings)
+        formed = replace(
+            request,
+            model=model,
+            model_settings=settings,
+            messages=messages,
+            model_request_parameters=parameters,
+        )
         return self._marks.marked(formed)
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
@@ -341,6 +368,7 @@ class Pipeline:
         factor = self.limits.learnt.observe(key, self._counted, 0 if low or not self._plain else reported)
         if not is_silent_truncation(round(self._counted * factor), reported):
             self._short = False
+            self._learn_growth(key, reported)
             self.limits.observe(request.model, self._counted, reported, plain=False)
             return
         cached = reported + response.usage.cache_read_tokens
@@ -352,6 +380,13 @@ class Pipeline:
             self._warned = True
             self.history.report(Notice(text=SILENT_TRUNCATION))
         self._short = True
+
+    def _learn_growth(self, key: str, reported: int) -> None:
+        """Learn from what has come and gone since the last answer of a model, where both were text alone."""
+        before, now = self._told, Told(key, self._prefix.head, self._sent, reported)
+        self._told = now if self._plain and reported else None
+        if before is not None and self._told is not None and before[:2] == now[:2]:
+            self.limits.learnt.grew(key, now.sent.plus(before.sent, -1), reported - before.reported)
 
     async def refused(
         self, ctx: RunContext[object], request: ModelRequestContext, overflow: ContextOverflow
@@ -392,7 +427,8 @@ class Pipeline:
         if model.provider is not None and self.counter.count_as(self._form(model).shown):
             self._count = RunningCount(self.counter)
         window, factor = self.limits.window(model), self.limits.factor(model)
-        self.history.fix(window, self._carried(request), model.model_name, factor)
+        growth = self.limits.learnt.growth(self.limits.model_key(model))
+        self.history.fix(window, self._carried(request), model.model_name, factor, growth)
 
     def _carried(self, request: ModelRequestContext) -> Breakdown:
         """Tokens of instructions and tools, without any factor."""
@@ -513,7 +549,10 @@ class Pipeline:
             self.history.distrust()
             self.history.report(out.truncation)
         kept = self._prefix.next(*_head(request), out.messages)
-        carried = self._carried(request)
+        carried, growth = (
+            self._carried(request),
+            self.limits.learnt.growth(self.limits.model_key(request.model)),
+        )
         self.history.report(
             UsageInfo(
                 usage=self.history.usage().to_json(),
@@ -521,12 +560,14 @@ class Pipeline:
                 cache_read_tokens=self._cache_read,
                 factor=self.limits.factor(request.model),
                 carried=carried.nonzero(),
+                growth=growth._asdict() if growth is not None else None,
             )
         )
         before = self._counted
         answers = (at for at, each in enumerate(reversed(out.messages), 1) if isinstance(each, ModelResponse))
         last = len(out.messages) - next(answers, len(out.messages))
-        self._counted = self.counter.unscaled(self._count.tokens(out.messages)) + carried.total
+        self._sent = Kinds(*map(self.counter.unscaled, self._count.kinds(out.messages)))
+        self._counted = self._sent.tokens + carried.total
         since = [self.counter.message(message) for message in out.messages[last:]]
         changed = 0 if kept is None else self._counted - round(kept * before)
         self._new = max(changed, self.counter.unscaled(sum(each.total for each in since)))

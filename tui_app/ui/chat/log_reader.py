@@ -120,9 +120,9 @@ class News:
     """Why no more can be shown for now."""
 
 
-WRITTEN_ELSEWHERE = "This session is being written by {}: shown read-only. /fork goes on in a copy."
-FREE = "This session is free again: what you send next is written here."
-TAKEN_OVER = "The other window has let go of this session: it goes on here."
+WRITTEN_ELSEWHERE = "This session is open in {}, so it is read-only here. /fork continues in a copy."
+FREE = "This session is free again: you can continue here."
+TAKEN_OVER = "The other window has closed this session: you can continue here."
 
 
 class ReadOnlyFollower:

@@ -1,8 +1,9 @@
 """The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
 
 import asyncio
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
+from textual.worker import Worker
 
 from tui_app.settings import Settings
 from tui_app.ui.gauge import ContextGauge, marks
@@ -41,7 +43,7 @@ from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.transcript.find import FindPlace
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
-from tui_app.ui.welcome import Welcome, first_look, look_around
+from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
 from tui_app.version import __version__
 
@@ -302,6 +304,10 @@ class ChatPane(TellsFailures, Vertical):
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         self.prompt = PromptRow(folder, id="prompt-row")
+        self.prompt.editor.vim_keys = settings.vim_keys
+        self._place: Callable[[], str] | None = None
+        """Looks where the conversation takes place; None until the folder's trust is settled."""
+        self._was_busy = False
         self.type_ahead: TypeAhead | None = None
         """Takes what is typed behind something that opens."""
         self._todo_wanted: bool | None = None
@@ -373,6 +379,9 @@ class ChatPane(TellsFailures, Vertical):
         elif is_new:
             self._offer_keys()
         self._name_timeline()
+        if self._was_busy and not state.busy:
+            self.name_place()
+        self._was_busy = state.busy
 
     def _show_todos(self, items: tuple["TodoItem", ...]) -> None:
         """Show the list under the timeline while it is open, or as the user wants it."""
@@ -447,9 +456,20 @@ class ChatPane(TellsFailures, Vertical):
 
     async def look_around(self, launch: "Launch", *, trusted: bool) -> None:
         """Say where the conversation takes place, and what it begins with; read in a thread."""
+        self._place = partial(place_of, launch, trusted=trusted)
         beginning = await asyncio.to_thread(look_around, launch, trusted=trusted)
         self.query_one(ChatHeader).place = beginning.folder
         self.welcome.beginning = beginning
+
+    def name_place(self) -> None:
+        """Say again where the conversation takes place: a turn may have changed branch and files."""
+        if self._place is not None:
+            _naming: Worker[None] = self.run_worker(
+                partial(self._show_place, self._place), group="place", exclusive=True, exit_on_error=False
+            )
+
+    async def _show_place(self, place: Callable[[], str]) -> None:
+        self.query_one(ChatHeader).place = await asyncio.to_thread(place)
 
     @on(ContextGauge.Clicked)
     async def open_context(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from textual.message import Message
+from textual.signal import Signal
 
 from tui_app.events import (
     AssistantDelta,
@@ -86,6 +87,8 @@ class Presenter:
         self.policy = ""
         """Name of the policy the user has set; in force where none was chosen for the session."""
         self._pane, self._announce = pane, announce
+        self.changed: Signal[ChatState] = Signal(pane, "changed")
+        """Told to screens above the chat, which show more than the state holds."""
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
@@ -207,6 +210,7 @@ class Presenter:
             self._show_rail()
         self._pane.show(state)
         self._announce(state, time.monotonic())
+        self.changed.publish(state)
 
     def remember(self, prompts: Iterable[str]) -> None:
         """Let the up arrow bring prompts back, newest last."""
@@ -270,7 +274,9 @@ class Presenter:
         """Show what the model sees now: what is said later is seen as well."""
         seen, shortened = self.agent_view.in_sight()
         since = sorted(seen)[1] if len(seen) > 1 else 0
-        self._transcript.show_rail(Rail(seen, shortened, since, self.last, self.state.leaving))
+        rail = Rail(seen, shortened, since, self.last, self.state.leaving)
+        self._transcript.show_rail(rail)
+        self._timeline.rail = rail
 
     def _as_shown(self, row: Entry) -> Entry:
         """Show a call that is not allowed yet as not running."""

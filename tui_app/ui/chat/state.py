@@ -58,7 +58,6 @@ from tui_app.ui.text import one_line, tokens, turn_text
 from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
-GOES_ALONG = "The output goes along with your next prompt."
 KEPT_FROM_MODEL = "The model is not shown this output."
 LOADING = "Loading the model; what you sent is next."
 NOTICES = 200
@@ -314,8 +313,8 @@ def _sentence(reason: str) -> str:
 LATER = "Compaction is tried again later; ctrl+g compacts now."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
-STOPPED = Status(kind="message", text="Stopped. Nothing is lost.")
-PLANNED = "The plan is ready: /accept has it carried out · or say what to change"
+STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
+PLANNED = "The plan is ready: /accept carries it out · or say what to change"
 ASKED = "The model waits for your answer."
 ASKING = "A tool waits for your answer."
 _OUTPUT_CHARS = 4_000
@@ -432,8 +431,8 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None
             status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
             return replace(state, shell=id, status=_unless_compacting(state, status))
         case ShellResult(id=id) if id == state.shell:
-            told = KEPT_FROM_MODEL if payload.private else GOES_ALONG
-            status = STOPPED if payload.outcome == "stopped" else Status(kind="message", text=told)
+            told = Status(kind="message", text=KEPT_FROM_MODEL) if payload.private else Status()
+            status = STOPPED if payload.outcome == "stopped" else told
             return replace(state, shell="", status=_unless_compacting(state, status))
         case _:
             return None
@@ -534,8 +533,9 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
     """Word what the user has done to the view."""
     match payload:
         case CompactionUndone(tokens_after=after):
-            back = f"what it replaced is back, ~{tokens(after)}"
-            return saying(state, f"Undone: {back} · /redo applies it again")
+            return saying(
+                state, f"Undone: the full history is back (~{tokens(after)}) · /redo applies it again"
+            )
         case CompactionEdited(fact=fact, tokens_after=after):
             what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
             return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")

@@ -25,7 +25,6 @@ from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
 from tui_app.settings.spec import cache_settings
-from tui_app.text import plain_text
 from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
@@ -37,7 +36,6 @@ from tui_app.ui.slash import CustomCommand, prompt_of, words_of
 from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.agent.mcp.status import McpPrompt
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
 
@@ -237,7 +235,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
         dialog = WaysDialog(
             f"The prompt cache is cold: this turn costs about {cost(usd)}",
             (
-                ("Send", f"reads all {size} tokens anew"),
+                ("Send", f"reads all {size} tokens again"),
                 ("Compact first", "then sends the prompt; later turns are cheaper too"),
                 ("Hand over", "goes on in a new session with a brief of this one"),
                 ("Cancel", "puts the prompt back"),
@@ -282,38 +280,24 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()
     try:
-        if command.prompt is not None:
-            text = await _prompt_of_server(session, command.prompt, argument)
+        if (prompt := command.prompt) is not None:
+
+            async def read(opened: "OpenSession") -> str:
+                return await opened.extras.servers.prompt_text(prompt, words_of(argument))
+
+            text = await session.ask(read)
         else:
             text = await asyncio.to_thread(prompt_of, command, argument, session.launch.opening().may_read())
     except Refused as refused:
         editor.give_back(typed)
-        session.say(f"/{command.name} cannot be used: {refused}.")
+        session.say(f"/{command.name} cannot be used: {one_line(str(refused), 300)}.")
         return
     if text.strip():
         # What a server writes names no files of the user's.
         send(screen, Prompt(text, () if command.prompt is not None else mentions(text)))
-    elif command.prompt is not None:
-        editor.give_back(typed)
-        session.say(f"/{command.name} says nothing.")
     else:
         editor.give_back(typed)
         session.say(f"/{command.name} says nothing: {command.file} is empty.")
-
-
-async def _prompt_of_server(session: ChatSession, prompt: "McpPrompt", argument: str) -> str:
-    """The text of a server's prompt. Raises ``Refused``."""
-    values = prompt.values(words_of(argument))
-    if isinstance(values, str):
-        raise Refused(values.rstrip("."))
-
-    async def read(opened: "OpenSession") -> str:
-        try:
-            return await opened.extras.servers.prompt(prompt.server, prompt.name, values)
-        except Exception as error:  # the agent side names the class; here only its sentence counts
-            raise Refused(one_line(str(error), 300).rstrip(".")) from error
-
-    return plain_text(await session.ask(read))
 
 
 _TRUST = """\

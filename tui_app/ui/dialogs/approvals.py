@@ -138,7 +138,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
 
     @property
     def nothing(self) -> str:
-        return "No rule and no decision has these words."
+        return "No matching rule or decision."
 
     def explain(self, row: _Row) -> None:
         self.note(self._said or row.note)

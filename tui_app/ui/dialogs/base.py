@@ -6,7 +6,7 @@ keys, with nothing written, and when no other follows it at once; what is writte
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.types import CSSPathType
-from textual.widgets import Button, Input, OptionList, Static, TextArea
+from textual.widgets import Button, Input, OptionList, Static, TabbedContent, TabPane, Tabs, TextArea
 from textual.widgets.option_list import Option
 from textual.worker import WorkerCancelled, get_current_worker
 
@@ -232,6 +232,86 @@ class WaysDialog(Dialog[str]):
         event.stop()
         last = event.option_index == len(self._ways) - 1
         self.dismiss(None if last else self._ways[event.option_index][0])
+
+
+# Parts of a page: their names in a row where they fit, else only that of the one shown.
+
+SLIM = 64
+"""Columns below which only the part that is shown is named, with its place among the others."""
+WORDY = 76
+"""Columns from which the names are as long as they are meant to be."""
+
+
+def place_text(number: int, of: int, name: str) -> str:
+    """``< 2 of 6 >  Facts   [ ] turn``."""
+    return f"< {number} of {of} >  {name}   [ ] tabs"
+
+
+class PartTabs(Vertical):
+    """A few parts, one of which is shown."""
+
+    def __init__(self, *panes: TabPane, names: Mapping[str, tuple[str, str]]) -> None:
+        """Show the first part.
+
+        Args:
+            panes: The parts, each with an id.
+            names: By these ids, what each is called, and shorter.
+        """
+        super().__init__()
+        self._names = names
+        self._panes = panes
+        self._ids = [name for pane in panes if (name := pane.id)]
+        self._counts: dict[str, str] = {}
+        self._at = self._ids[0]
+        """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="tab-place", markup=False)
+        with TabbedContent(id="tabs"):
+            yield from self._panes
+
+    @property
+    def active(self) -> TabPane:
+        return self.query_one(f"#{self._at}", TabPane)
+
+    def count(self, pane: str, number: int | str) -> None:
+        """Say how much a part lists, behind its name."""
+        self._counts[pane] = f"{number:,}" if isinstance(number, int) else number
+        self._write_names()
+
+    def turn(self, step: int) -> None:
+        """Go on by some parts; behind the last one comes the first."""
+        self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
+        self._tabs.active = self._at
+        self._write_names()
+
+    def on_resize(self) -> None:
+        self._write_names()
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self, event: TabbedContent.TabActivated) -> None:
+        event.stop()
+        if self.query_one(Tabs).has_focus:
+            # By its name, not by a key of the screen.
+            self._at = event.pane.id or self._at
+        self._write_names()
+
+    @property
+    def _tabs(self) -> TabbedContent:
+        return self.query_one(TabbedContent)
+
+    def _write_names(self) -> None:
+        width = self.screen.size.width
+        self.set_class(width < SLIM, "-slim")
+        names = {}
+        for pane in self._ids:
+            forms = self._names[pane]
+            listed = self._counts.get(pane)
+            names[pane] = forms[width < WORDY] + (f" {listed}" if listed else "")
+            self._tabs.get_tab(pane).label = Content(names[pane])
+        active = self._tabs.active or self._ids[0]
+        text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
+        self.query_one("#tab-place", Static).update(Content(text))
 
 
 # The full text of one row, as it is: no markup, no Markdown, no control characters.

@@ -1,6 +1,7 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
 import asyncio
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -8,20 +9,33 @@ from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.strip import Strip
 from textual.types import CSSPathType
 from textual.widget import Widget
-from textual.widgets import OptionList, Static, TabbedContent, TabPane, Tabs, TextArea
+from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import CompactionComplete, Fact, FactState, Origin, fact_counts
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.audit_text import compaction_lines
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, Dialog, readable, reading_area
+from tui_app.ui.dialogs.base import (
+    MOST_CHARS,
+    SLIM,
+    ConfirmDialog,
+    DetailsScreen,
+    Dialog,
+    PartTabs,
+    readable,
+    reading_area,
+)
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.long_text import LongText, Wrapped
 from tui_app.ui.text import (
     UNICODE,
     Glyphs,
@@ -34,17 +48,15 @@ from tui_app.ui.text import (
     percent,
     tokens,
 )
+from tui_app.ui.themes import TONES_CSS, Palette, Tone
+from tui_app.ui.transcript.lines import GUTTER, Line, Painter
+from tui_app.ui.transcript.markdown import markdown_lines
+from tui_app.ui.transcript.pieces import clip, split_markdown
 from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
     from tui_app.conversation.audit import Audit
 
-# The names of a compaction's parts: in a row where they fit, else only that of the one shown.
-
-SLIM = 64
-"""Columns below which only the part that is shown is named, with its place among the others."""
-WORDY = 76
-"""Columns from which the names are as long as they are meant to be."""
 NAMES: Mapping[str, tuple[str, str]] = {
     "tab-summary": ("Sent", "Sent"),
     "tab-facts": ("Facts", "Facts"),
@@ -52,80 +64,11 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "tab-stayed": ("What stayed", "Stayed"),
     "tab-diff": ("Diff", "Diff"),
     "tab-numbers": ("Numbers", "Numbers"),
+    "tab-audit": ("Audit", "Audit"),
 }
 """The parts in order, by id: their names, and shorter ones."""
-AUDIT, _AUDITED = "tab-audit", ("Audit", "Audit")
+AUDIT = "tab-audit"
 """Of what another program made there is one more, the last."""
-
-
-def place_text(number: int, of: int, name: str) -> str:
-    """``< 2 of 6 >  Facts   [ ] turn``."""
-    return f"< {number} of {of} >  {name}   [ ] tabs"
-
-
-class CompactionTabs(Vertical):
-    """A few parts, one of which is shown."""
-
-    def __init__(self, *panes: TabPane) -> None:
-        """Show the first part.
-
-        Args:
-            panes: The parts, with the ids of :data:`NAMES`.
-        """
-        super().__init__()
-        self._panes = panes
-        self._ids = [name for pane in panes if (name := pane.id)]
-        self._counts: dict[str, int] = {}
-        self._at = self._ids[0]
-        """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
-
-    def compose(self) -> ComposeResult:
-        yield Static(id="tab-place", markup=False)
-        with TabbedContent(id="tabs"):
-            yield from self._panes
-
-    @property
-    def active(self) -> TabPane:
-        return self.query_one(f"#{self._at}", TabPane)
-
-    def count(self, pane: str, number: int) -> None:
-        """Say how many messages a part lists, behind its name."""
-        self._counts[pane] = number
-        self._write_names()
-
-    def turn(self, step: int) -> None:
-        """Go on by some parts; behind the last one comes the first."""
-        self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
-        self._tabs.active = self._at
-        self._write_names()
-
-    def on_resize(self) -> None:
-        self._write_names()
-
-    @on(TabbedContent.TabActivated)
-    def _turned(self, event: TabbedContent.TabActivated) -> None:
-        event.stop()
-        if self.query_one(Tabs).has_focus:
-            # By its name, not by a key of the screen.
-            self._at = event.pane.id or self._at
-        self._write_names()
-
-    @property
-    def _tabs(self) -> TabbedContent:
-        return self.query_one(TabbedContent)
-
-    def _write_names(self) -> None:
-        width = self.screen.size.width
-        self.set_class(width < SLIM, "-slim")
-        names = {}
-        for pane in self._ids:
-            forms = NAMES.get(pane, _AUDITED)
-            listed = self._counts.get(pane)
-            names[pane] = forms[width < WORDY] + (f" {listed:,} msg" if listed is not None else "")
-            self._tabs.get_tab(pane).label = Content(names[pane])
-        active = self._tabs.active or self._ids[0]
-        text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
-        self.query_one("#tab-place", Static).update(Content(text))
 
 
 # The words of the compaction detail: pure functions from the event to rows.
@@ -138,17 +81,20 @@ COLOURS: dict[FactState, str] = {
 STATES: dict[FactState, str] = {"kept": "kept", "recoverable": "at risk", "lost": "lost"}
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
 """What needs attention comes first."""
+LEAST_TITLE = 20
+"""Cells that a title keeps at least."""
 REASON_CELLS = 320
 """Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
 _CONTEXT = 3
 """Messages that stayed and are named on each side of a change."""
 
 
-def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo | None = None) -> Content:
-    """``⊖ Conversation compacted  sunday-import · 12:31 · background · gpt-5-mini · 4 s · $0.004``."""
+def headline(
+    done: CompactionComplete, time: float, glyphs: Glyphs, width: int, tz: tzinfo | None = None
+) -> Content:
+    """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
     title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
     facts = [
-        one_line(done.title, 40),
         clock(time, tz),
         done.trigger.replace("_", " "),
         one_line(done.model, 40),
@@ -157,7 +103,13 @@ def headline(done: CompactionComplete, time: float, glyphs: Glyphs, tz: tzinfo |
     if done.cost_usd is not None:
         facts.append(cost(done.cost_usd))
     rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
-    return Content.assemble((f"{glyphs.load_line} ", "bold $text-accent"), (title, "bold"), f"  {rest}")
+    if done.title and done.outcome == "success":
+        title = done.title
+    title = one_line(title, max(LEAST_TITLE, width - cell_len(rest) - 4))
+    gap = " " * max(2, width - cell_len(title) - cell_len(rest) - 2)
+    return Content.assemble(
+        (f"{glyphs.load_line} ", "$text-accent"), (title, "bold"), (gap + rest, "not bold $text-muted")
+    )
 
 
 def sizes(
@@ -182,17 +134,18 @@ def sizes(
     )
     parts = [before]
     if done.facts:
-        counts = fact_counts(done.facts).items()
-        named = f" {glyphs.separator} ".join(
-            f"{number:,} {name.replace('_', ' ')}" for name, number in counts
-        )
-        parts.append(f"facts: {named}")
+        counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
+        said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
+        said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
+        parts.append(f" {glyphs.separator} ".join(said))
     if done.claims_marked is not None:
         parts.append(f"{count(done.claims_marked, 'claim')} not in the log")
+    if done.files_restored:
+        parts.append(f"{count(len(done.files_restored), 'file')} given back")
     if edited:
         parts.append("edited since")
     if undone:
-        parts.append("undone: what it replaced is back")
+        parts.append("undone: the full history is back")
     return gap.join(reversed(parts) if numbers_last else parts)
 
 
@@ -206,8 +159,7 @@ def where(fact: Fact, history: str = "") -> str:
     source = one_line(fact.source, 30)
     match fact.state:
         case "kept":
-            by = "put back by Plimsoll" if fact.put_back else "in the summary"
-            return f"{by} ({source})" if source else by
+            return source
         case "recoverable":
             file = f"conversation_history/{PurePath(history).name}" if history else ""
             return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
@@ -215,23 +167,51 @@ def where(fact: Fact, history: str = "") -> str:
             return f"was at {source}" if source else ""
 
 
+def fate(fact: Fact) -> str:
+    """What became of a fact, as the head of all that fared so."""
+    if fact.state == "lost":
+        return "Left out"
+    if fact.state == "recoverable":
+        return "At risk, the model can look them up"
+    return "Put back by Plimsoll" if fact.put_back else "In the summary"
+
+
 def ranked(facts: Iterable[Fact]) -> list[Fact]:
-    """Lost ones first, heavier ones first."""
-    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), -fact.weight))
+    """Lost ones first, what Plimsoll put back in front of what the summary held, heavier ones first."""
+    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), not fact.put_back, -fact.weight))
 
 
-def fact_lines(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "") -> list[Content]:
-    """One row per fact: what became of it, kind, text, place; how it comes ``back`` where it is not kept."""
-    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
-    return [
-        Content.assemble(
-            (f"{signs[fact.state]} {STATES[fact.state]:<8}", COLOURS[fact.state]),
-            (f"{fact.kind:<9} ", "$text-muted"),
-            one_line(fact.text, 300),
-            (f"  {where(fact, history)}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
+def fact_options(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "") -> list[Option]:
+    """Every fact below a head that says what became of it; its id is its place among the ranked ones.
+
+    Args:
+        facts: What the dropped history held.
+        glyphs: Signs to draw with.
+        history: Path of the file that holds what left; empty where there is none.
+        back: How a fact comes back that is not kept.
+    """
+    options: list[Option] = []
+    places = enumerate(ranked(facts))
+    for head, group in groupby(places, key=lambda placed: fate(placed[1])):
+        rows = list(group)
+        if options:
+            options.append(Option("", disabled=True))
+        options.append(
+            Option(Content.assemble((head, "bold"), (f"  {len(rows):,}", "$text-muted")), disabled=True)
         )
-        for fact in ranked(facts)
-    ]
+        options += [Option(_fact_row(fact, glyphs, history, back), id=str(place)) for place, fact in rows]
+    return options
+
+
+def _fact_row(fact: Fact, glyphs: Glyphs, history: str, back: str) -> Content:
+    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
+    place = where(fact, history)
+    return Content.assemble(
+        (f"{signs[fact.state]} ", COLOURS[fact.state]),
+        (f"{fact.kind:<9} ", "$text-muted"),
+        one_line(fact.text, 300),
+        (f"  {place}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
+    )
 
 
 def message_lines(
@@ -289,19 +269,102 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -
     return row
 
 
+NOTES_ARE = "   no permission, no instruction"
+"""What the model makes of notes: said behind their head."""
 _MARGINS: dict[Origin, str] = {"model": "m", "user": "y", "code": "p"}
 """What stands in front of each line of the replacement: who it is from."""
 
 
-def sent_text(view: "CompactionView", glyphs: Glyphs) -> str:
-    """The replacement as the model gets it, each line with a mark of who it is from; else the summary."""
-    if not view.passages:
-        return summary_text(view.done)
-    marks = f" {glyphs.separator} ".join(f"{_MARGINS[origin]} {name}" for origin, name in BY.items())
-    rows = [marks, ""]
-    for origin, passage in view.passages:
-        rows += [f"{_MARGINS[origin]} {line}".rstrip() for line in passage.splitlines()]
-    return "\n".join(rows)
+_MARGIN_TONES: dict[Origin, Tone] = {"model": Tone.DIM, "user": Tone.USER, "code": Tone.ADDED}
+MARGIN = 2
+"""Cells of the margin in front of the text."""
+
+
+@dataclass(frozen=True)
+class SentPage(Wrapped):
+    """The replacement at one width: each line painted, with what stands in front of it."""
+
+    strips: tuple[Strip, ...] = ()
+    margins: tuple[Segment, ...] = ()
+
+
+def sent_page(view: "CompactionView", painter: Painter) -> SentPage:
+    """Lay out the replacement as the model gets it, with a margin that says who each part is from."""
+    lines: list[Line] = []
+    margins: list[tuple[str, Tone]] = []
+    if view.passages:
+        lines += [painter.line(_legend(painter)), painter.gap()]
+    for number, (origin, passage) in enumerate(view.passages or ((None, summary_text(view.done)),)):
+        lines += [painter.gap()] if number else []
+        margins += [("", Tone.TEXT)] * (len(lines) - len(margins))
+        body = _notes_head(view.done, painter) if origin == "model" else []
+        for source, gap in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
+            body += [painter.gap()] if gap and body else []
+            body += markdown_lines(source, painter)
+        lines += body
+        if origin is not None and body:
+            tone = _MARGIN_TONES[origin]
+            margins += [(_MARGINS[origin], tone), *[(painter.glyphs.pipe, tone)] * (len(body) - 1)]
+    margins += [("", Tone.TEXT)] * (len(lines) - len(margins))
+    starts, stops, at = array("L"), array("L"), 0
+    for line in lines:
+        starts.append(at)
+        stops.append(at + len(line.text))
+        at += len(line.text) + 1
+    return SentPage(
+        "\n".join(line.text for line in lines),
+        starts,
+        stops,
+        tuple(line.strip.crop(GUTTER) for line in lines),
+        tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for mark, tone in margins),
+    )
+
+
+def _legend(painter: Painter) -> list[Segment]:
+    return [
+        segment
+        for origin, name in BY.items()
+        for segment in (
+            painter.styled(_MARGINS[origin], _MARGIN_TONES[origin]),
+            painter.styled(f" {name}   ", Tone.DIM),
+        )
+    ]
+
+
+def _notes_head(done: CompactionComplete, painter: Painter) -> list[Line]:
+    title = f"Notes of {one_line(done.model, 40) or 'the model'}"
+    return [painter.line([painter.styled(title, Tone.HEADING), painter.styled(NOTES_ARE, Tone.FAINT)])]
+
+
+class SentText(LongText):
+    """What the model gets in place of what left, to read, select and copy."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {tone.value for tone in Tone}
+    DEFAULT_CSS = "SentText { background: $background; " + TONES_CSS + "}"
+
+    def __init__(self, view: "CompactionView", glyphs: Glyphs, *, plain: bool = False) -> None:
+        super().__init__("\n".join(passage for _, passage in view.passages) or summary_text(view.done))
+        self._view, self._glyphs, self._is_plain = view, glyphs, plain
+
+    def _broken(self, width: int) -> Wrapped:
+        palette = Palette.of(self.get_component_rich_style)
+        return sent_page(
+            self._view, Painter(palette, self._glyphs, max(8, width - MARGIN), plain=self._is_plain)
+        )
+
+    def _strip(self, number: int) -> Strip:
+        page = self._lines
+        if not isinstance(page, SentPage):
+            return super()._strip(number)
+        text = self._selectable(list(page.strips[number]), number)
+        return Strip.join([Strip([page.margins[number]]), text])
+
+    def notify_style_update(self) -> None:
+        """Paint in the colours of another theme."""
+        super().notify_style_update()
+        if self.is_mounted:
+            self._width = 0
+            self._lay()
 
 
 def summary_text(done: CompactionComplete) -> str:
@@ -360,8 +423,8 @@ _ABOUT = (
     "masked, and what nobody said is marked."
 )
 _WAYS = (
-    ("Save", "they count from the next request on; the old ones are kept"),
-    ("Original", "put the words it was written with into the editor"),
+    ("Save", "used from the next request on; the old text is kept"),
+    ("Original", "put the original text into the editor"),
     ("Discard", "nothing changes"),
 )
 
@@ -453,6 +516,8 @@ class SummaryEditor(Dialog[str]):
             self.dismiss(None)
 
 
+INSETS = 4
+"""Cells at both sides of a page."""
 ONE_LINE = 100
 """Columns from which sizes and facts stand in one row."""
 LOW = 20
@@ -534,24 +599,26 @@ class CompactionDetail(Dialog[Decision]):
         gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
         edited = bool(view.original)
         with Vertical(classes="dialog -full"):
-            yield self.heading(headline(self._view.done, self._view.time, self._glyphs, self._tz))
+            width = self.app.size.width - INSETS
+            title = self.heading(headline(view.done, view.time, self._glyphs, width, self._tz))
+            yield title.add_class("-signed")
             yield Static(
                 sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low),
                 id="sizes",
                 markup=False,
             )
             back = " · enter brings it back" if view.can_edit else ""
-            lines = fact_lines(view.done.facts, self._glyphs, view.done.history_path, back)
-            facts = [Option(line) for line in lines] or [Option(Content(self._no_facts))]
+            lines = fact_options(view.done.facts, self._glyphs, view.done.history_path, back)
+            facts = lines or [Option(Content(self._no_facts))]
             parts: dict[str, Widget] = {
-                "tab-summary": reading_area(sent_text(view, self._glyphs)),
+                "tab-summary": SentText(view, self._glyphs, plain=self.app.has_class("-plain")),
                 "tab-facts": OptionList(*facts, id="facts", compact=True),
                 **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
                 "tab-numbers": reading_area(number_lines(view.done), rows=True),
             }
             if view.audit is not None:
                 parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
-            yield CompactionTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()))
+            yield PartTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()), names=NAMES)
             yield self.hints()
 
     def on_mount(self) -> None:
@@ -566,7 +633,9 @@ class CompactionDetail(Dialog[Decision]):
         if self._view.checkpoint_text is not None:
             offered.append(Hint("c", "file" if slim else "checkpoint file", 1, "screen.checkpoint"))
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
-        self.query_one("#tab-summary TextArea", TextArea).focus()
+        self.query_one(SentText).focus()
+        if self._view.done.facts:
+            self.query_one(PartTabs).count("tab-facts", len(self._view.done.facts))
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
         if self._view.audit is not None:
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
@@ -579,8 +648,8 @@ class CompactionDetail(Dialog[Decision]):
         """Hold it against what it replaced, in a thread: that reads the session's whole log."""
         (found,) = (await asyncio.to_thread(read)).compactions
         self._list("#audit", "\n".join(compaction_lines(found.to_json())))
-        lines = fact_lines(found.facts, self._glyphs)
-        self.query_one("#facts", OptionList).set_options(lines or [Content("No facts were found.")])
+        lines = fact_options(found.facts, self._glyphs)
+        self.query_one("#facts", OptionList).set_options(lines or [Option("No facts were found.")])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Edit what the model sees; show the checkpoint where there is one."""
@@ -594,7 +663,7 @@ class CompactionDetail(Dialog[Decision]):
         """Compare the views in a thread: that reads the session's whole log."""
         lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
         for sign, name in _SIDES:
-            self.query_one(CompactionTabs).count(f"tab-{name}", sum(line.sign == sign for line in lines))
+            self.query_one(PartTabs).count(f"tab-{name}", sum(line.sign == sign for line in lines))
             self._list(f"#{name}", message_lines(lines, sign, self._tz, scale))
         self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz, scale) or "Nothing.")
 
@@ -604,10 +673,10 @@ class CompactionDetail(Dialog[Decision]):
         area.text = readable(text)
 
     def action_tab(self, step: int) -> None:
-        tabs = self.query_one(CompactionTabs)
+        tabs = self.query_one(PartTabs)
         tabs.turn(step)
         # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
-        self.set_focus(tabs.active.query("TextArea, OptionList").first())
+        self.set_focus(tabs.active.query("TextArea, OptionList, LongText").first())
 
     def action_undo(self) -> None:
         self._restate("undo")
@@ -626,8 +695,8 @@ class CompactionDetail(Dialog[Decision]):
         if self._view.done.outcome != "success":
             return "it changed nothing"
         if self._view.undone is undone:
-            return "it is undone already" if undone else "it stands already"
-        return "" if self._view.can_undo else "only the newest can, where one may write"
+            return "it is undone already" if undone else "it is applied already"
+        return "" if self._view.can_undo else "only the newest one can be, and not read-only"
 
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original
@@ -642,8 +711,11 @@ class CompactionDetail(Dialog[Decision]):
         """Ask for a fact back that the summary does not hold."""
         event.stop()
         facts = ranked(self._view.done.facts)
-        if self._view.can_edit and facts and facts[event.option_index].state != "kept":
-            self.dismiss(FactWanted(facts[event.option_index].text))
+        if not self._view.can_edit or not facts or event.option_id is None:
+            return
+        fact = facts[int(event.option_id)]
+        if fact.state != "kept":
+            self.dismiss(FactWanted(fact.text))
 
     def action_checkpoint(self) -> None:
         if self._view.checkpoint_text is not None:

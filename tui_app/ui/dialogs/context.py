@@ -11,8 +11,10 @@ from textual import on, work
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.screen import Screen
 from textual.types import CSSPathType
-from textual.widgets import Static
+from textual.widget import Widget
+from textual.widgets import Static, TabPane, TextArea
 
 from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
@@ -23,11 +25,11 @@ from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, t
 from tui_app.session.stats import StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog
+from tui_app.ui.dialogs.base import Dialog, PartTabs, reading_area
 from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.request_ledger import LedgerList, with_stale
+from tui_app.ui.request_ledger import CALLS_ONLY, KINDS, LedgerList, with_stale
 from tui_app.ui.text import (
     BACKGROUND,
     BLOCKING,
@@ -122,6 +124,8 @@ class ContextView:
     """What stands behind tool definitions and memory."""
     cache: str = ""
     """What the next turn costs, with a warm cache and with a cold one; empty where that is not known."""
+    cached: int = 0
+    """Tokens of the next request that its provider has in its cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +217,10 @@ def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content
     )
 
 
-def headline(view: ContextView) -> str:
+def headline(view: ContextView, glyphs: Glyphs = UNICODE) -> Content:
     """The first row: the gauge in words."""
-    return f"Context   {gauge_text(view.usage, background=view.background, blocking=view.blocking)}"
+    said = gauge_text(view.usage, background=view.background, blocking=view.blocking)
+    return Content.assemble((f"{glyphs.load_line} ", "$text-accent"), ("Context", "bold"), f"   {said}")
 
 
 def limits(view: ContextView, glyphs: Glyphs) -> str:
@@ -254,10 +259,58 @@ def forecast(turns: int | None) -> str:
     return f"in about {count(turns, 'turn')}"
 
 
-def saved_text(saved: Sequence[StageRow], glyphs: Glyphs) -> str:
-    """What each stage saves now, ``saved so far: offload 44k · archive 12k``; empty when nothing was."""
-    parts = [f"{row.stage} {tokens(row.tokens_removed)}" for row in saved if row.tokens_removed > 0]
-    return f"saved so far: {f' {glyphs.separator} '.join(parts)}" if parts else ""
+PARTS: Mapping[str, tuple[str, str]] = {
+    "tab-ledger": ("Ledger", "Ledger"),
+    "tab-next": ("Sent next", "Next"),
+    "tab-saved": ("Saved", "Saved"),
+    "tab-tools": ("Tools", "Tools"),
+}
+"""The parts of the screen, by id: their names, and shorter ones."""
+
+
+def next_lines(view: ContextView) -> str:
+    """The next request part by part, in the order it is sent: size, sum so far, and what is cached."""
+    usage = view.usage
+    if usage is None:
+        return UNMEASURED_YET
+    parts = [("tools", usage.parts.tools, "definitions of all tools")] if usage.parts.tools else []
+    parts += [
+        (KINDS[row.kind], row.tokens, one_line(row.title, 200) or CALLS_ONLY)
+        for row in view.rows
+        if row.state != "excluded"
+    ]
+    lines, so_far = [f"{'tok':>7}  {'so far':>7}  {'':<6}  {'kind':<12}  what", ""], 0
+    for kind, size, what in parts:
+        so_far += size
+        cached = "cached" if so_far <= view.cached else ""
+        lines.append(f"{tokens(size):>7}  {tokens(so_far):>7}  {cached:<6}  {kind:<12}  {what}")
+    rest = usage.total - so_far
+    if rest > 0:
+        lines.append(f"{tokens(rest):>7}  {tokens(usage.total):>7}  {'':<6}  {'other':<12}  {_AROUND}")
+    return "\n".join(lines)
+
+
+_AROUND = "instructions, and what is not measured message by message"
+
+
+def saved_lines(saved: Sequence[StageRow]) -> str:
+    """What each stage has saved in this session."""
+    rows = [row for row in saved if row.tokens_removed > 0]
+    if not rows:
+        return "Nothing was saved yet: the whole conversation is sent."
+    lines = [f"{tokens(row.tokens_removed):>7}  {f'{row.count:,}×':>6}  {row.stage}" for row in rows]
+    return "\n".join([f"{'tok':>7}  {'times':>6}  stage", "", *lines])
+
+
+def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
+    """What the definitions of tools take in each request, by whom they are from."""
+    rows = sorted((each for each in shares if each.category == "tools"), key=lambda each: -each.tokens)
+    if usage is None or not usage.parts.tools:
+        return "No tools are sent."
+    listed = [(each.tokens, one_line(each.name, 100)) for each in rows] or [(usage.parts.tools, "Plimsoll")]
+    lines = [f"{tokens(size):>7}  {name}" for size, name in listed]
+    total = f"{tokens(usage.parts.tools):>7}  in each request. /mcp shows the servers and their tools."
+    return "\n".join([f"{'tok':>7}  from", "", *lines, "", total])
 
 
 def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, glyphs: Glyphs) -> str:
@@ -299,7 +352,12 @@ def _after(usage: ContextUsage, move: Move) -> str:
 
 
 def context_hints(
-    view: ContextView, *, searched: bool = False, writes: bool = False, chosen: bool = False
+    view: ContextView,
+    *,
+    searched: bool = False,
+    writes: bool = False,
+    chosen: bool = False,
+    listed: bool = True,
 ) -> tuple[Hint, ...]:
     """What the last row names.
 
@@ -308,18 +366,22 @@ def context_hints(
         searched: Whether the search box is there.
         writes: Whether letters are written into it.
         chosen: Whether items are marked, whose marks go first.
+        listed: Whether the part with all items is shown.
     """
     leaves = "end the search" if searched else "unmark" if chosen else "close"
     leave = Hint("esc", leaves, 0, "screen.close")
     if writes:
         return (Hint("enter", "to the items", 1), leave)
     stop = (Hint("c", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
+    tabs = Hint("[ ]", "tabs", 4)
+    if not listed:
+        return (*stop, tabs, leave)
     changes = (
         Hint("x", "exclude", 1, "screen.exclude"),
         Hint("p", "pin", 1, "screen.pin"),
         Hint("o", "offload", 2, "screen.offload"),
         Hint("a", "archive", 2, "screen.archive"),
-        Hint("u", "take back", 3, "screen.restore"),
+        Hint("u", "restore", 3, "screen.restore"),
     )
     mark = Hint("space", "mark", 3)
     return (
@@ -328,18 +390,17 @@ def context_hints(
         *(() if view.locked else (mark, *changes)),
         Hint("s", "order", 5),
         Hint("/", "search", 6),
+        tabs,
         leave,
     )
 
 
-LOOK_S = 0.2
-"""Seconds between two looks at whether anything has changed while the screen is open."""
 ROOMY = 30
 """Rows from which each category has one of its own."""
 SHORT = 20
 """Rows below which the items get the room of what was saved."""
-_WAITS = "Asked for: it is done when what runs has ended."
-NOTHING_MARKED = "No item is marked: none passes the filter or the search."
+_WAITS = "Queued: it runs when the current work ends."
+NOTHING_MARKED = "No item is marked: nothing matches the search."
 
 
 class ContextSource(Protocol):
@@ -348,6 +409,10 @@ class ContextSource(Protocol):
     @property
     def version(self) -> object:
         """A value that changes with everything that the screen shows."""
+        ...
+
+    def follow(self, screen: Screen[Any], see: Callable[[], None]) -> None:
+        """Call back whenever something has happened, as long as a screen is there."""
         ...
 
     async def read(self) -> ContextView: ...
@@ -405,17 +470,24 @@ class ContextScreen(StopsCompaction):
         self._refused: tuple[object, ...] = ()
         """The items of which was said why something cannot be done; it stands until other ones are marked."""
         self._stale: Mapping[int, str] = {}
+        self._reading = False
         self.compared = False
         """Whether results of reading files have been held against the files."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -full"):
-            yield self.heading(headline(self._view))
+            yield self.heading(headline(self._view, self._glyphs)).add_class("-signed")
             yield Static(id="context-limits", classes="dialog-note", markup=False)
             yield Static(id="context-categories", markup=False)
-            yield LedgerList(self._view.rows, self._source.note, self._glyphs.check)
+            parts: dict[str, Widget] = {
+                "tab-ledger": LedgerList(self._view.rows, self._source.note, self._glyphs.check),
+                **{
+                    name: reading_area("", id=name.replace("tab", "context"), rows=True)
+                    for name in list(PARTS)[1:]
+                },
+            }
+            yield PartTabs(*(TabPane("", part, id=name) for name, part in parts.items()), names=PARTS)
             yield Static(id="context-cache", classes="dialog-note", markup=False)
-            yield Static(id="context-saved", classes="dialog-note", markup=False)
             yield Static(id="context-outlook", classes="dialog-note", markup=False)
             yield self.hints()
 
@@ -424,20 +496,28 @@ class ContextScreen(StopsCompaction):
         self.set_class(self.app.size.height >= ROOMY, "-roomy")
         self._write()
         self._compare()
-        self._follow()
         self.watch(self, "focused", self._name_keys, init=False)
+        self._source.follow(self, self._news)
+        self._news()
+
+    def _news(self) -> None:
+        """Read again what has changed; while that is read, what comes meanwhile is read behind it."""
+        if not self._reading and self._source.version != self._version:
+            self._reading = True
+            self._read()
 
     @work(exit_on_error=False)
-    async def _follow(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_S)
-            if self._source.version != self._version:
+    async def _read(self) -> None:
+        try:
+            while self._source.version != self._version:
                 self._version = self._source.version
                 self._view = await self._source.read()
                 self._view = replace(self._view, rows=with_stale(self._view.rows, self._stale))
                 self.query_one(LedgerList).show(self._view.rows)
                 self._write()
                 self._compare()
+        finally:
+            self._reading = False
 
     @work(group="stale", exclusive=True, exit_on_error=False)
     async def _compare(self) -> None:
@@ -453,11 +533,9 @@ class ContextScreen(StopsCompaction):
         """Put all figures on the screen but those of the marked item."""
         view = self._view
         self._name_keys()
-        saved = saved_text(view.saved, self._glyphs)
-        self.query_one(".dialog-title", Static).update(Content(headline(view)))
+        self.query_one(".dialog-title", Static).update(headline(view, self._glyphs))
         _say(self, "#context-limits", limits(view, self._glyphs))
-        _say(self, "#context-saved", saved)
-        self.query_one("#context-saved").display = bool(saved) and self.app.size.height >= SHORT
+        self._write_parts()
         _say(self, "#context-cache", view.cache)
         self.query_one("#context-cache").display = bool(view.cache) and self.app.size.height >= SHORT
         if view.usage is not None:
@@ -470,11 +548,50 @@ class ContextScreen(StopsCompaction):
             words = Content("\n\n").join([bar, legend]) if roomy else category_words(view.usage, view.shares)
             self.query_one("#context-categories", Static).update(words)
 
+    def _write_parts(self) -> None:
+        view, tabs = self._view, self.query_one(PartTabs)
+        for part, text in (
+            ("next", next_lines(view)),
+            ("saved", saved_lines(view.saved)),
+            ("tools", tool_lines(view.usage, view.shares)),
+        ):
+            area = self.query_one(f"#context-{part}", TextArea)
+            area.soft_wrap = False
+            if area.text != text:
+                area.text = text
+        saved = sum(row.tokens_removed for row in view.saved if row.tokens_removed > 0)
+        tabs.count("tab-ledger", len(view.rows))
+        tabs.count("tab-saved", tokens(saved) if saved else "")
+        tabs.count("tab-tools", tokens(view.usage.parts.tools) if view.usage is not None else "")
+
+    @property
+    def _lists(self) -> bool:
+        """Whether the part with all items is shown."""
+        return self.query_one(PartTabs).active.id == "tab-ledger"
+
+    def action_tab(self, step: int) -> None:
+        tabs = self.query_one(PartTabs)
+        tabs.turn(step)
+        self.set_focus(tabs.active.query("TextArea, RowList").first())
+        self._name_keys()
+        _say(self, "#context-outlook", "")
+        self._look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Act on an item only where it can be seen."""
+        if action in ("pin", "exclude", "archive", "offload", "restore"):
+            return self._lists
+        return super().check_action(action, parameters)
+
     def _name_keys(self) -> None:
         """Name the keys that act now: in the search box letters are words to look for."""
         items = self.query_one(LedgerList)
         self.key_row.hints = context_hints(
-            self._view, searched=items.searched, writes=items.is_written_in, chosen=items.has_choice
+            self._view,
+            searched=items.searched,
+            writes=items.is_written_in,
+            chosen=items.has_choice,
+            listed=self._lists,
         )
 
     @on(LedgerList.Marked)
@@ -486,7 +603,7 @@ class ContextScreen(StopsCompaction):
     @work(group="outlook", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
-        rows = self.query_one(LedgerList).chosen
+        rows = self.query_one(LedgerList).chosen if self._lists else []
         outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
         if self._refused and self._refused == _as_they_are(rows):
             return
@@ -616,6 +733,9 @@ class SessionContext:
         under_way = state.turn, compacting_text(self._session), state.waits_for_user
         return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
 
+    def follow(self, screen: Screen[Any], see: Callable[[], None]) -> None:
+        self._session.presenter.changed.subscribe(screen, lambda _state: see())
+
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
         outlook = await self.outlook(0)
@@ -624,9 +744,9 @@ class SessionContext:
         except (sqlite3.Error, OSError):
             stats = self._stats.known  # the next look may succeed
         try:
-            cache = await asyncio.to_thread(self._cache)
+            cache, cached = await asyncio.to_thread(self._cache)
         except (sqlite3.Error, OSError):
-            cache = ""
+            cache, cached = "", 0
         session = self._session
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
@@ -656,19 +776,20 @@ class SessionContext:
             outlook=outlook,
             shares=shares,
             cache=cache,
+            cached=cached,
         )
 
-    def _cache(self) -> str:
-        """What the next turn costs, as far as that is known; the log is read, and price lists are loaded."""
+    def _cache(self) -> tuple[str, int]:
+        """What the next turn costs and how much of it is cached; log and price lists are read."""
         from tui_app.session.cache_forecast import read_forecast
 
         launch, state, now = self._session.launch, self._session.state, time.time()
         if state.usage is None:
-            return ""
+            return "", 0
         outlook = read_forecast(
             launch.database, self._session.id, state.model, state.usage, launch.settings, now=now
         )
-        return next_turn_text(outlook, now)
+        return next_turn_text(outlook, now), (outlook.predicted_tokens or 0) if outlook.is_warm(now) else 0
 
     async def outlook(self, *seqs: int) -> Outlook:
         """What may be done with some items; nothing where the session can only be looked at."""

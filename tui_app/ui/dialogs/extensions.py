@@ -171,7 +171,7 @@ class McpScreen(FilterDialog[McpRow, None]):
 
     @property
     def nothing(self) -> str:
-        return "No server or tool has that." if self._servers else NONE
+        return "No matching server or tool." if self._servers else NONE
 
     def explain(self, row: McpRow) -> None:
         self._marked = row.key
@@ -578,10 +578,10 @@ def read_value(typed: str, field: Mapping[str, Any]) -> Any:
             return int(typed) if kind == "integer" else float(typed)
         except ValueError:
             raise ValueError(
-                "That is no whole number." if kind == "integer" else "That is no number."
+                "That is not a whole number." if kind == "integer" else "That is not a number."
             ) from None
     if not typed:
-        raise ValueError("Something has to stand here.")
+        raise ValueError("This field is required.")
     least, most = field.get("minLength"), field.get("maxLength")
     if isinstance(least, int) and len(typed) < least:
         raise ValueError(f"At least {least} characters.")

@@ -1,7 +1,7 @@
 """A dialog with a search box over a list: typing narrows the list, the arrow keys mark a row."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual import events, on
@@ -308,16 +308,19 @@ class ChoiceDialog(FilterDialog[str, str]):
     NAME = "choice"
     PLACEHOLDER = "filter"
 
-    def __init__(self, title: str, words: Sequence[str], current: str) -> None:
+    def __init__(
+        self, title: str, words: Sequence[str], current: str, about: Mapping[str, str] | None = None
+    ) -> None:
         """Offer words.
 
         Args:
             title: First row.
             words: All there are, in order.
             current: The one in force; it is marked at first.
+            about: What each means, in a sentence or two.
         """
         super().__init__()
-        self._title, self._current = title, current
+        self._title, self._current, self._about = title, current, about or {}
         self.offer(words)
 
     @property
@@ -336,11 +339,11 @@ class ChoiceDialog(FilterDialog[str, str]):
 
     @property
     def nothing(self) -> str:
-        return "Nothing is called that."
+        return "No results."
 
     def explain(self, row: str) -> None:
-        """Say nothing: nothing more is known of a word."""
-        self.note("")
+        """Say what the word means, where that is known."""
+        self.note(self._about.get(row, ""))
 
     def use(self, row: str) -> None:
         self.dismiss(row)

@@ -28,18 +28,18 @@ class BriefScreen(ReviewScreen):
     """Shows a brief while it is written, then to edit."""
 
     WORDS: ClassVar[Words] = Words(
-        "The brief is being written …",
+        "Writing the brief …",
         "Review the brief of the new session",
         (
             ("Begin", "a new session begins with this brief; this one stays as it is"),
             ("Edit", "change its text"),
-            ("Goal", "have it written anew, for another goal"),
+            ("Goal", "rewrite it for another goal"),
             ("Discard", "nothing changes"),
         ),
         (
             "Goal",
-            "What is the new session for? The brief is written anew; nothing has changed yet.",
-            "write anew",
+            "What is the new session for? The brief is rewritten; nothing has changed yet.",
+            "rewrite",
         ),
         "Discard the brief you have edited?",
     )

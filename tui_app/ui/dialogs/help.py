@@ -176,7 +176,7 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
 
     @property
     def nothing(self) -> str:
-        return "No key or command has that in its name or purpose."
+        return "No matching key or command."
 
     def explain(self, row: HelpRow) -> None:
         if row.command is not None:

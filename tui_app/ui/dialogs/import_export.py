@@ -124,7 +124,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
         if self._looks:
             return "Looking for transcripts…"
         if self.total:
-            return "No transcript has that in its title, program, folder or name."
+            return "No matching transcript."
         return self._failed or f"No transcripts of other programs were found. {BY_NAME}"
 
     def explain(self, row: TranscriptRow) -> None:

@@ -32,7 +32,7 @@ _KIND_CELLS = 10
 _DATE_CELLS = 12
 _SOURCE_CELLS = 16
 _ROOMY = 100
-EMPTY = "Nothing is remembered here yet. f6 adds something; Plimsoll reads each session once it is over."
+EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read once, when it ends."
 OFF = "Memory is switched off: nothing is remembered by itself, and no session is given this board."
 
 
@@ -111,7 +111,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
 
     @property
     def nothing(self) -> str:
-        empty = "No entry has that." if self.total else OFF if self._off else EMPTY
+        empty = "No matching entry." if self.total else OFF if self._off else EMPTY
         return "\n".join(filter(None, (empty, self._told)))
 
     def explain(self, row: Entry) -> None:

@@ -200,11 +200,11 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 
     @property
     def nothing(self) -> str:
-        return "No model has that in its name. Type provider:model to use one that is not listed."
+        return "No matching model. Type provider:model to use one that is not listed."
 
     def explain(self, row: ModelRow | str) -> None:
         if isinstance(row, str):
-            self.note("Its window is asked for when it is used.")
+            self.note("Its window is looked up when it is used.")
             return
         window = f"window {window_text(row.window)} ({SOURCES.get(row.window_source, row.window_source)})"
         state = model_state(row)
@@ -276,7 +276,7 @@ def size_text(plan: SwitchPlan) -> str:
     """Size of the conversation by the gauge, and by the other model's count where that is much else."""
     here = plan.tokens_now or plan.tokens
     alike = abs(plan.tokens - here) <= here * _ALIKE
-    return tokens(here) + ("" if alike else f", which it counts as about {tokens(plan.tokens)}")
+    return f"is {tokens(here)}" if alike else f"needs about {tokens(plan.tokens)} there"
 
 
 def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
@@ -287,7 +287,7 @@ def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
     after, model = window_text(plan.estimate_after), one_line(plan.summary_model, 32)
     compact = f"about {after} after · summary by {model}{price}"
     hopeless = f"not possible: {after} must stay, {window_text(plan.usable)} fit beside the answer"
-    stay = f"stay on {one_line(plan.current, 40)}" if plan.current else "stay on the present model"
+    stay = f"stay on {one_line(plan.current, 40)}" if plan.current else "stay on the current model"
     return (
         compact if plan.can_compact else hopeless,
         drops if plan.can_truncate else "not possible: the latest prompt alone is too large",
@@ -323,7 +323,7 @@ class SwitchDialog(Dialog[Way]):
 
     def compose(self) -> ComposeResult:
         plan = self._plan
-        size = f"holds {window_text(plan.limit)}. This conversation is {size_text(plan)}."
+        size = f"holds {window_text(plan.limit)}. This conversation {size_text(plan)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
         possible = (plan.can_compact, plan.can_truncate, True)
         room = self.app.size
@@ -438,7 +438,7 @@ async def _with_key(app: "Host", session: ChatSession, name: str, variable: str)
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
-        session.say(f"{name} answers already.")
+        session.say(f"{name} is already the current model.")
         return
     keys, endpoints = session.launch.api_keys, session.launch.settings.endpoints
 
@@ -557,7 +557,7 @@ class KeyDialog(Dialog[str]):
             self._refuse("Type or paste the key first.")
         elif any(character.isspace() or not character.isprintable() for character in key):
             event.input.clear()
-            self._refuse("A key is one word in one line.")
+            self._refuse("That doesn't look like an API key (no spaces or line breaks).")
         else:
             self.dismiss(key)
 

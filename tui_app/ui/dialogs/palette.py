@@ -188,7 +188,7 @@ class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
 
     @property
     def nothing(self) -> str:
-        return "Nothing is called that, or is for it."
+        return "No results."
 
     def explain(self, row: PaletteRow) -> None:
         self.note("" if self.size.width >= 100 else row.purpose)

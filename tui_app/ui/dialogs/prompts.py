@@ -63,7 +63,7 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
 
     @property
     def nothing(self) -> str:
-        return "No prompt holds all of that." if self.total else "Nothing was said in this folder yet."
+        return "No results." if self.total else "Nothing was said in this folder yet."
 
     def explain(self, row: PastPrompt) -> None:
         text = row.text

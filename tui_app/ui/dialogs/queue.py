@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-EMPTY = "Nothing waits any more."
+EMPTY = "The queue is empty."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
 
@@ -197,13 +197,13 @@ class TasksScreen(FilterDialog[TaskRow, str]):
 
     @property
     def nothing(self) -> str:
-        return "No background command has these words."
+        return "No matching command."
 
     def explain(self, row: TaskRow) -> None:
         lines = count(row.lines, "line")
         what = "ctrl+u stops it with all it has started." if row.is_running else "It has ended."
         if row.keep:
-            what = "It goes on when the session ends; nobody looks after it then."
+            what = "It keeps running when the session ends, unattended."
         self.note(f"{lines} of output. {what}")
 
     def use(self, row: TaskRow) -> None:

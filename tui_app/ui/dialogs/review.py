@@ -30,7 +30,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
 from tui_app.ui.dialogs.compaction import COLOURS, STATES
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
+from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, tokens
 from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenArea
 
@@ -128,17 +128,17 @@ def _verb(number: int, verb: str) -> str:
 
 
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``Facts: 98 % kept by weight · 4 put back · 7 at risk · 1 lost``; empty where none were found."""
+    """``8 facts at risk · enter adds one · 4 put back by Plimsoll``; empty where none were found."""
     if proposed.retention is None:
         return ""
-    parts = [f"Facts: {percent(proposed.retention)} kept by weight"]
-    counts = fact_counts(proposed.facts)
-    for name in ("put_back", "at_risk", "lost"):
-        parts.extend([f"{counts[name]} {name.replace('_', ' ')}"] if counts[name] else [])
+    missing, back = len(at_risk(proposed.facts)), fact_counts(proposed.facts)["put_back"]
+    parts = ["All facts are kept"]
+    if missing:
+        parts = [f"{count(missing, 'fact')} at risk", f"enter adds {'it' if missing == 1 else 'one'}"]
+    if back:
+        parts.append(f"{back} put back by Plimsoll")
     if proposed.claims_marked:
         parts.append(f"{count(proposed.claims_marked, 'claim')} not in the log")
-    if at_risk(proposed.facts):
-        parts.append("enter keeps one")
     return f" {glyphs.separator} ".join(parts)
 
 
@@ -189,18 +189,18 @@ class Words:
 
 
 SUMMARY = Words(
-    "The summary is being written …",
+    "Writing the summary …",
     "Review the summary before it is applied",
     (
         ("Apply", "the summary takes the place of what leaves"),
         ("Edit", "change its text"),
-        ("Focus", "have it written anew, with something to keep above all"),
+        ("Focus", "rewrite it: say what matters most"),
         ("Discard", "nothing changes"),
     ),
     (
         "Focus on",
-        "What should the summary keep above all? It is written anew; nothing has changed yet.",
-        "write anew",
+        "What matters most? The summary is rewritten; nothing has changed yet.",
+        "rewrite",
     ),
     "Discard the summary you have edited?",
 )
@@ -231,7 +231,9 @@ class ReviewScreen(Dialog[Reviewed]):
         Hint("tab", "next part", 1, "screen.other"),
         Hint("esc", "back to the ways", 0, "screen.close"),
     )
-    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "to the chat; it comes up again", 0, "screen.close"),)
+    _WAITING: ClassVar[tuple[Hint, ...]] = (
+        Hint("esc", "back to the chat, returns when done", 0, "screen.close"),
+    )
 
     def __init__(
         self,
@@ -309,6 +311,10 @@ class ReviewScreen(Dialog[Reviewed]):
         """The row of figures."""
         return numbers_line(proposed, self._glyphs)
 
+    def problem(self, proposed: CompactionProposed) -> str:
+        """What is wrong with it; empty for nothing."""
+        return problem_line(proposed)
+
     def _show(self) -> None:
         """Show what is known by now."""
         if not self._built:
@@ -316,7 +322,7 @@ class ReviewScreen(Dialog[Reviewed]):
         if self._proposed is not None:
             self.query_one(".dialog-title", Static).update(Content(self.WORDS.ready))
             self.query_one("#review-numbers", Static).update(Content(self.numbers(self._proposed)))
-            self._say("#review-problem", problem_line(self._proposed))
+            self._say("#review-problem", self.problem(self._proposed))
             self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
             self._area.complete(self._proposed.summary)
             self._risks = at_risk(self._proposed.facts)

@@ -102,7 +102,7 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
 
     @property
     def nothing(self) -> str:
-        return "No prompt has these words in its first line."
+        return "No matching prompt."
 
     def explain(self, row: RewindPoint) -> None:
         self.note(self._explained(row))
@@ -179,10 +179,10 @@ class RewindFiles(Dialog[Way]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -small"):
-            yield self.heading("Do files go back as well?")
+            yield self.heading("Restore files too?")
             with VerticalScroll(id="rewind-files", can_focus=False):
                 yield Static(Content("\n").join(file_lines(self._files)), markup=False)
-            note = "Only what tools wrote is known; what commands changed stays as it is."
+            note = "Changes made by commands are not restored."
             yield Static(note, classes="dialog-note", markup=False)
             options = [
                 Option(Content.assemble((f"{words:<28}", "bold"), what)) for _, words, what in self._ways
@@ -274,7 +274,7 @@ async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
 
 
 async def retry(app: "Host", session: ChatSession) -> None:
-    """Send the last prompt once more; what is in the editor stays there."""
+    """Send the last prompt again; what is in the editor stays there."""
     points = rewind_points(session.presenter.agent_view)
     above = is_above(session)
     if above and not await agreed(app, session, "the last prompt again"):

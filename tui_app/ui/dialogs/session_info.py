@@ -15,6 +15,8 @@ from textual.widgets import Static
 
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.events import CheckpointCreated
+from tui_app.git import Git
+from tui_app.memory.scope import DETACHED, scope_of
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
@@ -26,14 +28,17 @@ from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.launch import Launch
 from tui_app.ui.stats_text import sections
 from tui_app.ui.text import count, gauge_text, one_line
 
 # In words.
 
+WEB_SEARCH = "by providers that offer it, at their price for each search"
+
 
 async def show_status(app: App[Any], session: ChatSession) -> None:
-    """Model, policy, context and session in words."""
+    """Model, policy, context and session at a glance."""
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
@@ -41,17 +46,29 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
+        *([f"Branch     {branch}"] if (branch := await asyncio.to_thread(_branch, launch)) else []),
         *(f"{'' if number else 'Added':<11}{one_line(str(each), 200)}" for number, each in enumerate(added)),
         f"Model      {state.model}",
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
         f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
+        *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, SessionServer) else []),
         *status_lines(await overview(session)),
     ]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
+
+
+def _branch(launch: Launch) -> str:
+    """The branch, and in words whether anything is uncommitted."""
+    branch, opening = scope_of(launch.cwd).branch, launch.opening()
+    if not branch:
+        return ""
+    changed = opening.trusted and Git(launch.cwd, opening.outward_env()).is_dirty()
+    name = "none checked out" if branch == DETACHED else one_line(branch, 200)
+    return f"{name}{', with uncommitted changes' if changed else ''}"
 
 
 async def show_history(app: App[Any], session: ChatSession) -> None:
@@ -212,7 +229,7 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
 
     @property
     def nothing(self) -> str:
-        return "No checkpoint is called that."
+        return "No matching checkpoint."
 
     def explain(self, row: CheckpointRow) -> None:
         self.note(f"checkpoints/{one_line(PurePath(row.path).name, 200)}")

@@ -110,7 +110,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     @property
     def nothing(self) -> str:
         empty = "There is no other session yet."
-        return "No session has that in its title, folder or model." if self.total else empty
+        return "No matching session." if self.total else empty
 
     def explain(self, row: SessionInfo) -> None:
         self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
@@ -271,7 +271,7 @@ class SearchScreen(FilterDialog[Found, Found]):
             self._show((), str(failed))
         else:
             if self._reached is None or not self._reached.found:
-                self._show((), "Nothing holds all of that.")
+                self._show((), "No results.")
         finally:
             slow.stop()
             # Where it is at work in a thread just now, that ends it: it asks whether it is to stop.

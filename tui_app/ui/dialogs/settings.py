@@ -1,20 +1,19 @@
 """Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
 
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
 
+from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
-from tui_app.modes import ABOUT, MODES, Mode, mode_named
+from tui_app.modes import ABOUT, MODES, mode_named
 from tui_app.session.stats import is_over
-from tui_app.settings import Settings, SettingsError
+from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
 from tui_app.settings.spec import EFFORTS, SETTINGS, shown_store
@@ -24,8 +23,9 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.keys import place_bindings, place_hints, textual_keymap
-from tui_app.ui.text import one_line, padded
+from tui_app.ui.text import one_line, padded, tokens
 from tui_app.ui.themes import own_themes
+from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -80,9 +80,9 @@ def entry_note(entry: Entry) -> str:
     """What the marked setting is for, what it may be, and when a change counts."""
     first = one_line(entry.help, 200)
     if entry.origin.is_forced:
-        second = f"{entry.origin.name} gives it and ranks above the file: change it there."
+        second = f"{entry.origin.name} sets it and overrides the file: change it there."
     else:
-        second = f"A change counts {entry.takes_effect.value}."
+        second = f"Takes effect {entry.takes_effect.value}."
     return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
 
 
@@ -154,7 +154,7 @@ class SettingsScreen(FilterDialog[Entry, None]):
 
     @property
     def nothing(self) -> str:
-        return "No setting has that in its name, value, source or purpose."
+        return "No matching setting."
 
     def explain(self, row: Entry) -> None:
         if row.key != self._marked:
@@ -243,6 +243,7 @@ class SettingsDesk:
         pane = app.chat.pane
         if settings.timeline != before.timeline:
             pane.set_class(settings.timeline, "-timeline")
+        pane.prompt.editor.vim_keys = settings.vim_keys
         if settings.keymap != before.keymap:
             app.set_keymap(textual_keymap(settings.keymap))
             pane.query_one(ChatHints).keymap = settings.keymap
@@ -323,7 +324,7 @@ async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
     """Change a setting as the user wants, and return what to say about it."""
     entry = wish.entry
     if entry.origin.is_forced and not entry.is_table:
-        return f"{entry.key}: {entry.origin.name} gives it and ranks above the file. Change it there."
+        return f"{entry.key}: {entry.origin.name} sets it and overrides the file. Change it there."
     if wish.reset:
         return desk.change(entry.key, None) or _built_in(desk, entry)
     if entry.is_table:
@@ -387,52 +388,33 @@ def _when(entry: Entry) -> str:
     return "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
 
 
-# Showing the governance policies, and changing to one of them.
-
-_FRAME = 10
-"""Cells a screen takes around a text, with the bar to scroll by."""
-_HOW = "/policy NAME changes it for this session, the setting policy for new ones."
+# Choosing the policy, how much the model thinks, and the mode of the session.
 
 
-async def show_policies(app: App[Any], session: ChatSession) -> None:
-    """One line for each policy, the present one marked."""
-    text = policy_text(session.launch.settings, session.state.policy, app.size.width - _FRAME)
-    await app.push_screen_wait(DetailsScreen("Policies", text))
-
-
-def policy_text(settings: Settings, current: str, cells: int = 1_000) -> str:
-    """The policies with a sentence each, broken so that the names stand alone at the left.
-
-    Args:
-        settings: Knows the user's own ones.
-        current: Name of the one in force.
-        cells: How long a line may be.
-    """
+async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
+    """Go on under the policy of a name, or under one that the user picks; unknown names change nothing."""
+    settings, current = session.launch.settings, session.state.policy
     names = policy_names(settings)
-    width = max(map(len, names))
-    lines = [
-        wrapped
-        for name in names
-        for wrapped in textwrap.wrap(
-            choose_policy(settings, name).about,
-            max(cells, width + 24),
-            initial_indent=f"{'>' if name == current else ' '} {name:<{width}}  ",
-            subsequent_indent=" " * (width + 4),
-        )
-    ]
-    return "\n".join([*lines, "", *textwrap.wrap(_HOW, max(cells, 24))])
+    about = {each: policy_outlook(choose_policy(settings, each), session.state.usage) for each in names}
+    chosen = name or await app.push_screen_wait(ChoiceDialog("Policy", names, current, about))
+    if chosen and chosen not in names:
+        session.say(f"No policy {one_line(chosen, 20)}. There are {', '.join(names)}.")
+    elif chosen and (name or chosen != current):
+        session.submit(ChangePolicy(chosen))
 
 
-def change_policy(session: ChatSession, name: str) -> None:
-    """Change to a policy once nothing else is under way; an unknown name is answered at once."""
-    names = policy_names(session.launch.settings)
-    if name in names:
-        session.submit(ChangePolicy(name))
-    else:
-        session.say(f"No policy {one_line(name, 20)}. There are {', '.join(names)}.")
+def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
+    """What a policy does, and when it would compact the conversation at hand."""
+    if usage is None or not policy.automatic:
+        return f"{policy.about}."
+    mark = policy.background_mark(usage.window)
+    here = f"compacts from {tokens(mark)} tokens on, there are {tokens(usage.total)}"
+    if policy.pressure(usage) != "none":
+        here = "compacts with the next request"
+    elif policy.limit is not None:
+        here = "compacts nothing yet"
+    return f"{policy.about}.\nHere: {here}."
 
-
-# How much the model thinks.
 
 _EFFORTS = {
     "default": "as much as the model does by itself",
@@ -446,43 +428,22 @@ _EFFORTS = {
 }
 
 
-async def show_efforts(app: App[Any], session: ChatSession) -> None:
-    """One line for each level, the present one marked."""
+async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
+    """Think as much as a level says, or one that the user picks; unknown levels change nothing."""
     current = session.state.effort or session.launch.settings.thinking
-    lines = [f"{'>' if name == current else ' '} {name:<9}{what}" for name, what in _EFFORTS.items()]
-    how = "/effort LEVEL changes it from the next request on, for models that can think."
-    await app.push_screen_wait(DetailsScreen("Effort", "\n".join([*lines, "", how])))
-
-
-def change_effort(session: ChatSession, name: str) -> None:
-    """Change how much the model thinks once nothing else is under way; no level is answered at once."""
-    level = name.strip().lower()
-    if level in EFFORTS:
-        session.submit(ChangeEffort(level))
-    else:
+    about = {level: f"{what[0].upper()}{what[1:]}." for level, what in _EFFORTS.items()}
+    dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, about)
+    chosen = (name or await app.push_screen_wait(dialog) or "").strip().lower()
+    if chosen and chosen not in EFFORTS:
         session.say(f"No effort {one_line(name, 20)}. There are {', '.join(EFFORTS)}.")
-
-
-# Choosing the mode of the session.
-
-
-class ModePicker(ChoiceDialog):
-    """Dismisses with the name of a mode, or ``None``; says what the marked one means."""
-
-    NAME = "modes"
-
-    def __init__(self, current: Mode) -> None:
-        super().__init__("Mode", MODES, current)
-
-    def explain(self, row: str) -> None:
-        """Say how far tools go in it."""
-        mode = mode_named(row)
-        self.note(f"{ABOUT[mode]}." if mode is not None else "")
+    elif chosen and (name or chosen != current):
+        session.submit(ChangeEffort(chosen))
 
 
 async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
     """Go on in the mode of a name, or in one that the user picks."""
-    chosen = name or await app.push_screen_wait(ModePicker(session.state.mode))
+    about: dict[str, str] = {each: f"{what}." for each, what in ABOUT.items()}
+    chosen = name or await app.push_screen_wait(ChoiceDialog("Mode", MODES, session.state.mode, about))
     if not chosen:
         return
     mode = mode_named(chosen)

@@ -34,8 +34,10 @@ SHELL_LINES, SHELL_CHARS = 16, 4_000
 """What is shown of the output of a command of the user's; opened, it shows as much as a tool's row."""
 INDENT = 2
 """Cells in front of what an opened entry shows."""
-LEFT = "left behind"
+LEFT = "rewound"
 """The word for a row that a rewind took out of the model's view."""
+SENT_ALONG = "sent with the next prompt"
+"""Below the output of a command of the user's; it stays true behind that prompt."""
 STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
     "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
@@ -71,23 +73,25 @@ class Rail(NamedTuple):
         """Whether the model sees what a row stands for; rows that are no messages go with their time."""
         if entry.left or entry.private:
             return False
+        if entry.kind == "compaction" and entry.seq in self.seen:
+            return True
         if entry.seq < 0 or entry.message > self.known:
             return True
         if entry.kind in _MESSAGE_KINDS:
             return entry.message in self.seen or entry.seq in self.seen
         return entry.seq >= self.since
 
-    def sign(self, entry: Entry, glyphs: Glyphs) -> str:
-        """The sign on the first line of a row; on the others it is the rail's own, or none."""
-        if entry.excluded and not entry.left:
-            return glyphs.excluded
+    def sign(self, entry: Entry, glyphs: Glyphs) -> tuple[str, Tone]:
+        """The sign on the first line of a row and its tone; on the others it is the rail's own, or none."""
+        if (entry.excluded or entry.private) and not entry.left:
+            return glyphs.excluded, Tone.DIM
         if not self.sees(entry):
-            return ""
+            return "", Tone.RAIL
         if any(first <= entry.message <= last for first, last in self.leaving):
-            return glyphs.leaves
+            return glyphs.leaves, Tone.RAIL
         if entry.pinned:
-            return glyphs.kept
-        return glyphs.part if entry.message in self.shortened else glyphs.mark
+            return glyphs.kept, Tone.USER
+        return (glyphs.part, Tone.DIM) if entry.message in self.shortened else (glyphs.mark, Tone.RAIL)
 
 
 _MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool", "shell"})
@@ -170,13 +174,15 @@ def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk:
     yield GapPiece(half="" if sunk else "under")
     if expanded:
         yield from clipped(body.text, wording, Tone.DIM, "text")
-        return
-    head, note, tail = clip(body.text, SHELL_CHARS, SHELL_LINES, wash=shell_output)
-    if head.strip():
-        yield from text_pieces(head, Tone.DIM)
-    if note:
-        yield RowPiece(wording.glyphs.dots, note, Tone.DIM, fold=True)
-        yield from text_pieces(tail, Tone.DIM, part="tail")
+    else:
+        head, note, tail = clip(body.text, SHELL_CHARS, SHELL_LINES, wash=shell_output)
+        if head.strip():
+            yield from text_pieces(head, Tone.DIM)
+        if note:
+            yield RowPiece(wording.glyphs.dots, note, Tone.DIM, fold=True)
+            yield from text_pieces(tail, Tone.DIM, part="tail")
+    if entry.result_seq and not entry.private and not entry.left:
+        yield TextPiece(SENT_ALONG, Tone.FAINT)
 
 
 def shell_line(text: str, *, private: bool) -> str:
@@ -387,6 +393,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
         # What the sign of a shell or of the todo list says needs no name.
         is_said = sign == "$" or title.startswith(f"{TODO.name} ")
         title = title.partition(" ")[2] or title if is_said else title
+    bad = bad or (note.startswith("exit ") and note != "exit 0")
     mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
     yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, note="" if bad else note)
     if not expanded:
@@ -420,7 +427,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         yield TextPiece(between.join(rest), Tone.DIM)
     hints = {
         "ok": f"ctrl+o look inside{between}/undo",
-        "undone": f"undone: what it replaced is back{between}enter shows what it was",
+        "undone": f"undone: the full history is back{between}ctrl+o shows what it was",
     }
     yield TextPiece(hints[entry.state], Tone.DIM)
 

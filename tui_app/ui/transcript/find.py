@@ -54,7 +54,7 @@ class Progress:
     def words(self, here: Hit | None, glyph: str) -> str:
         if not self.over:
             found = f" {glyph} {len(self.hits):,} so far" if self.hits else ""
-            return f"searching {self.done * 100 // max(1, self.count)} %{found} {glyph} esc stops"
+            return f"searching {self.done * 100 // max(1, self.count)}%{found} {glyph} esc stops"
         more = "+" if self.stopped or len(self.hits) >= MOST_HITS else ""
         if not self.hits:
             return f"stopped {glyph} nothing so far" if self.stopped else "not found"

@@ -8,6 +8,7 @@ from textual.selection import Selection
 
 from tui_app.session.entries import Bodies, Body, Entry
 from tui_app.ui.text import clean
+from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.entries import (
     LiveMessage,
     Rail,
@@ -325,17 +326,17 @@ class Layout:
         self.rail = rail
         self._blocks.clear()
 
-    def rail_sign(self, spot: Spot) -> tuple[str, bool]:
-        """The sign left of a line, and whether it is the common one of what the model sees."""
+    def rail_sign(self, spot: Spot) -> tuple[str, Tone]:
+        """The sign left of a line, and its tone."""
         glyphs = self.wording.glyphs
         if spot.slot >= len(self.entries):
-            return (glyphs.mark, True) if spot.slot < len(self) else ("", True)
-        sign = self.rail.sign(self.entries[spot.slot], glyphs)
+            return (glyphs.mark, Tone.RAIL) if spot.slot < len(self) else ("", Tone.RAIL)
+        sign, tone = self.rail.sign(self.entries[spot.slot], glyphs)
         # It stands on the first line with words: over it is what keeps rows apart.
         first = spot.line == 0 and spot.piece == self.lead_piece(spot.slot)
-        common = sign in ("", glyphs.mark, glyphs.leaves)
-        rest = "" if sign == glyphs.excluded else glyphs.mark
-        return (sign, sign != glyphs.leaves) if common or first else (rest, True)
+        if first or sign in ("", glyphs.mark, glyphs.leaves):
+            return sign, tone
+        return "" if sign == glyphs.excluded else glyphs.mark, Tone.RAIL
 
     def lead_piece(self, slot: int) -> int:
         """Number of the first piece of an entry that has words."""

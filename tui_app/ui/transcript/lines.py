@@ -196,6 +196,9 @@ class Painter:
         """A line one level quieter, without hue: text as what tools did, that as what is small."""
         quiet = {self.palette.style(tone).color for tone in (Tone.DIM, Tone.TOOL, Tone.FAINT)}
         dim, faint = (self.palette.style(tone).color for tone in (Tone.DIM, Tone.FAINT))
+        if self.palette.style(Tone.TEXT).color in quiet:
+            # A terminal's own colours have no middle level: prose keeps its own, for it is to be read.
+            quiet = {faint}
         ground = self.palette.style(Tone.TEXT).bgcolor
         parts = [
             Segment(

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import markdown
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
@@ -26,6 +27,8 @@ _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
 """Put on the first content segment of a line: how it continues the line before, and where content begins."""
 CODE_INDENT = 2
+_ROOMY_COLUMN = 20
+"""Room for each from which on the columns stand further apart."""
 COLUMN_CELLS = 8
 """Room that each column of a table needs, distance included, to be read as one."""
 
@@ -115,8 +118,12 @@ class _Table(markdown.TableElement):
                     yield _Wrapped(Text("\n").join(cells))
                     continue
                 table.show_edge = False
+                if options.max_width >= len(table.columns) * _ROOMY_COLUMN:
+                    table.padding = (0, 2)
                 for column in table.columns:
                     column.overflow = "fold"
+                yield Padding(table, (0, 0, 0, CODE_INDENT), expand=False)
+                continue
             yield table
 
 

@@ -170,7 +170,7 @@ class PromptPiece:
         if room < LEAST_PROSE:
             right, room = "", inner
         ground = Tone.TEXT if self.sunk else Tone.GROUND
-        tone, bar = (Tone.DIM, Tone.FAINT) if self.sunk else (Tone.PROMPT, Tone.USER)
+        tone, bar = (Tone.TEXT, Tone.FAINT) if self.sunk else (Tone.PROMPT, Tone.USER)
         painted: list[Line] = []
         for start, stop, join in wrap_spans(self.text, max(1, min(room, PROSE_CELLS))):
             shown = self.text[start:stop]

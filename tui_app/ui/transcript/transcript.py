@@ -25,7 +25,7 @@ from tui_app.session.entries import Bodies, Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
-from tui_app.ui.themes import PLAIN_PALETTE, STROKE_CONTRAST, STROKES, Palette, Tone, legible
+from tui_app.ui.themes import PLAIN_PALETTE, TONES_CSS, Palette, Tone
 from tui_app.ui.transcript.entries import LiveMessage, Rail, Wording, foldable, has_details, has_lines
 from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
@@ -98,7 +98,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     )
     BINDINGS = place_bindings("transcript")
     COMPONENT_CLASSES = {tone.value for tone in Tone}  # noqa: RUF012 (declared so by Textual)
-    DEFAULT_CSS = """
+    DEFAULT_CSS = (
+        """
     Transcript {
         background: $background;
         color: $foreground;
@@ -109,33 +110,10 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-color: $line-strong; scrollbar-background: $background;
         scrollbar-color-hover: $text-faint; scrollbar-background-hover: $background;
         scrollbar-color-active: $accent; scrollbar-background-active: $background;
-        & > .transcript--strong { text-style: bold; }
-        & > .transcript--prompt { background: $panel; }
-        & > .transcript--ground { background: $panel; }
-        & > .transcript--user { color: $accent; }
-        & > .transcript--rail { color: $rail-seen; }
-        & > .transcript--dim { color: $text-muted; }
-        & > .transcript--faint { color: $text-faint; }
-        & > .transcript--tool { color: $text-muted; }
-        & > .transcript--accent { color: $text-accent; text-style: bold; }
-        & > .transcript--error { color: $text-error; }
-        & > .transcript--warning { color: $text-warning; }
-        & > .transcript--heading { color: $foreground; text-style: bold; }
-        & > .transcript--code { color: $code-inline; }
-        & > .transcript--link { color: $text-accent; text-style: underline; }
-        & > .transcript--keyword { color: $syn-keyword; }
-        & > .transcript--string { color: $syn-string; }
-        & > .transcript--comment { color: $text-muted; text-style: italic; }
-        & > .transcript--number { color: $syn-number; }
-        & > .transcript--name { color: $foreground; }
-        & > .transcript--added { color: $added; }
-        & > .transcript--removed { color: $removed; }
-        & > .transcript--mark { color: $text-accent; text-style: bold; }
-        & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
-        & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
-        & > .transcript--unread { background: $accent-muted; color: $text-accent; text-style: bold; }
-    }
     """
+        + TONES_CSS
+        + "}"
+    )
 
     cursor: var[int | None] = var(None, init=False)
     """Index of the entry that keys act on; one behind the last is the live answer."""
@@ -362,12 +340,15 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def _painter(self) -> Painter:
         self._palette_stale = False
         width = max(8, self.scrollable_content_region.width - GUTTER - EDGE)
-        styles = {tone: self.get_component_rich_style(tone.value) for tone in Tone}
-        for tone, style in styles.items():
-            styles[tone] = legible(style, STROKE_CONTRAST) if tone in STROKES else legible(style)
         # A terminal's own colours, or none, have no ground that differs: half rows of it would be bars.
         grounds = not (self.plain or self.app.no_color or self.app.native_ansi_color)
-        return Painter(Palette(styles), self._wording.glyphs, width, plain=self.plain, grounds=grounds)
+        return Painter(
+            Palette.of(self.get_component_rich_style),
+            self._wording.glyphs,
+            width,
+            plain=self.plain,
+            grounds=grounds,
+        )
 
     # Scrolling
 
@@ -483,8 +464,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
 
     def _rail_sign(self, spot: Spot) -> Segment | None:
-        sign, common = self._pages.rail_sign(spot)
-        return self._pages.painter.styled(sign, Tone.RAIL if common else Tone.MARK) if sign else None
+        sign, tone = self._pages.rail_sign(spot)
+        return self._pages.painter.styled(sign, tone) if sign else None
 
     def show_rail(self, rail: Rail) -> None:
         """Show what the model sees of the conversation now."""
