@@ -23,7 +23,6 @@ ALLOWED_TAILS: set[str] = {
     "agent.offline.answer",
     "cli.repair",
     "context.tool_results.normalise",
-    "context.tool_results.pointers",
     "conversation.memory_pressure",
     "conversation.telemetry",
     "editors.session",
@@ -33,9 +32,7 @@ ALLOWED_TAILS: set[str] = {
     "process_guard",
     "ui.app",
     "ui.chat.log_reader",
-    "ui.commands",
     "ui.screen",
-    "ui.transcript.markdown",
 }
 """Modules that one neighbour alone imports."""
 FIELD_MAPS = "session.importers."

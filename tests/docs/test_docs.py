@@ -247,7 +247,7 @@ def test_numbers_of_the_governance_are_those_of_the_policy() -> None:
     }
     flat = " ".join(text.split())
     assert [
-        words for words, share in shares.items() if words.format(f"{share * 100:.0f} %") not in flat
+        words for words, share in shares.items() if words.format(f"{share * 100:.0f}%") not in flat
     ] == []
     assert f"with {PLIMSOLL.minimum_messages} messages or more" in flat
 

@@ -19,8 +19,10 @@ SCREENS = DOCS / "screens"
 PAGES = {
     "ApprovalsScreen": ("approvals", "approvals"),
     "BriefScreen": ("review", ""),
+    "ChangesScreen": ("approvals", ""),
     "ChatScreen": ("chat", "chat"),
     "CheckpointsScreen": ("timeline", "checkpoints"),
+    "CommitScreen": ("review", ""),
     "CompactionDetail": ("timeline", "compaction"),
     "ContextScreen": ("context", "context"),
     "HelpScreen": ("help", "help"),
@@ -30,7 +32,6 @@ PAGES = {
     "MessageScreen": ("message", "message"),
     "McpScreen": ("context", "mcp"),
     "ModelPicker": ("models", "models"),
-    "ModePicker": ("approvals", ""),
     "PaletteScreen": ("help", "palette"),
     "PinsScreen": ("message", "pins"),
     "PromptPicker": ("rewind", "rewind"),

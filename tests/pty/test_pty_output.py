@@ -160,7 +160,7 @@ def test_a_session_over_a_remote_shell(machine: Machine) -> None:
     terminal.wait_for("Conversation compacted")
     terminal.wait_gone("Compacting conversation history")
     terminal.write("/undo\r")
-    terminal.wait_for("Undone: what it replaced is back")
+    terminal.wait_for("Undone: the full history is back")
     terminal.write(REMOTE_CTRL_Q)
     assert terminal.wait_exit() == 0
     assert_restored(terminal)

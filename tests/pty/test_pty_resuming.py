@@ -76,7 +76,7 @@ def test_resume_by_id_and_from_the_list(machine: Machine, fake_openai: FakeOpenA
 def test_continue_without_a_session_says_so(machine: Machine) -> None:
     terminal = machine.start("--continue")
     assert terminal.wait_exit() == 1
-    assert "There is no session to go on with yet." in terminal.text
+    assert "There is no session to continue yet." in terminal.text
     assert terminal.on == set(), "the screen was never touched"
 
 
@@ -100,7 +100,7 @@ def test_kill_during_an_answer_loses_nothing_that_was_done(
     again.wait_for("how high", "read_file tides.md", "It is 7.3 metres.", "and the neap tide")
     again.write("once more\r")
     again.wait_for("Half of that.")
-    assert "read-only" not in again.text, "no lock is left behind"
+    assert "read-only" not in again.text, "no lock is rewound"
     sent = [message for message in fake_openai.journal[-1]["messages"] if message["role"] != "system"]
     assert [message["role"] for message in sent[:4]] == ["user", "assistant", "tool", "assistant"]
     assert sent[-1]["role"] == "user"

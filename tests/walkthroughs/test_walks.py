@@ -72,7 +72,7 @@ def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
     harbour.let_through()
     walk.press("ctrl+g").see("Conversation compacted").not_see("Compacting conversation history")
     walk.match(LOWER)
-    walk.send("/undo").see("Undone: what it replaced is back")
+    walk.send("/undo").see("Undone: the full history is back")
 
 
 def test_review_and_edit(harbour: Harbour) -> None:
