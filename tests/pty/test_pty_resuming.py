@@ -165,7 +165,7 @@ def test_one_writes_another_follows_and_goes_on_when_the_first_is_killed(
     first.wait_for("A mark on a hull.")
     first.wait_gone("esc stops")
     second = shared_start(machine, fake_openai, store, "two", "--continue")
-    second.wait_for("what is a plimsoll line", "A mark on a hull.", "shown read-only")
+    second.wait_for("what is a plimsoll line", "A mark on a hull.", "read-only here")
     first.write("named after whom\r")
     first.wait_for("Samuel Plimsoll.")
     second.wait_for("named after whom", "Samuel Plimsoll.")

@@ -349,12 +349,12 @@ async def test_that_a_draft_was_cleared_is_not_said_for_ever(served: Desk, sessi
 async def test_what_stood_there_before_stands_there_again(served: Desk, session: str) -> None:
     lock = WriterLock(SessionFolder(served.paths.sessions_dir / session).lock_file)
     async with shown(served.app(session)) as deck:
-        await deck.says("shown read-only")
+        await deck.says("read-only here")
         await deck.type("half a thought")
         await deck.press("ctrl+c")
         await deck.says(DRAFT_CLEARED)
         await deck.press("a")
-        await deck.until(lambda: "shown read-only" in deck.status, "who writes")
+        await deck.until(lambda: "read-only here" in deck.status, "who writes")
         await deck.press("ctrl+c", "ctrl+g")
         lock.release()
         await deck.says(FREE)

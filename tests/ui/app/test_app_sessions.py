@@ -234,8 +234,8 @@ async def test_what_another_process_writes_is_shown_read_only(served: Desk) -> N
     session = served.store(Story().user("how late?").answer("At eleven."))
     with written_elsewhere(served, session) as holder:
         async with shown(served.app(session)) as deck:
-            await deck.says("shown read-only")
-            assert "being written by another window (since " in deck.status
+            await deck.says("read-only here")
+            assert "open in another window (since " in deck.status
             assert str(holder) not in deck.text
             assert "At eleven." in deck.text
             await deck.send("hello?")
@@ -262,7 +262,7 @@ async def test_a_prompt_typed_before_the_lock_was_known_comes_back(
         async with shown(served.app(session)) as deck:
             await deck.send("hello?")
             slow_start.set()
-            await deck.says("shown read-only")
+            await deck.says("read-only here")
             assert deck.editor.text == "hello?"
             assert deck.queue == []
 

@@ -136,7 +136,7 @@ async def test_what_ranks_above_the_file_cannot_be_changed_here(desk: Desk, file
         assert "PLIMSOLL_THEME sets it and overrides the file: change it there." in note(deck)
         for key in ("enter", "f8"):
             await deck.press(key)
-            await deck.until(lambda: note(deck).startswith("theme: PLIMSOLL_THEME gives it"))
+            await deck.until(lambda: note(deck).startswith("theme: PLIMSOLL_THEME sets it"))
         assert text_of(file) == FILE
 
 

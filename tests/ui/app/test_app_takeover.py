@@ -96,7 +96,7 @@ class Window:
 async def second(desk: Desk, session: str) -> AsyncIterator[Deck]:
     """A window that opens while another one writes."""
     async with shown(desk.app(session)) as deck:
-        await deck.says("shown read-only")
+        await deck.says("read-only here")
         yield deck
 
 
@@ -109,7 +109,7 @@ async def test_a_prompt_takes_over_from_a_window_that_was_closed_and_shows_what_
         await first.say("and low tide?")
         await deck.send("sure?")
         assert deck.editor.text == "sure?"
-        assert "shown read-only" in deck.status
+        assert "read-only here" in deck.status
         await first.close()
         await deck.press("enter")
         await deck.answered(3)
@@ -179,7 +179,7 @@ async def test_compacting_in_a_second_window_waits_for_the_first_one_to_let_go(
     async with second(served, session) as deck:
         await deck.press("ctrl+g")
         await deck.settle()
-        assert "shown read-only" in deck.status
+        assert "read-only here" in deck.status
         assert (deck.queue, fake_openai.journal) == ([], [])
         assert deck.app.chat.session.conversation is None
         lock.release()
@@ -192,7 +192,7 @@ async def test_typing_is_enough_to_be_told_that_the_session_is_free(served: Desk
     lock = WriterLock(folder_of(served, session).lock_file)
     async with second(served, session) as deck:
         await deck.type("sure")
-        assert "shown read-only" in deck.status
+        assert "read-only here" in deck.status
         lock.release()
         await deck.press("question_mark")
         await deck.until(lambda: deck.status == FREE, FREE)
@@ -236,7 +236,7 @@ async def test_a_prompt_comes_back_when_somebody_else_was_faster(
             await deck.until(lambda: deck.editor.text == "sure?", "the prompt back")
         assert deck.queue == []
         await deck.press("left")
-        await deck.says("shown read-only")
+        await deck.says("read-only here")
         assert deck.app.chat.session.read_only
         lock.release()
         fake_openai.add(Text("Sure."))
@@ -361,7 +361,7 @@ async def test_a_second_window_follows_live_and_takes_over(
     fake_openai.add(Text("Low at nine."), Text("High at four."), Text("As I said."))
     first = await Window(shared, shared_session).open()
     async with shown(shared.app(shared_session)) as deck:
-        await deck.says("shown read-only")
+        await deck.says("read-only here")
         await first.say("and low tide?")
         await deck.says("Low at nine.")
         await first.say("and high tide?")

@@ -254,7 +254,7 @@ async def test_read_only(desk: Desk, fake_openai: FakeOpenAI, looks: Looks) -> N
         os.utime(lock_file, (NOON, NOON))
 
         async def play(deck: Deck) -> None:
-            await deck.says("shown read-only")
+            await deck.says("read-only here")
             await deck.says("10% of 128k · 12.8k · ok")
             await deck.says("1 notice")
             await deck.settle()
