@@ -249,7 +249,7 @@ def test_simulate_tells_how_far_it_is(
     name = chat.name
     assert told[0] == f"Replaying 1%, off at 3k, {name}"
     assert told[-1] == f"Replaying 100%, reserve at 64k, {name}"
-    shares = [int(text.split()[1].rstrip('%,')) for text in told]
+    shares = [int(text.split()[1].rstrip("%,")) for text in told]
     assert shares == sorted(shares)
 
 
@@ -307,7 +307,7 @@ def test_an_import_tells_how_far_it_is(
     assert plimsoll("import", chat).code == 0
     assert told[:2] == [f"Importing {chat}", f"Importing 0%, {chat}"]
     assert told[-1] == f"Writing {chat}"
-    shares = [int(text.split()[1].rstrip('%,')) for text in told if "%" in text]
+    shares = [int(text.split()[1].rstrip("%,")) for text in told if "%" in text]
     assert len(shares) > 2
     assert shares == sorted(shares)
 

@@ -110,8 +110,6 @@ def test_an_endpoints_key_may_be_kept(plimsoll: Plimsoll, ring: Path, plimsoll_h
 
 def test_a_model_finds_its_key_there(plimsoll: Plimsoll, ring: Path) -> None:
     assert plimsoll("keys", "set", "DEEPSEEK_API_KEY").code == 0
-    rows = [
-        row for row in plimsoll("models", "--json").json["models"] if row["name"].startswith("deepseek:")
-    ]
+    rows = [row for row in plimsoll("models", "--json").json["models"] if row["name"].startswith("deepseek:")]
     assert {(row["available"], row["why_not"]) for row in rows} == {(True, "")}
     assert "DEEPSEEK_API_KEY" not in os.environ

@@ -7,9 +7,11 @@ import pytest
 
 from tests.conversation.driving import Desk
 from tests.conversation.logged import opened
+from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Record, SessionStart
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.settings import Endpoint
 
 
 @pytest.fixture
@@ -40,3 +42,12 @@ def history(store: SqliteStore, records: list[Record], tmp_path: Path) -> Sessio
     """The history of a new session."""
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     return opened(store, session, records, tmp_path)
+
+
+@pytest.fixture
+def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
+    """One server, as a Responses API (``local``) and as a chat API (``chat``)."""
+    address = fake_openai.base_url
+    desk.endpoints["local"] = Endpoint(name="local", protocol="openai", base_url=address, window=32_000)
+    desk.server("chat", address, window=32_000)
+    return fake_openai

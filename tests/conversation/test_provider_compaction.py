@@ -32,20 +32,10 @@ from tui_app.events import (
     Notice,
     Truncation,
 )
-from tui_app.settings import Endpoint
 
 ASKS = "Write the notes for this transcript"
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
-
-
-@pytest.fixture
-def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
-    """One server, as a Responses API (``local``) and as a chat API (``chat``)."""
-    address = fake_openai.base_url
-    desk.endpoints["local"] = Endpoint(name="local", protocol="openai", base_url=address, window=32_000)
-    desk.server("chat", address, window=32_000)
-    return fake_openai
 
 
 async def compacted(opened: OpenSession, server: FakeOpenAI) -> CompactionComplete:

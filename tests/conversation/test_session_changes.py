@@ -1,6 +1,5 @@
 """What a session changed: its own files by the log, the rest by git; and the message of a commit."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from tests.conversation.driving import Desk, turn
 from tests.conversation.test_approvals import working
 from tests.conversation.test_file_snapshots import two_turns
+from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
@@ -17,22 +17,10 @@ from tui_app.conversation.session_changes import SessionChanges, session_changes
 from tui_app.git import Git, GitFailed
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
-    return subprocess.run(
-        ("git", *who, *words), cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
-
-
 @pytest.fixture
 def repository(desk: Desk) -> Path:
-    git(desk.cwd, "init", "-q", "-b", "main")
-    git(desk.cwd, "config", "user.name", "Ada")
-    git(desk.cwd, "config", "user.email", "ada@example.org")
     (desk.cwd / "other.txt").write_text("one\n")
-    git(desk.cwd, "add", "-A")
-    git(desk.cwd, "commit", "-q", "-m", "Begin")
-    return desk.cwd
+    return begin(desk.cwd)
 
 
 def asked(desk: Desk, opened: OpenSession, **settings: object) -> Opening:

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from pydantic_ai.messages import ModelResponse, NativeToolCallPart, NativeToolReturnPart, TextPart
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
@@ -22,17 +21,8 @@ from tui_app.context.wire_form import WireForm
 from tui_app.conversation.work import Switch
 from tui_app.events import Error, WebSearched
 from tui_app.session.user_view import fold_user_view
-from tui_app.settings import Endpoint
 
 URLS = ("https://tides.example.org/noon", "https://ferry.example.org/")
-
-
-@pytest.fixture
-def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
-    address = fake_openai.base_url
-    desk.endpoints["local"] = Endpoint(name="local", protocol="openai", base_url=address, window=32_000)
-    desk.server("chat", address, window=32_000)
-    return fake_openai
 
 
 def searching(body: dict[str, Any]) -> bool:

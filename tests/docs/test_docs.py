@@ -246,9 +246,7 @@ def test_numbers_of_the_governance_are_those_of_the_policy() -> None:
         "freed less than {}": PLIMSOLL.minimum_gain,
     }
     flat = " ".join(text.split())
-    assert [
-        words for words, share in shares.items() if words.format(f"{share * 100:.0f}%") not in flat
-    ] == []
+    assert [words for words, share in shares.items() if words.format(f"{share * 100:.0f}%") not in flat] == []
     assert f"with {PLIMSOLL.minimum_messages} messages or more" in flat
 
 

@@ -1,10 +1,10 @@
 """/diff and /commit in the whole program, on a real repository."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, Desk, shown
@@ -12,20 +12,10 @@ from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 
 
-def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout
-
-
 @pytest.fixture
 def repository(served: Desk) -> Path:
-    git(served.cwd, "init", "-q", "-b", "main")
-    git(served.cwd, "config", "user.name", "Ada")
-    git(served.cwd, "config", "user.email", "ada@example.org")
     (served.cwd / "ferry.py").write_text("TIDE = 1\nPORT = 2\n")
-    git(served.cwd, "add", "-A")
-    git(served.cwd, "commit", "-q", "-m", "Begin")
-    return served.cwd
+    return begin(served.cwd)
 
 
 async def test_changes_are_shown_and_committed_when_the_user_says_so(
