@@ -38,7 +38,7 @@ class FakeKeyring:
 
     def _check(self) -> None:
         if self.broken:
-            raise KeyringTrouble("This machine has no keyring that can be used: set it in the environment.")
+            raise KeyringTrouble("This machine has no usable keyring: set it in the environment.")
 
 
 class FileKeyring(KeyringBackend):

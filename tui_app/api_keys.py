@@ -87,7 +87,7 @@ def _trouble(error: Exception, name: str) -> KeyringTrouble:
     otherwise = f"set {name} in the environment instead."
     match error:
         case NoKeyringError():
-            return KeyringTrouble(f"This machine has no keyring that can be used: {otherwise}")
+            return KeyringTrouble(f"This machine has no usable keyring: {otherwise}")
         case KeyringLocked():
             return KeyringTrouble(f"The system keyring is locked: unlock it and try again, or {otherwise}")
         case _:

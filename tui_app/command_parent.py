@@ -235,7 +235,7 @@ def _watch(group: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             _end_group(group)
             _end_children()
-            os.write(2, f"\n[Ended, with all it had started: {why}.]\n".encode())
+            os.write(2, f"\n[Stopped, with everything it had started: {why}.]\n".encode())
             _end_as(signal.SIGKILL)
 
     signal.signal(signal.SIGALRM, look)

@@ -142,11 +142,11 @@ def read_inside(file: Path, root: Path | None, limit: int, may_read: MayRead) ->
         # A pipe or a device would hold up the reader, and a link put there since would lead elsewhere.
         with os.fdopen(os.open(real, os.O_RDONLY | _AS_IT_IS), "rb") as stream:
             if not S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise Refused("it is no regular file")
+                raise Refused("it is not a regular file")
             data = stream.read(4 * limit + 1)
     except FileNotFoundError:
         if file.is_symlink():
-            raise Refused("its link leads nowhere") from None
+            raise Refused("it is a broken link") from None
         return None
     except NotADirectoryError:
         return None

@@ -11,7 +11,7 @@ ABOUT: Mapping[Mode, str] = MappingProxyType(
     {
         "ask": "Edits and commands ask first",
         "edit": "Edits inside the workspace go ahead, commands ask",
-        "plan": "Only looks: the model proposes a plan, nothing is written or run",
+        "plan": "Read-only: the model proposes a plan, nothing is written or run",
     }
 )
 """What each mode means, for the user."""

@@ -78,7 +78,7 @@ def fitted(data: bytes) -> Picture:
         UnusablePicture: if it is none, is damaged, or far too large.
     """
     if not (media_type := image_type(data)):
-        raise UnusablePicture("it is no picture of a kind that models read (PNG, JPEG, GIF, WebP)")
+        raise UnusablePicture("it is not a PNG, JPEG, GIF or WebP picture")
     # Loaded by the first picture alone.
     from PIL import Image as images
     from PIL import ImageOps

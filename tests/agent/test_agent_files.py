@@ -48,7 +48,7 @@ def test_tools_and_models_go_by_the_names_of_other_programs_too(repository: Path
     a, b, c, d = find_agents(repository, tmp_path).found
     assert (a.tools, a.model, a.note) == (LOOKS, "", "")
     assert (b.tools, b.model) == ((*LOOKS, "run_command"), "")
-    assert b.note == "no tool here is called mcp__x__y; model sonnet is not called provider:name"
+    assert b.note == "no tool here is called mcp__x__y; model sonnet is not in the form provider:name"
     assert (set(c.tools) - set(LOOKS), c.model) == ({"write_file", "edit_file"}, "openai:gpt-5-mini")
     assert len(d.tools) == len(LOOKS) + 4
     assert d.note == ""

@@ -339,7 +339,9 @@ async def test_the_port_is_closed_to_others_and_gone_with_the_model(file: Path) 
         pass
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), (b"hello", "is no GGUF model file")])
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "cannot be read"), (b"hello", "is not a GGUF model file")]
+)
 def test_why_a_file_cannot_be_used(tmp_path: Path, content: bytes | None, said: str) -> None:
     path = tmp_path / "model.gguf"
     if content is not None:

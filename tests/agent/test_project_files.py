@@ -58,7 +58,7 @@ def test_a_link_out_of_the_repository_is_refused(repository: Path, tmp_path: Pat
 def test_a_pipe_is_not_waited_for(repository: Path) -> None:
     os.mkfifo(repository / "AGENTS.md")
     (file,) = read_instructions(repository)
-    assert file.note == "not read: it is no regular file"
+    assert file.note == "not read: it is not a regular file"
 
 
 def test_long_files_are_cut_and_the_nearest_has_the_first_claim(repository: Path) -> None:
@@ -171,9 +171,9 @@ def test_imports_do_not_lead_out(repository: Path, tmp_path: Path) -> None:
     files = read_instructions(repository)
     assert not any("root:" in file.text or "a key" in file.text for file in files)
     assert [file.refusal for file in files if file.refusal] == [
-        "AGENTS.md imports /etc/passwd: not read: it is outside of this repository.",
+        "AGENTS.md imports /etc/passwd: not read: it is outside this repository.",
         "AGENTS.md imports link.md: not read: a link leads out of the repository.",
-        f"AGENTS.md imports {tmp_path}/secret.md: not read: it is outside of this repository.",
+        f"AGENTS.md imports {tmp_path}/secret.md: not read: it is outside this repository.",
         "AGENTS.md imports picture.md: not read: it is no text.",
     ]
 

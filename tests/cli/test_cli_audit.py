@@ -95,7 +95,7 @@ def test_what_is_no_transcript_is_named_and_the_rest_is_audited(plimsoll: Plimso
 def test_several_have_a_total(plimsoll: Plimsoll, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     result = plimsoll("audit", claude(tmp_path), claude(tmp_path / "more"))
-    assert "All together: 2 compactions" in result.out
+    assert "Total: 2 compactions" in result.out
     assert "2 rules and 2 open errors gone" in result.out
     file = claude(tmp_path)
     twice = plimsoll("audit", file, f"{tmp_path}/more/../{file.name}", "--json")
@@ -126,7 +126,7 @@ def test_names_of_files_are_one_line_and_devices_no_pages(plimsoll: Plimsoll, tm
     for device in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         refused = plimsoll("audit", path, "--html", device)
         assert (refused.code, refused.out) == (1, "")
-        assert refused.err == f"{device} is no file that a page could be written to.\n"
+        assert refused.err == f"{device} is not a file that a page could be written to.\n"
 
 
 def test_a_session_says_the_same_as_its_file(plimsoll: Plimsoll, tmp_path: Path) -> None:

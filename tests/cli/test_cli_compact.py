@@ -229,7 +229,7 @@ def test_context_for_another_window_and_model(plimsoll: Plimsoll, imported: str)
     assert small["utilization"] > 1
     over = tokens(small["total"] - 4096)
     said = plimsoll("context", imported, "--window", "4096").out
-    assert f"Over by {over}: the next request has to be made smaller." in said, "as the gauge says it"
+    assert f"Over by {over}: the next request must get smaller." in said, "as the gauge says it"
     room = small["total"] + 100
     assert "No room is left" in plimsoll("context", imported, "--window", str(room)).out
     almost = plimsoll("context", imported, "--window", str(small["total"] * 1000 // 547)).out
@@ -319,7 +319,7 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
 ) -> None:
     (project / "notes.md").write_text("Notes of my own.")
     none = plimsoll("compact", imported, "--edit-summary", "notes.md")
-    assert (none.code, none.err.strip()) == (1, "Nothing to edit: no compaction stands.")
+    assert (none.code, none.err.strip()) == (1, "Nothing to edit: there is no compaction.")
     plimsoll("compact", imported)
     edited = plimsoll("compact", imported, "--edit-summary", "notes.md", "--json").json
     assert edited["summary"] == "Notes of my own."
@@ -334,7 +334,7 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
     assert (same.code, same.err.strip()) == (1, "Nothing to change: the summary says that already.")
     (project / "notes.md").write_text(" ")
     empty = plimsoll("compact", imported, "--edit-summary", "notes.md")
-    instead = "The summary is empty. plimsoll compact --undo takes the compaction back instead."
+    instead = "The summary is empty. plimsoll compact --undo undoes the compaction instead."
     assert (empty.code, empty.err.strip()) == (1, instead)
 
 
@@ -439,7 +439,7 @@ def test_messages_are_excluded_and_brought_back(plimsoll: Plimsoll, paths: Paths
     assert done["excluded"] == [RESULT - 2, RESULT], "the answer that called leaves with the result"
     assert done["tokens_before"] == before > done["tokens_after"] + 5_000
     assert plimsoll("context", session, "--json").json["total"] == done["tokens_after"]
-    assert plimsoll("exclude", session, RESULT).err.strip() == f"#{RESULT} is excluded already."
+    assert plimsoll("exclude", session, RESULT).err.strip() == f"#{RESULT} is already excluded."
     assert "twice a day" not in plimsoll("export", session, "--view", "agent").out
     assert "(excluded)" in plimsoll("export", session, "--format", "markdown").out
     back = plimsoll("exclude", session, RESULT, "--undo")

@@ -35,7 +35,7 @@ def test_a_variable_that_ranks_above_is_named(
     monkeypatch.setenv("PLIMSOLL_THEME", "dracula")
     result = plimsoll("config", "set", "theme", "nord")
     assert result.code == 0
-    assert result.err == "PLIMSOLL_THEME ranks above the file: the change shows once that is gone.\n"
+    assert result.err == "PLIMSOLL_THEME overrides the file: the change takes effect once that is removed.\n"
     assert plimsoll("config", "set", "theme", "nord", "--json").json["from"] == "environment"
 
 
@@ -52,7 +52,7 @@ def test_a_variable_that_ranks_above_is_named(
         (["set", "keymap.chat.models", "ctrl+g"], 2, "ctrl+g is a key of chat.compact"),
         (["set", "theme"], 2, "Usage: plimsoll config set KEY VALUE"),
         (["unset"], 2, "Usage: plimsoll config unset KEY"),
-        (["path", "theme"], 2, "Usage: plimsoll config path and nothing behind it"),
+        (["path", "theme"], 2, "Usage: plimsoll config path and nothing after it"),
     ],
 )
 def test_refusals_say_what_is_allowed(
@@ -84,12 +84,12 @@ def test_a_file_that_was_wrong_before_is_no_wrong_call(plimsoll: Plimsoll, file:
 @pytest.mark.parametrize(
     ("toml", "step"),
     [
-        ("windw = 3\n", "Change it there, or take it out: plimsoll config unset windw"),
+        ("windw = 3\n", "Change it there, or remove it: plimsoll config unset windw"),
         (
             '[keymap]\n"chat.compact" = "cmd+k"\n',
-            "Change it there, or take it out: plimsoll config unset keymap.chat.compact",
+            "Change it there, or remove it: plimsoll config unset keymap.chat.compact",
         ),
-        ("[keymap\n", "Mend it with an editor, or move the file away: every setting then has its default."),
+        ("[keymap\n", "Fix it in an editor, or move the file away to use the defaults."),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_with_what_to_do_about_it(

@@ -125,7 +125,7 @@ def test_a_file_in_the_place_of_the_sessions_folder(
     refused = plimsoll("doctor", "--repair")
     assert refused.code == 1
     assert refused.err == (
-        f"{folder} is no folder, and the files of sessions go into one of this name. "
+        f"{folder} is not a folder, and session files go into a folder of this name. "
         "Move it away, then: plimsoll doctor --repair. It rewrites the missing files. "
         "Nothing was changed.\n"
     )
@@ -243,7 +243,7 @@ def test_repair_of_a_damaged_file(plimsoll: Plimsoll, imported: str, plimsoll_ho
     repaired = plimsoll("doctor", "--repair", "--json").json["repaired"]
     assert "The damaged one is kept" in repaired[0]
     assert states(plimsoll)["sessions"] == "ok"
-    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+    assert plimsoll("doctor", "--repair").out == "Nothing to repair.\n"
     assert plimsoll("sessions", "show", imported).code == 0
     assert plimsoll("context", imported, "--model", "offline:extractive").code == 0
 
@@ -260,8 +260,8 @@ def test_repair_passes_over_a_session_with_a_damaged_event(
     db.close()
     # The damage changed the event's length as well, so what the log adds up to is counted again.
     sizes, told = plimsoll("doctor", "--repair", "--json").json["repaired"]
-    assert sizes == f"Sizes and folds are rebuilt from the log: {imported}"
-    assert told.startswith(f"{imported}: not mended, and passed over. ")
+    assert sizes == f"Sizes and views are rebuilt from the log: {imported}"
+    assert told.startswith(f"{imported}: not repaired, skipped. ")
     assert "Nothing was deleted" in told
     assert plimsoll("sessions", "show", imported).code == 0
 
@@ -299,10 +299,10 @@ def test_repair_brings_back_the_index_and_whole_folders(
     else:
         lost.unlink()
     (told,) = plimsoll("doctor", "--repair", "--json").json["repaired"]
-    assert told.startswith(f"{imported}: written anew: ")
+    assert told.startswith(f"{imported}: rewritten: ")
     assert told.endswith("index.md")
     assert {path: path.read_bytes() for path in before} == before
-    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+    assert plimsoll("doctor", "--repair").out == "Nothing to repair.\n"
 
 
 def test_repair_needs_no_settings_that_are_right(
@@ -327,5 +327,5 @@ def test_repair_keeps_its_hands_off_an_open_session(
 
 
 def test_repair_where_there_is_nothing(plimsoll: Plimsoll, plimsoll_home: Path) -> None:
-    assert plimsoll("doctor", "--repair").out == "Nothing to mend.\n"
+    assert plimsoll("doctor", "--repair").out == "Nothing to repair.\n"
     assert list(plimsoll_home.iterdir()) == []

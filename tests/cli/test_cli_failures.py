@@ -311,12 +311,13 @@ def test_pattern_would_notice() -> None:
     ("hint", "said"),
     [
         (
-            "Press ctrl+g to compact it, see /context for what is big, or take a larger model with /model.",
-            "Compact it with plimsoll compact, see plimsoll context for what is big, "
-            "or take a larger model with --model.",
+            "Press ctrl+g to compact it, see /context for what takes room, or pick a larger model "
+            "with /model.",
+            "Compact it with plimsoll compact, see plimsoll context for what takes room, "
+            "or pick a larger model with --model.",
         ),
         ("Shorten the prompt, compact with ctrl+g.", "Shorten the prompt, compact with plimsoll compact."),
-        ("The details (ctrl+o) tell more.", "The details (--json) tell more."),
+        ("Press ctrl+o for its full answer, or wait.", "--json has its full answer, or wait."),
         ("Choose another model with /model.", "Choose another model with --model."),
         (
             "Did you mean meta/model-1 or http://host/model?",

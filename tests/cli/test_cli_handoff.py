@@ -28,7 +28,7 @@ def test_a_new_session_begins_with_the_brief(
 ) -> None:
     before = log(plimsoll_home, imported)
     shown = plimsoll("handoff", imported, "Describe", "route 3", "--dry-run")
-    assert (shown.code, shown.err) == (0, "No session was begun.\n")
+    assert (shown.code, shown.err) == (0, "No session was started.\n")
     assert shown.out.startswith("## Goal\nDescribe route 3\n")
     assert RULE in shown.out
     assert log(plimsoll_home, imported) == before

@@ -17,7 +17,7 @@ def texts(plimsoll: Plimsoll, *more: str) -> list[str]:
 def test_listing_an_empty_board_makes_no_file(plimsoll: Plimsoll, plimsoll_home: Path, project: Path) -> None:
     listed = plimsoll("memory", "--json").json
     assert listed == {"board": {"repository": str(project), "branch": ""}, "entries": []}
-    assert plimsoll("memory").err.startswith("Nothing is remembered of project (no repository) yet.")
+    assert plimsoll("memory").err.startswith("Nothing is remembered about project (no repository) yet.")
     assert not (plimsoll_home / "data").exists()
 
 
@@ -28,8 +28,8 @@ def test_add_edit_and_forget(plimsoll: Plimsoll) -> None:
         "person",
         True,
     )
-    assert plimsoll("memory", "add", "the tests need redis").out == "Entry 1 says so already.\n"
-    assert plimsoll("memory", "edit", "1", "The tests need", "Redis 7").out == "Kept as entry 2.\n"
+    assert plimsoll("memory", "add", "the tests need redis").out == "Entry 1 already says this.\n"
+    assert plimsoll("memory", "edit", "1", "The tests need", "Redis 7").out == "Added as entry 2.\n"
     assert "The tests need Redis 7" in plimsoll("memory").out
     asked = plimsoll("memory", "forget", "2")
     assert (asked.code, "--yes" in asked.err) == (USAGE, True)
@@ -85,7 +85,7 @@ def test_run_reads_a_session_once(plimsoll: Plimsoll) -> None:
     assert read["consolidated"]["added"] == 1
     assert read["consolidated"]["performed_by"] == "extraction"
     assert texts(plimsoll) == [RULE]
-    assert plimsoll("memory", "run", session[:4]).out == f"{session}: nothing new since it was read last\n"
+    assert plimsoll("memory", "run", session[:4]).out == f"{session}: nothing new since it was last read\n"
     shown = plimsoll("sessions", "show", session).out
     assert f"remembered: {RULE}" in shown
     assert RULE in plimsoll("run", "What is it?", "--json").out, "the next session is given the board"

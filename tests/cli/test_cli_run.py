@@ -145,7 +145,7 @@ def test_a_disk_that_fills_up_is_said_once(plimsoll: Plimsoll, monkeypatch: pyte
     result = plimsoll(*QUESTION)
     assert result.code == 1
     assert result.err.count("The disk is full: ") == 1
-    assert "Make room on the disk, then try again." in result.err
+    assert "Free some disk space, then try again." in result.err
 
 
 def test_a_disk_that_fills_up_is_one_event(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +345,7 @@ def test_what_is_piped_in_is_bounded_and_text(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\x89PNG\0\0")))
     result = plimsoll("run", "what is it?")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "What is piped in is no text. Name a file instead: @path sends it along.\n"
+    assert result.err == "The piped input is not text. Name a file instead: @path attaches it.\n"
 
 
 def test_a_pipe_that_is_left_open_is_not_waited_for(
@@ -361,7 +361,7 @@ def test_a_pipe_that_is_left_open_is_not_waited_for(
         os.close(writing)
         sys.stdin.close()
     assert (result.code, result.out) == (0, "Fine.\n")
-    assert "Nothing was piped in: the prompt goes without it." in result.err
+    assert "No input was piped in: the prompt is sent without it." in result.err
 
 
 # ``plimsoll run --schema``: the answer in a form, checked.
@@ -428,9 +428,12 @@ def test_an_answer_that_never_fits_fails(plimsoll: Plimsoll, project: Path, scri
     [
         (None, "cannot be read: No such file or directory."),
         ("{", "cannot be used: it is no JSON"),
-        ("[]", "cannot be used: a JSON Schema is an object here."),
+        ("[]", "cannot be used: a JSON Schema must be an object."),
         ('{"type": "objet"}', "cannot be used: $.type: 'objet' is not valid"),
-        ('{"$ref": "https://example.com/boat"}', "refers to 'https://example.com/boat', which is not in it."),
+        (
+            '{"$ref": "https://example.com/boat"}',
+            "refers to 'https://example.com/boat', which it does not define.",
+        ),
         ('{"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}', "contains itself"),
     ],
 )
@@ -572,14 +575,14 @@ def book(ferry: str) -> str:
 @pytest.mark.parametrize(
     ("flags", "rules", "why"),
     [
-        ((), "", "asks unless a rule allows it; --allow or --yes lets it"),
+        ((), "", "asks unless a rule allows it; allow it with --allow or --yes"),
         (("--allow", "book"), "", ""),
         (("--yes",), "", ""),
         ((), 'allow = ["book"]', ""),
         (
             ("--yes", "--read-only"),
             'allow = ["book"]',
-            "read-only mode: no rule says that this tool only looks",
+            "read-only mode: no rule marks this tool as read-only",
         ),
         (("--read-only",), 'looks = ["book"]', ""),
         (("--yes",), 'deny = ["book"]', 'by the rule "book"'),
@@ -656,8 +659,8 @@ def test_what_must_not_be_read_is_not_and_the_answer_says_so(
     [
         ("git -C . push origin HEAD", 'denied by the rule "run_command git push": run_command git -C . push'),
         ("git --no-pager push", 'denied by the rule "run_command git push"'),
-        ("git -c alias.p=push p", "which this may be: not all of it is known before it runs"),
-        ("git --unheard-of x push", "which this may be: not all of it is known before it runs"),
+        ("git -c alias.p=push p", "which may apply: the full command is not known before it runs"),
+        ("git --unheard-of x push", "which may apply: the full command is not known before it runs"),
     ],
 )
 def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_it(
@@ -894,7 +897,7 @@ def test_everything_else_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> N
         ToolResult(tool_call_id="b", name="ls", text="one\ntwo"),
         ToolResult(tool_call_id="a", name="grep", text="", outcome="error"),
         CompactionComplete(
-            job="1", outcome="failed", trigger="background", reason="the model answered nothing"
+            job="1", outcome="failed", trigger="background", reason="the model gave no answer"
         ),
         Notice(text="Stayed."),
         TROUBLE,
@@ -904,7 +907,7 @@ def test_everything_else_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> N
     assert err.splitlines() == [
         "  ls ., 2 entries",
         '  grep "x", failed',
-        "Compaction failed: the model answered nothing",
+        "Compaction failed: the model gave no answer",
         "Stayed.",
         "The key is wrong. Set another one.",
     ]
@@ -1057,7 +1060,7 @@ def test_commands_out_of_files_and_prompts_of_servers_are_what_they_stand_for(
     assert sent("/nothing here") == "/nothing here"
     asked = len(fake_openai.journal)
     for prompt, code, why in (
-        ("/empty", 2, "/empty says nothing: "),
+        ("/empty", 2, "/empty has no text: "),
         ("/files:hail", 1, "/files:hail cannot be used: /files:hail needs boat."),
         ("/files:other", 1, "No server has a prompt /files:other. There are: /files:hail."),
     ):

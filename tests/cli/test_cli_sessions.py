@@ -184,7 +184,7 @@ def test_a_fork_at_something_else_is_a_wrong_usage(plimsoll: Plimsoll, paths: Pa
     session = begin(paths)
     refused = plimsoll("sessions", "fork", session, "--at", at)
     assert refused.code == 2
-    assert refused.err.startswith(f"#{at} is no prompt of session {session}.")
+    assert refused.err.startswith(f"#{at} is not a prompt of session {session}.")
     assert f"plimsoll sessions show {session}" in refused.err
 
 

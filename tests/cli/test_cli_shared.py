@@ -206,7 +206,7 @@ def test_the_context_board_is_on_the_server(
     (read,) = plimsoll("memory", "run", session, "--json").json["sessions"]
     assert read["consolidated"]["added"] == 1
     assert f"{session}#2" in plimsoll("memory").out
-    assert plimsoll("memory", "edit", "1", "Never touch the old importer.").out == "Kept as entry 2.\n"
+    assert plimsoll("memory", "edit", "1", "Never touch the old importer.").out == "Added as entry 2.\n"
     assert plimsoll("memory", "add", "Ada reviews every change.").code == 0
     store = PostgresStore(server)
     lock = store.lock(session, Path())

@@ -55,7 +55,7 @@ async def test_case_b_an_empty_summary_is_a_failure_and_changes_nothing(text: st
     view = viewed(long_conversation(20))
     before = as_bytes(live(view))
     complete = await compacted(view, Writer(lambda _task: text))
-    assert (complete.outcome, complete.reason) == ("failed", "the model answered nothing")
+    assert (complete.outcome, complete.reason) == ("failed", "the model gave no answer")
     assert as_bytes(live(view)) == before
 
 

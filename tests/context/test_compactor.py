@@ -259,14 +259,14 @@ async def test_the_fallback_writes_when_the_model_is_no_help() -> None:
 @pytest.mark.usefixtures("no_job_left")
 async def test_a_person_who_asked_is_told_instead_of_given_the_fallback() -> None:
     def fail(_task: SummaryTask) -> str:
-        raise SummaryFailed("the model answered nothing")
+        raise SummaryFailed("the model gave no answer")
 
     at = bench(writer=Writer(fail))
     at.compactor.host.fallback = Writer(model_name="fallback")
     at.compactor.start("manual")
     complete = await at.compactor.finish()
     assert complete is not None
-    assert (complete.outcome, complete.reason) == ("failed", "the model answered nothing")
+    assert (complete.outcome, complete.reason) == ("failed", "the model gave no answer")
 
 
 @pytest.mark.asyncio
@@ -426,7 +426,7 @@ async def test_a_stop_spares_the_next_turn_that_fits_and_no_more() -> None:
     await waiting
     assert complete is not None
     assert complete.outcome == "cancelled"
-    assert complete.reason == "the request goes on, cut to fit if need be"
+    assert complete.reason == "the request is sent anyway, cut to fit if necessary"
     assert not at.compactor.wanted("blocking"), "in the turn that was stopped"
     at.compactor.breaker.turn_begins()
     assert not at.compactor.wanted("blocking"), "in the turn after it"

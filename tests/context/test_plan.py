@@ -369,7 +369,7 @@ def test_an_earlier_summary_in_front_stays_and_one_inside_is_replaced() -> None:
 @pytest.mark.parametrize(
     ("span", "said"),
     [
-        (Span(last=1), "Nothing to compact up to #1: fewer than two messages there may leave."),
+        (Span(last=1), "Nothing to compact up to #1: fewer than two messages there can be replaced."),
         (Span(first=len(ITEMS)), f"Nothing to compact from #{len(ITEMS)}: these are the newest messages"),
         (Span(last=9_000), "There is no message #9000 in the model's view."),
         (Span(first=9_000), "There is no message #9000 in the model's view."),

@@ -34,7 +34,7 @@ def test_call_titles(name: str, args: dict[str, object], title: str) -> None:
         ("grep", "[no line matches 'x' in 3 files]", "0 hits"),
         ("read_file", "1\ta\n2\tb\n[more lines follow; read on with start=3]", "2 lines"),
         ("ls", "src/\na.py  3 bytes", "2 entries"),
-        ("glob", "[no file fits 'x']", "0 files"),
+        ("glob", "[no file matches 'x']", "0 files"),
         ("search_history", "#4 user: hi\n\n#9 tool: x", "2 messages"),
         ("other", "a\nb", "2 lines"),
         # Tools of the same names in other programs.

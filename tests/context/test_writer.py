@@ -53,7 +53,7 @@ class Paid:
 
 
 def fail(_progress: Progress) -> str:
-    raise SummaryFailed("the model answered nothing")
+    raise SummaryFailed("the model gave no answer")
 
 
 def break_(_progress: Progress) -> str:
@@ -97,7 +97,7 @@ async def test_a_failure_says_why_the_best_writer_failed_and_all_are_paid_for() 
     made = writing()
     assert await made.write([Paid(break_), Paid(fail), Paid(lambda _: " ")]) == "described KeyError"
     assert made.ledger.spent == Spent(input_tokens=300, output_tokens=30, cost_usd=0.75)
-    assert await writing().write([Paid(fail)]) == "the model answered nothing"
+    assert await writing().write([Paid(fail)]) == "the model gave no answer"
 
 
 @pytest.mark.asyncio

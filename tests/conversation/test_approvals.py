@@ -110,10 +110,10 @@ async def test_where_nobody_could_be_asked_the_log_names_no_person(
 ) -> None:
     fake_openai.add(command("echo one"), Text("All right."))
     async with working(desk, fake_openai) as opened:
-        records = await played(opened, "Go.", Decision("nobody", reason="the editor has gone"))
+        records = await played(opened, "Go.", Decision("nobody", reason="the editor has disconnected"))
         [(outcome, text)] = results(records)
         assert outcome == "denied"
-        assert text.startswith("Not done: nobody could be asked about it: the editor has gone.")
+        assert text.startswith("Not done: nobody could be asked about it: the editor has disconnected.")
         assert decided(records) == [("denied", "unattended", "once", "")]
 
 

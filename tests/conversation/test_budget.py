@@ -39,7 +39,7 @@ async def test_above_it_a_prompt_needs_a_yes(tmp_path: Path) -> None:
     budget = spent(tmp_path, 1.0, None)
     told = await budget.verdict(agreed=False)
     assert isinstance(told, Error)
-    assert "$1.00 of its budget of $1.00, and something of unknown price" in told.message
+    assert "$1.00 of its budget of $1.00, plus requests of unknown price" in told.message
     assert await budget.verdict(agreed=True) is None
 
 

@@ -359,7 +359,7 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         watching = conversation.watch()
         conversation.submit(Restate(undo=True, compaction=first + 1))
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="Only the newest compaction can be taken back.", passing=True)
+        assert said.data == Notice(text="Only the newest compaction can be undone.", passing=True)
         await conversation.settle()
         assert view_bytes(conversation) == compacted
         await done(conversation, Restate(undo=True, compaction=first))
@@ -402,7 +402,7 @@ def test_options_may_stand_anywhere(typed: str, asked: Compact) -> None:
         ("the tides --up-to", "--up-to takes the number of a message"),
         ("the tides --from here", "--from takes the number of a message"),
         ("--everything", "/compact has no --everything"),
-        ("the tides --from #9 --up-to #3", "Nothing lies between #9 and #3"),
+        ("the tides --from #9 --up-to #3", "There is nothing between #9 and #3"),
     ],
 )
 def test_what_cannot_be_read_is_said(typed: str, said: str) -> None:
@@ -450,7 +450,7 @@ async def test_the_turn_goes_on(desk: Desk, fake_openai: FakeOpenAI, window: int
         assert isinstance(ended, CompactionComplete)
         assert (ended.outcome, ended.reason) == (
             "cancelled",
-            "the request goes on, cut to fit if need be",
+            "the request is sent anyway, cut to fit if necessary",
         )
         answer, end = of(happened, AssistantMessage)[-1], happened[-1].data
         assert isinstance(answer, AssistantMessage)
@@ -648,7 +648,7 @@ async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_op
         conversation.reviews.refocus(asked.job, "the dusk")
         again = await until(watch, lambda data: isinstance(data, CompactionProposed) and bool(data.problem))
         assert isinstance(again.data, CompactionProposed)
-        assert again.data.problem.startswith("with that focus none was written: ")
+        assert again.data.problem.startswith("none was written with that focus: ")
         complete = await decided(opened, asked.job, asked.summary)
         assert (complete.outcome, complete.focus) == ("success", "tides")
 

@@ -139,7 +139,7 @@ def test_what_may_not_leave_says_why_and_nothing_changes(
     told = notices(records)
     assert told[0] == told[3]
     assert "newest prompt stays" in told[0]
-    assert told[1] == f"#{said['nobody']} is pinned and would leave as well: unpin it first."
+    assert told[1] == f"#{said['nobody']} is pinned and would be excluded too: unpin it first."
     assert told[2] == "#99 is not part of the next request."
     assert told[4] == f"#{said['two']} is not excluded."
     assert history.version == version
@@ -147,7 +147,7 @@ def test_what_may_not_leave_says_why_and_nothing_changes(
     assert not hand.exclude((said["two"],))
     assert not hand.pin(said["two"], pinned=True)
     assert notices(records)[5:] == [
-        f"#{said['two']} is excluded already.",
+        f"#{said['two']} is already excluded.",
         f"#{said['two']} is excluded: bring it back first.",
     ]
 

@@ -1,4 +1,4 @@
-"""Files go back with a rewind where a person wants that, and come again when that is taken back."""
+"""Files go back with a rewind where a person wants that, and come again when that is undone."""
 
 import json
 from pathlib import Path
@@ -114,7 +114,7 @@ async def test_files_that_went_back_again_come_with_the_rewind_that_is_undone(
         await done(conversation, Rewind(prompts(opened)[0], "restore"))
         for _ in range(2):
             await done(conversation, RestoreFiles(last_restored(opened)[0]))
-        assert snapshot(desk.cwd) != after, "taken back, and that as well"
+        assert snapshot(desk.cwd) != after, "undone, and that as well"
         await done(conversation, Restate(undo=True))
         assert snapshot(desk.cwd) == after
 
@@ -169,7 +169,7 @@ async def test_what_others_changed_since_stays_unless_that_is_said(
         assert (desk.cwd / "README.md").read_text().startswith("# Sea")
         seq, _ = last_restored(opened)
         await done(opened.conversation, RestoreFiles(seq))
-        assert (desk.cwd / "README.md").read_text() == "by hand", "even that is taken back"
+        assert (desk.cwd / "README.md").read_text() == "by hand", "even that is undone"
 
 
 async def test_it_works_after_the_session_was_closed(

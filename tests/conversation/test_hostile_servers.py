@@ -334,7 +334,7 @@ CHUNK = (
 async def test_a_window_that_is_full_in_the_middle_of_an_answer_keeps_what_was_said(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """What is on the screen cannot be taken back for a retry: the turn ends, and the next one goes on."""
+    """What is on the screen cannot be undone for a retry: the turn ends, and the next one goes on."""
     desk.server("local", fake_openai.base_url, window=32_000)
     stream = BODIES["in the stream"]
     fake_openai.add(Failure(200, f"data: {CHUNK}\n\n{stream.body}", stream.headers), Text("Good again."))

@@ -172,7 +172,7 @@ async def test_what_was_done_to_the_context_has_rows_in_the_user_view(mixed: Ses
     text = export_session(mixed.store, mixed.session, format="markdown", view="user")
     assert "Policy changed: `plimsoll` → `reserve`" in text
     assert "In the model's context: 1 old result archived" in text
-    assert f"Taken back: #{archive}" in text
+    assert f"Undone: #{archive}" in text
     assert any(isinstance(record.data, ToolArchived) for record, _ in mixed.store.records(mixed.session))
 
 

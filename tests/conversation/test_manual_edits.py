@@ -1,4 +1,4 @@
-"""Single messages of the next request: pinned, archived or moved to a file by hand, and taken back."""
+"""Single messages of the next request: pinned, archived or moved to a file by hand, and undone."""
 
 import json
 

@@ -415,7 +415,7 @@ async def test_the_effort_is_changed_within_a_session_and_kept(desk: Desk, fake_
         session = conversation.session
     said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
     assert said == [
-        "The effort is medium already.",
+        "The effort is already medium.",
         "There is no effort 'enormous'. Choose one of default, off, minimal, low, medium, high, xhigh, max.",
     ]
     async with desk.session(session=session, model=name, thinking="low") as opened:
@@ -439,4 +439,4 @@ async def test_a_model_that_is_not_known_to_think_is_said(desk: Desk, fake_opena
         await turn(opened.conversation, "One.")
         assert asked_effort(fake_openai) is None
     said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
-    assert said == ["local:gpt-4o is not known to think: the effort counts for models that do."]
+    assert said == ["local:gpt-4o is not known to think: effort applies to models that do."]

@@ -155,7 +155,7 @@ async def test_the_users_own_count_everywhere_and_refused_imports_are_told(
     assert "Reef early" not in sent, "nothing of a folder that is not trusted"
     await opened.close()
     told = [record.data.text async for record in watching if isinstance(record.data, Notice)]
-    assert "imports /etc/passwd: not read: it is outside of this repository." in " ".join(told)
+    assert "imports /etc/passwd: not read: it is outside this repository." in " ".join(told)
     desk.env = {TRUST_VARIABLE: "/"}
     async with desk.session() as opened:
         await talk(opened, fake_openai, 1)
@@ -314,7 +314,7 @@ async def test_a_folder_that_is_added_is_worked_in_for_one_start(
     assert outcomes(await turn(opened.conversation, "Read.")) == ["error"]
     await opened.close()
     notices = [each.data.text async for each in watching if isinstance(each.data, Notice)]
-    assert f"which is closed now. To open it: --add-dir {more}" in notices[0]
+    assert f"which is not open now. To open it: --add-dir {more}" in notices[0]
     async with desk.session(session=session, add_dirs=f"{more}, {tmp_path}/none", read_only=False) as opened:
         assert opened.missing == (tmp_path / "none",)
         fake_openai.add(Tool((("read_file", {"path": f"{more}/new.txt"}),)), Text("Yes."))

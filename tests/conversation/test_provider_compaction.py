@@ -1,4 +1,4 @@
-"""Compactions the provider makes: asked for, recorded, sent back, taken back, and never beside our own."""
+"""Compactions the provider makes: asked for, recorded, sent back, undone, and never beside our own."""
 
 from dataclasses import replace
 

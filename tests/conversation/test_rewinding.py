@@ -93,7 +93,7 @@ async def test_only_a_prompt_of_the_conversation_can_be_rewound_to(
             before, watching = view_bytes(conversation), conversation.watch()
             await done(conversation, Rewind(wrong))
             said = await until(watching, lambda data: isinstance(data, Notice))
-            assert f"#{wrong} is no prompt of this conversation" in str(said.data)
+            assert f"#{wrong} is not a prompt of this conversation" in str(said.data)
             assert view_bytes(conversation) == before
         assert stored(opened, SessionRewind) == [SessionRewind(to=third)]
         await done(conversation, Rewind(first))
@@ -134,8 +134,8 @@ async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_
         await turn(conversation, "Once more")
         after = view_bytes(conversation)
         for work, why in (
-            (Restate(undo=True), "No compaction to undo. /fork takes up what was left behind."),
-            (Restore(second), "The conversation has gone on since. /fork takes up what was left behind."),
+            (Restate(undo=True), "No compaction to undo. /fork continues from what was rewound."),
+            (Restore(second), "The conversation has continued since. /fork continues from what was rewound."),
         ):
             watching = conversation.watch()
             await done(conversation, work)

@@ -102,7 +102,7 @@ def test_a_long_result_is_cut_once_and_is_the_same_when_read_again(
     again.restore(record.seq)
     assert LINES[:60_000] == again.items()[-1].message.parts[0].content  # type: ignore[union-attr]
     StageRunner(policy=PLIMSOLL, history=again, count=again.counter.text, around=StageHost()).arrivals()
-    assert again.view.rewrites == [], "what was taken back is left alone"
+    assert again.view.rewrites == [], "what was undone is left alone"
     assert as_json(opened(store, history.session, [], tmp_path)) == as_json(again)
 
 
@@ -127,7 +127,7 @@ async def test_old_results_make_room_before_anything_is_summarised(
         await read_all(desk, fake_openai, open_, 15)
         archived = stored(open_, ToolArchived)
         assert archived or stored(open_, ToolTrimmed)
-        assert stored(open_, CompactionStart) == [], "what can be taken back comes first"
+        assert stored(open_, CompactionStart) == [], "what can be undone comes first"
         assert_valid(open_.conversation)
         digests = [m for m in fake_openai.journal[-1]["messages"] if "[Digest of tool results]" in str(m)]
         assert len(digests) == len(archived)

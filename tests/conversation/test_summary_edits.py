@@ -1,4 +1,4 @@
-"""Summaries that stand: where, edited, what they lost brought back, replayed and taken back."""
+"""Summaries that stand: where, edited, what they lost brought back, replayed and undone."""
 
 import asyncio
 import re
@@ -44,7 +44,7 @@ from tui_app.events import (
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.sqlite_store import SqliteStore
 
-# Editing a summary that stands, bringing back what it lost: events that replay and can be taken back.
+# Editing a summary that stands, bringing back what it lost: events that replay and can be undone.
 
 
 EDITED = "## Intent\nTell the sea from the sky, at dusk."

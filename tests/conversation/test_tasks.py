@@ -54,7 +54,7 @@ async def test_the_model_starts_reads_and_stops_one(desk: Desk, server: FakeOpen
         assert listed.startswith("t1 running, ")
         assert "sh serve.sh" in listed
         assert "No new output" in nothing_new
-        assert stopped == "t1 is stopped, with all it had started."
+        assert stopped == "t1 was stopped, with everything it had started."
         assert "no background command 't9'" in unknown
         (pid,) = await written_pids(pids, 1)
         assert gone(pid)

@@ -515,7 +515,7 @@ async def test_an_answer_of_blanks_says_so(desk: Desk, fake_openai: FakeOpenAI) 
     fake_openai.add(Empty(" \n "))
     async with desk.session() as opened:
         records = await turn(opened.conversation, "Tell me.")
-        assert notices(records) == ["The model answered nothing. /retry sends the prompt once more."]
+        assert notices(records) == ["The model gave no answer. /retry sends the prompt again."]
 
 
 async def test_a_server_that_tells_no_reasons_but_a_usage_is_believed(
@@ -751,7 +751,7 @@ async def test_what_a_stopped_command_had_printed_is_kept(desk: Desk, fake_opena
                         opened.conversation.cancel()
         [(outcome, text)] = results(records)
         assert outcome == "interrupted"
-        assert text == "Interrupted by user. Printed until then:\nbegun\non the way"
+        assert text == "Interrupted by user. Output until then:\nbegun\non the way"
         assert of(records, TurnEnd)[0].outcome == "cancelled"  # type: ignore[attr-defined]
         assert_valid(opened.conversation)
         async for _ in opened.conversation.send("Go on."):

@@ -348,7 +348,7 @@ async def test_servers_that_the_editor_passes_are_used(
         assert "$HOME is no variable here" in done.content[0].content.text
         said = talk.editor.text(session)
         assert "`Their_own` ready, 10 tools" in said
-        assert "The MCP server old is not started: only stdio and HTTP are spoken." in said
+        assert "The MCP server old is not started: only stdio and HTTP are supported." in said
 
 
 async def test_pictures_and_the_todo_list_cross_the_protocol(

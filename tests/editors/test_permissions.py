@@ -441,7 +441,7 @@ async def test_a_rule_that_was_not_offered_is_not_added() -> None:
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
-        (ConnectionError("Connection closed"), "the editor has gone"),
+        (ConnectionError("Connection closed"), "the editor has disconnected"),
         (RequestError(-32601, "No such\n\x1b[2Kmethod"), r"the editor answered with an error: No such\n"),
         (ValueError("?"), "the editor's answer cannot be read"),
         (None, "the question was closed without an answer"),

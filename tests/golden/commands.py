@@ -173,7 +173,7 @@ context {1} --pin 3 --archive 6 --offload 11
 compact {1} --window 9000 --focus "the stops of route 2"
 run "when is high water?" --session {1}
 import ../data/chat.json --again
-sessions rename {2} Taken back
+sessions rename {2} Undone
 compact {2} --window 9000
 compact {2} --edit-summary summary.md
 compact {2} --undo
@@ -185,7 +185,7 @@ memory run {1}
 """
 """What is in the sessions file that later versions have to open; behind it comes a rewind."""
 REWOUND = "who waits for the ferry?"
-"""The prompt of the first session that is taken back."""
+"""The prompt of the first session that is undone."""
 
 
 def played_commands() -> str:

@@ -77,7 +77,7 @@ class Child:
 
     @property
     def keyboard_depth(self) -> int:
-        """How many changes of the keyboard protocol were not taken back."""
+        """How many changes of the keyboard protocol were not undone."""
         depth = 0
         for direction in _KEYBOARD.findall(self.output):
             depth = depth + 1 if direction == b">" else max(0, depth - 1)

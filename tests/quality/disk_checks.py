@@ -57,7 +57,7 @@ def spoken(messages: Sequence[ModelMessage]) -> list[str]:
 
 
 def kept_on_disk(play: Play) -> bool:
-    """S6: rows only came; every message is in the log, and in the view again once all is taken back.
+    """S6: rows only came; every message is in the log, and in the view again once all is undone.
 
     Ends the play: what was compacted and rewritten is undone.
     """

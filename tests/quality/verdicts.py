@@ -22,7 +22,7 @@ CHECKS = {
     "S3": "roles a provider accepts, no empty message",
     "S4": "what stays is byte for byte what was said or on record as changed; the end is whole",
     "S5": "system prompt and instructions untouched",
-    "S6": "the log only grows, and all of it comes back when everything is taken back",
+    "S6": "the log only grows, and all of it comes back when everything is undone",
     "S7": "a failed summary and a full disk leave the view as it was",
     "S8": "dying at any write of a compaction leaves all of it or none; folds agree",
     "S9": "nothing starts that was not due, and a request that nothing is due for is the same bytes twice",

@@ -188,7 +188,7 @@ def test_without_a_user_it_is_left_out_and_said_once(
 
     out, err = run("--json")
     told = (
-        "This folder is not trusted, so these do not count here: "
+        "This folder is not trusted, so these are ignored here: "
         "instructions (AGENTS.md) and skills (reefing)."
     )
     assert err.count(told) == 1

@@ -91,7 +91,7 @@ class PlainView:
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
-        cuts: Number of each rewind and clear that can be taken back, and the view before it.
+        cuts: Number of each rewind and clear that can be undone, and the view before it.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
         reports: What a provider has reported last.
     """
@@ -204,7 +204,7 @@ class PlainView:
 
     @property
     def reversible(self) -> tuple[int, ...]:
-        """Number of the rewind or clear that can be taken back; none once something else has happened."""
+        """Number of the rewind or clear that can be undone; none once something else has happened."""
         return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "PlainView":

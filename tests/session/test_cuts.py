@@ -1,4 +1,4 @@
-"""Rewinds and clears that are taken back: both views and the figures are what they were before."""
+"""Rewinds and clears that are undone: both views and the figures are what they were before."""
 
 from copy import deepcopy
 from dataclasses import fields, replace
@@ -59,7 +59,7 @@ def test_several_cuts_are_taken_back_one_by_one() -> None:
     two = session.add(SessionClear())
     assert (session.visible, session.agent.reversible) == ([], (two,))
     session.add(SessionRestored(cut=one))
-    assert session.visible == [], "only the newest can be taken back"
+    assert session.visible == [], "only the newest can be undone"
     session.add(SessionRestored(cut=two))
     assert (session.visible, session.agent.reversible) == ([first], (one,))
     session.add(SessionRestored(cut=one))

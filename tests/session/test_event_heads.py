@@ -40,7 +40,7 @@ GONE = RestoredFile(path="b", before="1" * 64)
         (FilesRestored(to=1, files=(BACK, GONE, GONE)), "1 file restored, 2 removed"),
         (FilesRestored(to=1, files=(BACK,), skipped=("c",)), "1 file restored, 1 left alone"),
         (FilesRestored(to=1, skipped=("c",)), "1 file left alone"),
-        (FilesRestored(to=1, files=(BACK, GONE), undo=True), "taken back: 1 file restored, 1 removed"),
+        (FilesRestored(to=1, files=(BACK, GONE), undo=True), "undone: 1 file restored, 1 removed"),
     ],
 )
 def test_files_that_went_back(event: FilesRestored, title: str) -> None:
@@ -95,7 +95,7 @@ def row(name: str, text: str, outcome: str = "success") -> Entry:
     [
         ("Exit code 3 after 0.1 s.\nno rule", "run_command make · exit 3"),
         (
-            "Timed out after 5 s and was ended with all it had started.",
+            "Timed out after 5 s and was stopped, with everything it had started.",
             "run_command make · Timed out after 5 s",
         ),
         ("Ended by signal 9 after 0.1 s.", "run_command make · Ended by signal 9 after 0.1 s"),

@@ -493,9 +493,7 @@ def test_edits_follow_undo_redo_and_rewind() -> None:
     assert words_of(session, compaction) == (second, 7), "the words outlive undo and redo"
     trial = session.agent.copy()
     session.add(RewriteUndone(rewrite=first))
-    assert words_of(session, compaction) == (second, 7), (
-        "the newest words stay when older ones are taken back"
-    )
+    assert words_of(session, compaction) == (second, 7), "the newest words stay when older ones are undone"
     assert trial.edits != session.agent.edits, "a copy is independent"
     session.add(SessionRewind(to=prompt))
     assert words_of(session, compaction) == (0, 2), "what came behind the prompt is rewound"

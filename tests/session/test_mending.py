@@ -185,7 +185,7 @@ def test_the_index_is_made_anew(file: Path) -> None:
         db.execute("INSERT INTO said (said) VALUES ('delete-all')")
         db.commit()
     assert "0 of 400 messages" in examine(file, file.parent).stale_index
-    assert repaired(file) == ["The index of words is rebuilt: 400 messages"]
+    assert repaired(file) == ["The word index is rebuilt: 400 messages"]
     assert len(search_sessions(file, "albatross 7")) > 0
     assert examine(file, file.parent / "sessions").good
 

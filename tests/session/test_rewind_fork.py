@@ -119,7 +119,7 @@ def store(tmp_path: Path):
 
 
 def told(store: SqliteStore) -> str:
-    """Two turns, a compaction, a third prompt that was taken back, another model."""
+    """Two turns, a compaction, a third prompt that was undone, another model."""
     session = store.create(SessionStart(cwd="/tmp", model="one", title="Tides"), time=1.0)
     done = CompactionComplete(job="j", outcome="success", trigger="manual", summary="s", removed=((2, 3),))
     events = [
@@ -188,7 +188,7 @@ def test_files_come_along_without_the_lock(store: SqliteStore, tmp_path: Path) -
 @pytest.mark.parametrize("at", [0, -1, 1, 3, 99])
 def test_only_a_prompt_can_be_forked_at(store: SqliteStore, tmp_path: Path, at: int) -> None:
     session = told(store)
-    with pytest.raises(NotAPrompt, match=f"#{at} is no prompt of session {session}"):
+    with pytest.raises(NotAPrompt, match=f"#{at} is not a prompt of session {session}"):
         fork_session(store, tmp_path / "s", session, at=at, now=NOW)
     assert [info.id for info in store.sessions()] == [session]
     with pytest.raises(SessionNotFound):

@@ -577,7 +577,7 @@ def test_a_policy_without_a_base_says_what_that_may_be_and_how_to_take_it_out(
 ) -> None:
     error = wrong(wrong_settings_paths, "[policies.mine]\nbackground_threshold = 0.5\n")
     assert "policies.mine.base is missing; allowed: one of plimsoll, " in str(error)
-    assert error.next_step == "Add it there, or take the whole out: plimsoll config unset policies.mine"
+    assert error.next_step == "Add it there, or remove the whole: plimsoll config unset policies.mine"
     SettingsFile(wrong_settings_paths, {}).unset("policies.mine")
     assert load_settings(wrong_settings_paths, {}) == Settings()
 

@@ -47,7 +47,7 @@ from tui_app.ui.chat.state import (
     unread_of,
 )
 
-FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model answered nothing")
+FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model gave no answer")
 
 
 def after(*events: Payload, state: ChatState | None = None) -> ChatState:
@@ -97,9 +97,9 @@ STOPPED = CompactionComplete(
     job="j",
     outcome="cancelled",
     trigger="blocking",
-    reason="the request goes on, cut to fit if need be",
+    reason="the request is sent anyway, cut to fit if necessary",
 )
-WHAT_FOLLOWS = "Compaction cancelled; the request goes on, cut to fit if need be"
+WHAT_FOLLOWS = "Compaction cancelled; the request is sent anyway, cut to fit if necessary"
 
 
 def begun(trigger: Trigger) -> CompactionStart:

@@ -117,17 +117,17 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | Non
     values = document.values
     name = values.get("name", "") or file.stem
     if not _NAME.fullmatch(name):
-        raise Refused("its name has other signs than letters, digits, dashes and underscores")
+        raise Refused("its name may only have letters, digits, dashes and underscores")
     description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
     if not description:
-        raise Refused("it has no description, so nobody could tell when to send it")
+        raise Refused("it has no description, so the model cannot tell when to use it")
     if not document.body:
-        raise Refused("it has no text, so it would have nothing to go by")
+        raise Refused("it has no instructions")
     tools, unknown = _tools(values.get("tools", ""))
     model = values.get("model", "").strip()
     notes = [f"no tool here is called {', '.join(unknown)}"] if unknown else []
     if model and not _MODEL.fullmatch(model):
-        notes += [] if model == "inherit" else [f"model {model:.40} is not called provider:name"]
+        notes += [] if model == "inherit" else [f"model {model:.40} is not in the form provider:name"]
         model = ""
     place: Literal["project", "user"] = "user" if root is None else "project"
     return AgentFile(name, description, file, place, tools, model, "; ".join(notes), root, may_read)

@@ -44,9 +44,9 @@ class AnswerSchema:
         try:
             schema = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise BadSchema(f"it is no JSON ({error})") from error
+            raise BadSchema(f"it is not JSON ({error})") from error
         if not isinstance(schema, dict):
-            raise BadSchema("a JSON Schema is an object here")
+            raise BadSchema("a JSON Schema must be an object")
         try:
             validators.validator_for(schema, default=Draft202012Validator).check_schema(schema)
             found = cls(schema)
@@ -58,12 +58,12 @@ class AnswerSchema:
         except SchemaError as error:
             raise BadSchema(f"{error.json_path}: {error.message[:_FAULT_CHARS]}") from error
         except (UserError, RecursionError) as error:
-            raise BadSchema("its definitions contain themselves, which models cannot be asked for") from error
+            raise BadSchema("its definitions are recursive, which providers do not accept") from error
         except KeyError as error:
-            why = f"it refers to {error.args[0]!r:.100}, which is not among its $defs or contains itself"
+            why = f"it refers to {error.args[0]!r:.100}, which is missing from its $defs or recursive"
             raise BadSchema(why) from error
         except Unresolvable as error:
-            raise BadSchema(f"it refers to {error.ref!r:.100}, which is not in it") from error
+            raise BadSchema(f"it refers to {error.ref!r:.100}, which it does not define") from error
         return found
 
     @property

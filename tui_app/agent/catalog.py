@@ -93,7 +93,7 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
         timeout_s: Seconds for everything together.
     """
     if not url:
-        return KeyCheck("unknown", "this provider has nothing to ask that costs nothing")
+        return KeyCheck("unknown", "this provider offers no free way to test a key")
     headers = {
         "Authorization": f"Bearer {key}",
         "x-api-key": key,
@@ -111,7 +111,7 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
         ):
             status = response.status_code
     except (UnicodeEncodeError, httpx2.InvalidURL):
-        return KeyCheck("refused", "it has characters that no key has")
+        return KeyCheck("refused", "it has characters that are not valid in a key")
     except (httpx2.HTTPError, OSError, TimeoutError):
         return KeyCheck("unknown", "the provider did not answer")
     if status in (401, 403) or ("googleapis" in url and status == 400):

@@ -107,8 +107,8 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
         return Error(
             kind="tool",
             message=f"{str(broke).rstrip('.')}.",
-            hint="Nothing is lost. plimsoll.log has more (plimsoll config path says where): "
-            "correct the agent, then start again.",
+            hint="Nothing was lost. See plimsoll.log for details (plimsoll config path shows where it is), "
+            "fix the agent, then start again.",
         )
     if (told := storage_error(error)) is not None:
         return say.disk_trouble(told)
@@ -181,7 +181,7 @@ def _misconfigured(error: BaseException, model: str) -> Error:
         return Error(
             kind="input",
             message=f"{model} cannot be used as it is configured.",
-            hint=f"The details (ctrl+o) tell why; check the settings, or {say.OTHER_MODEL}.",
+            hint=f"Press ctrl+o for details; check the settings, or {say.OTHER_MODEL}.",
         )
     if variable[1].endswith(("KEY", "TOKEN")):
         return say.missing_key(variable[1], model)
@@ -226,7 +226,7 @@ def _filtered(_error: BaseException, model: str) -> Error:
     return Error(
         kind="provider",
         message="The provider's content filter stopped the answer.",
-        hint=f"Say it differently, or {say.OTHER_MODEL} ({model} is in use).",
+        hint=f"Rephrase the prompt, or {say.OTHER_MODEL} ({model} is in use).",
     )
 
 
@@ -253,7 +253,7 @@ def _garbled(_error: BaseException, model: str) -> Error:
     return Error(
         kind="network",
         message=f"The answer of {model} arrived damaged and cannot be read.",
-        hint=f"Send again; if it stays so, check the base URL and any proxy, or {say.OTHER_MODEL}.",
+        hint=f"Send again; if it happens again, check the base URL and any proxy, or {say.OTHER_MODEL}.",
         retryable=True,
     )
 

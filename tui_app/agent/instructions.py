@@ -231,12 +231,12 @@ class _Reading:
         root = next((each for each in self.roots if file.is_relative_to(each)), None)
         try:
             if root is None and not own:
-                raise Refused("it is outside of this repository")
+                raise Refused("it is outside this repository")
             if depth > IMPORT_DEPTH:
-                raise Refused(f"imports are followed {IMPORT_DEPTH} deep")
+                raise Refused(f"imports are followed at most {IMPORT_DEPTH} deep")
             read = read_inside(file, root, FILE_CHARS, self.may_read)
             if read is not None and "\0" in read.text:
-                raise Refused("it is no text")
+                raise Refused("it is not text")
         except Refused as refused:
             self.refused.add(path)
             self.found.append(replace(here, note=f"not read: {refused}"))
@@ -289,7 +289,7 @@ def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
     left = ALL_CHARS
     for at, file in sorted(enumerate(found), key=lambda each: (not each[1].own, -each[0])):
         if file.text and left <= 0:
-            found[at] = replace(file, text="", note="left out: the others are long enough")
+            found[at] = replace(file, text="", note="left out: the others already fill the limit")
         elif len(file.text) > left:
             found[at] = replace(file, text=file.text[:left], note=f"cut to {left:,} characters")
         left -= len(found[at].text)
@@ -377,7 +377,7 @@ class Brought:
         kinds = [f"{kind} ({names})" for kind, names in rows]
         listed = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
         return (
-            f"This folder is not trusted, so these do not count here: {listed}. "
+            f"This folder is not trusted, so these are ignored here: {listed}. "
             "To trust it: plimsoll trust, or --trust for one start."
         )
 
@@ -479,10 +479,10 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
     values = read_document(read.text).values
     name = values.get("name", "") or file.parent.name
     if not _NAME.fullmatch(name):
-        raise Refused("its name has other signs than letters, digits, dots, dashes and underscores")
+        raise Refused("its name may only have letters, digits, dots, dashes and underscores")
     description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
     if not description:
-        raise Refused("it has no description, so nobody could tell when to use it")
+        raise Refused("it has no description, so the model cannot tell when to use it")
     return Skill(name, description, file, "user" if root is None else "project", root, may_read)
 
 

@@ -171,7 +171,7 @@ def gguf_model(path: Path) -> Model[Any]:
     except OSError as error:
         raise UnusableFile(f"The model file {path} cannot be read ({error.strerror}).") from error
     if magic != _MAGIC:
-        raise UnusableFile(f"{path} is no GGUF model file.")
+        raise UnusableFile(f"{path} is not a GGUF model file.")
     key = secrets.token_urlsafe(24)
     server = _start(path, key)
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -203,7 +203,9 @@ def _start(path: Path, key: str) -> Any:
     try:
         return xllamacpp.Server(params)
     except RuntimeError as error:
-        raise UnusableFile(f"llama.cpp cannot run {path}: it is damaged, or memory is short.") from error
+        raise UnusableFile(
+            f"llama.cpp cannot run {path}: it is damaged, or there is not enough memory."
+        ) from error
 
 
 # The terminal belongs to the program: what the library beneath it would say of itself is left out.
@@ -324,7 +326,7 @@ async def ask_listing(
     except (httpx2.TransportError, OSError, TimeoutError) as error:
         raise NoAnswer(base) from error
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        raise NoListing("cannot be asked for its models") from error
+        raise NoListing("cannot list its models") from error
     ceilings = {_id(item): _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train") for item in items}
     return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
 
@@ -596,7 +598,7 @@ def _vendor_model(
 
 def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
     close = closest(name, endpoints)
-    hint = f" Did you mean {' or '.join(close)}?" if close else " `plimsoll models` lists what there is."
+    hint = f" Did you mean {' or '.join(close)}?" if close else " `plimsoll models` lists them."
     return f"There is no model {name!r:.200}.{hint}"
 
 

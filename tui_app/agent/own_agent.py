@@ -70,7 +70,7 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
     module_name, _, attribute = name.rpartition(":")
     if not module_name or not attribute:
         raise UnusableAgent(
-            f"{plain(name)} names no agent. Write module:attribute, such as my_app.agents:helper."
+            f"{plain(name)} does not name an agent. Write module:attribute, such as my_app.agents:helper."
         )
     found = _module(module_name, folder)
     for part in attribute.split("."):
@@ -83,7 +83,7 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
     agent, deps = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(agent, AbstractAgent):
         raise UnusableAgent(
-            f"{plain(name)} is no pydantic-ai agent but of type {type(found).__name__}. "
+            f"{plain(name)} is not a pydantic-ai agent: its type is {type(found).__name__}. "
             "It must be an Agent, a pair (agent, deps), or a function that returns one."
         )
     return OwnAgent(name, agent, deps)
@@ -97,7 +97,7 @@ def _module(name: str, folder: Path) -> Any:
                 raise UnusableAgent(f"There is no file {path}.")
             spec = importlib.util.spec_from_file_location(f"plimsoll_agent_{path.stem}", path)
             if spec is None or spec.loader is None:
-                raise UnusableAgent(f"{path} is no Python module.")
+                raise UnusableAgent(f"{path} is not a Python module.")
             module = importlib.util.module_from_spec(spec)
             # Before it runs: dataclasses and pydantic look their own module up.
             sys.modules[module.__name__] = module
@@ -112,7 +112,7 @@ def _module(name: str, folder: Path) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise UnusableAgent(
-                f"There is no module {plain(name)} in {folder} or among the packages."
+                f"There is no module {plain(name)} in {folder} or among the installed packages."
             ) from error
         raise UnusableAgent(f"{plain(name)} cannot be imported: {plain(str(error))}.") from error
     except (Exception, SystemExit) as error:  # whatever the user's own code raises
@@ -142,7 +142,7 @@ def _called(factory: Any, name: str) -> Any:
     if inspect.iscoroutine(made):
         made.close()
     raise UnusableAgent(
-        f"{plain(name)} is an async function, which nothing here can wait for. "
+        f"{plain(name)} is an async function, which cannot be awaited here. "
         "Make the agent in a plain function, or while its module is imported."
     )
 

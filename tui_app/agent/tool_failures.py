@@ -41,8 +41,8 @@ from tui_app.providers import key_variable
 
 OTHER_MODEL = "choose another model with /model"
 ABOUT_A_FILE = (
-    "It is about a picture or a file: send a smaller one, a picture with fewer pixels. "
-    "Where it is one from earlier, compact the conversation with ctrl+g."
+    "The cause is a picture or a file: send a smaller one, or a picture with fewer pixels. "
+    "If it was sent earlier, compact the conversation with ctrl+g."
 )
 _SENTENCE = 200
 _DETAIL = 4_000
@@ -124,7 +124,8 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     return Error(
         kind="context_overflow",
         message=message,
-        hint="Press ctrl+g to compact it, see /context for what is big, or take a larger model with /model.",
+        hint="Press ctrl+g to compact it, see /context for what takes room, or pick a larger model "
+        "with /model.",
         limit=limit,
         requested=requested,
     )
@@ -135,7 +136,7 @@ def no_room(model: str, large: ContextTooLarge) -> Error:
     return Error(
         kind="context_overflow",
         message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
-        hint="Switch off tools or servers that are not needed, shorten the instructions, or take a larger "
+        hint="Switch off tools or servers that are not needed, shorten the instructions, or pick a larger "
         "model with /model.",
         limit=large.limit,
         requested=large.requested,
@@ -147,7 +148,7 @@ def too_large_at_once(error: BaseException, model: str, limit: int | None, reque
     words = next((said for one in chain(error) if (said := provider_message(one))), "")
     return Error(
         kind="context_overflow",
-        message=f"The provider takes no single request of this size for {model}: {plain(words).rstrip('.')}.",
+        message=f"The provider refuses single requests of this size for {model}: {plain(words).rstrip('.')}.",
         hint="Waiting does not help: compact the conversation with ctrl+g, raise the account's limit, or "
         f"{OTHER_MODEL}.",
         limit=limit,
@@ -165,8 +166,8 @@ def only_thought(model: str, written: int) -> Error:
     tokens = f" ({written:,} tokens)" if written else ""
     return Error(
         kind="provider",
-        message=f"The thinking of {model} used up the room for its answer{tokens}; nothing was said.",
-        hint=f"Set thinking lower in the settings, have its server give answers more room, or {OTHER_MODEL}.",
+        message=f"The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
+        hint=f"Lower the effort with /effort, have its server allow longer answers, or {OTHER_MODEL}.",
         retryable=True,
     )
 
@@ -234,8 +235,8 @@ def used_up_today(_error: BaseException, model: str) -> Error:
     """The quota of a day; the next minutes bring nothing."""
     return Error(
         kind="rate_limit",
-        message=f"The quota of a day for {model} is used up.",
-        hint=f"Go on when the provider renews it, raise it there, or {OTHER_MODEL}.",
+        message=f"The daily quota for {model} is used up.",
+        hint=f"Continue when the provider renews it, raise it there, or {OTHER_MODEL}.",
     )
 
 
@@ -259,7 +260,7 @@ def refused(error: BaseException, model: str) -> Error:
     return Error(
         kind="provider",
         message=f"The provider refused the request to {model}" + (f": {reason}." if reason else "."),
-        hint=f"The details (ctrl+o) hold its full answer; you can also {OTHER_MODEL}.",
+        hint=f"Press ctrl+o for its full answer, or {OTHER_MODEL}.",
     )
 
 

@@ -421,7 +421,7 @@ class TurnRunner:
         broke = next((one for one in chain(error) if isinstance(one, ToolBroke)), None) if error else None
         for call in calls:
             printed = self.cut_short.pop(call.tool_call_id, "").strip()
-            text = f"{content} Printed until then:\n{printed}" if printed else content
+            text = f"{content} Output until then:\n{printed}" if printed else content
             outcome: Literal["interrupted", "failed"] = "interrupted"
             if broke is not None and broke.call == call.tool_call_id:
                 text, outcome = str(broke), "failed"

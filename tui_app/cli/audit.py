@@ -38,7 +38,7 @@ DEMO = "demo"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, id of a session, or demo")
-    parser.add_argument("--html", metavar="F", help="write a page that needs nothing else")
+    parser.add_argument("--html", metavar="F", help="write a self-contained page")
     add_json(parser)
 
 
@@ -47,7 +47,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     from tui_app.conversation.audit import report
 
     if "" in (args.html, *args.sources):
-        raise WrongUsage("An empty name is no file. Was a variable not set?")
+        raise WrongUsage("The file name is empty. Is a variable unset?")
     settings = program.settings()
     target = writable(Path(args.html), "--html", "page", _is_page) if args.html else None
     policies = [choose_policy(settings, name) for name in policy_names(settings)]
@@ -70,7 +70,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         write_atomic(target, audit_page(found))
     if not args.json and done:
         if len(done) > 1:
-            for line in total_lines(found["total"], "All together"):
+            for line in total_lines(found["total"], "Total"):
                 say(line)
         if target is not None:
             say(f"Written: {one_line(str(target), _NAME_CELLS)}")
@@ -163,7 +163,7 @@ COMMANDS = (
     Command(
         name="audit",
         usage="FILE|ID…",
-        summary="Show what the compactions of a conversation lost, of another program's too.",
+        summary="Show what the compactions of a conversation lost, also those of other programs.",
         configure=configure,
         execute=execute,
     ),

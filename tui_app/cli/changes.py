@@ -35,7 +35,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         info = store.info(args.id)
     folder = Path(info.cwd)
     if not folder.is_dir():
-        raise CommandFailed(f"The folder of this session, {info.cwd}, is not on this machine any more.")
+        raise CommandFailed(f"The folder of this session, {info.cwd}, is no longer on this machine.")
     opening = program.opening(program.settings(), args, info.id)
     opening = replace(opening, cwd=folder, model=args.model or info.model)
     if args.message:
@@ -75,7 +75,7 @@ async def _propose(opening: Opening, *, as_json: bool) -> int:
         return OK
     say(proposal.text)
     if proposal.reason:
-        tell(f"No model wrote it: {proposal.reason}.")
+        tell(f"Written without a model: {proposal.reason}.")
     return OK
 
 

@@ -234,7 +234,7 @@ def add_window(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=setting("window"),
-        help="context window in tokens, over all that is known",
+        help="context window in tokens, overriding what is known",
     )
 
 
@@ -259,7 +259,7 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
 def add_mode(parser: argparse.ArgumentParser) -> None:
     said = ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items())
     parser.add_argument(
-        "--mode", metavar="NAME", type=setting("mode"), help=f"how far tools go unasked: {said}"
+        "--mode", metavar="NAME", type=setting("mode"), help=f"what tools may do without asking: {said}"
     )
 
 
@@ -277,7 +277,7 @@ def add_read_only(parser: argparse.ArgumentParser) -> None:
         "--read-only",
         action="store_true",
         default=None,
-        help="the model can only look: nothing is written, run or fetched",
+        help="read-only: nothing is written, run or fetched",
     )
 
 
@@ -285,7 +285,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="trust the folder this time: its instructions, skills and commands count, and rules that allow",
+        help="trust the folder this time: use its instructions, skills and commands, and rules that allow",
     )
 
 
@@ -320,7 +320,7 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="id of the session, or the beginning of it")
+    parser.add_argument("id", metavar="ID", help="id of the session, or its beginning")
 
 
 def confirmed(question: str, unasked: str) -> bool:
@@ -355,11 +355,11 @@ def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool])
     target = named.resolve()
     # Where output is redirected, /dev/stdout is the very file that the rest is being written to.
     if named.parts[1:2] in (("dev",), ("proc",)):
-        raise CommandFailed(f"{path} is no file that a {thing} could be written to.")
+        raise CommandFailed(f"{path} is not a file that a {thing} could be written to.")
     if not target.parent.is_dir():
         raise CommandFailed(f"{path}: there is no folder {target.parent}.")
     if target.exists() and not target.is_file():
-        raise CommandFailed(f"{path} is no file that a {thing} could be written to.")
+        raise CommandFailed(f"{path} is not a file that a {thing} could be written to.")
     if not target.exists():
         return target
     try:

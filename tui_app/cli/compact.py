@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
-    parser.add_argument("--focus", metavar="T", default="", help="what the summary should keep above all")
+    parser.add_argument("--focus", metavar="T", default="", help="what matters most in the summary")
     parser.add_argument(
         "--extract", action="store_true", help="write the summary by extraction, without a model"
     )
     ends = (
-        ("--from", "first", "replace only what was said from this message on; #N as in exports"),
-        ("--up-to", "last", "replace only what was said up to this message; #N as in exports"),
+        ("--from", "first", "compact only from this message on; #N as in exports"),
+        ("--up-to", "last", "compact only up to this message; #N as in exports"),
     )
     for flag, name, text in ends:
         parser.add_argument(flag, dest=name, metavar="N", type=_message, default=0, help=text)
@@ -66,13 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--dry-run", action="store_true", help="say what would be done; nothing is written")
-    which.add_argument("--undo", action="store_true", help="take the newest compaction back")
-    which.add_argument("--redo", action="store_true", help="apply the compaction undone last again")
+    which.add_argument("--undo", action="store_true", help="undo the newest compaction")
+    which.add_argument("--redo", action="store_true", help="redo the compaction undone last")
     which.add_argument(
         "--edit-summary",
         metavar="FILE",
         default="",
-        help="give the newest summary the words of a file; - reads stdin",
+        help="replace the newest summary by the text of a file; - reads stdin",
     )
     add_json(parser)
 
@@ -91,9 +91,11 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         wrong = (
             "--focus says what a new summary should keep" if args.focus else "--from and --up-to name a part"
         )
-        raise WrongUsage(f"{wrong}; it does not go with --undo, --redo or --edit-summary.")
+        raise WrongUsage(f"{wrong}; it cannot be combined with --undo, --redo or --edit-summary.")
     if span.last and span.first > span.last:
-        raise WrongUsage(f"--from {span.first} comes behind --up-to {span.last}: nothing lies between them.")
+        raise WrongUsage(
+            f"--from {span.first} comes after --up-to {span.last}: there is nothing between them."
+        )
     settings = program.settings(window=args.window, policy=args.policy)
     with program.sessions() as store:
         session = store.info(args.id).id
@@ -227,7 +229,7 @@ def _show(complete: CompactionComplete) -> None:
     if complete.claims_marked is not None:
         say(f"{numbers.count(complete.claims_marked, 'claim')} of the summary not in the log, marked there")
     if complete.files_restored:
-        say(f"Given back as they are on disk: {', '.join(map(plain_text, complete.files_restored))}")
+        say(f"Restored as they are on disk: {', '.join(map(plain_text, complete.files_restored))}")
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 
@@ -361,7 +363,7 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     async with opened_session(opening) as opened:
         conversation = opened.conversation
         if not conversation.history.view.compactions:
-            raise CommandFailed("Nothing to edit: no compaction stands.")
+            raise CommandFailed("Nothing to edit: there is no compaction.")
         await opened.prepare()
         opened.bus.listen(heard.append)
         conversation.submit(EditSummary(0, text))
@@ -392,7 +394,7 @@ COMMANDS = (
     Command(
         name="compact",
         usage="ID",
-        summary="Compact a session, or take a compaction back.",
+        summary="Compact a session, or undo a compaction.",
         configure=configure,
         execute=execute,
     ),

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     wanted = {"set": 2, "unset": 1}.get(args.action, 0)
     if sum(word is not None for word in (args.key, args.value)) != wanted:
-        words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing behind it"
+        words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing after it"
         raise WrongUsage(f"Usage: plimsoll config {args.action}{words}")
     if wanted:
         return change(program, args.key, args.value, as_json=args.json)
@@ -64,7 +64,7 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
     try:
         settings = file.unset(key) if value is None else file.set(key, value)
     except StillWrong:
-        tell(f"{key} is no longer in {program.paths.config_file}, which is still wrong.")
+        tell(f"{key} is no longer in {program.paths.config_file}, which still has errors.")
         raise
     except RefusedChange as refused:
         where = program.paths.config_file
@@ -78,7 +78,7 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
     else:
         say(f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}")
         if source.is_forced:
-            tell(f"{source.name} ranks above the file: the change shows once that is gone.")
+            tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
     if setting == "approvals":
         # Rules may name tools that nothing here can have.
         for rule in rules_of(settings.approvals):
@@ -169,7 +169,7 @@ COMMANDS = (
     Command(
         name="trust",
         usage="[PATH]",
-        summary="Trust a folder: its instructions, skills and commands count, and rules that allow.",
+        summary="Trust a folder: use its instructions, skills and commands, and rules that allow.",
         configure=configure_trust,
         execute=answer_trust,
     ),

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 _BAR_CELLS = 30
 _STEPS = (
     ("pin", "keep message #N word for word"),
-    ("unpin", "take the pin of message #N away"),
-    ("archive", "leave a digest of the tool result #N"),
-    ("offload", "put the tool result #N in a file"),
-    ("restore", "give #N, and what was rewritten with it, the old form back"),
+    ("unpin", "unpin message #N"),
+    ("archive", "archive the tool result #N, leaving a digest"),
+    ("offload", "move the tool result #N to a file"),
+    ("restore", "restore #N and what was rewritten with it"),
 )
 """What can be done with single messages before measuring, in this order."""
 
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _number(text: str) -> int:
     number = log_number(text)
     if not number:
-        raise argparse.ArgumentTypeError(f"{text:.40} is no number of a message, as 142 or #142 is")
+        raise argparse.ArgumentTypeError(f"{text:.40} is not a message number such as 142 or #142")
     return number
 
 
@@ -117,7 +117,7 @@ def configure_exclude(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--turn", action="store_true", help="the whole turn of each message")
     how.add_argument(
-        "--undo", action="store_true", help="bring them back, with all that left in the same step"
+        "--undo", action="store_true", help="bring them back, with everything excluded in the same step"
     )
     add_json(parser)
 
@@ -246,9 +246,9 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
     say(f"The window is known from: {window.source}. Kept for the answer: {numbers.tokens(window.reserve)}.")
     if usage.total > window.stated:
         over = numbers.tokens(usage.total - window.stated)
-        say(f"Over by {over}: the next request has to be made smaller.")
+        say(f"Over by {over}: the next request must get smaller.")
     elif usage.total > window.effective:
-        say("No room is left beside the answer: the next request has to be made smaller.")
+        say("No room is left besides the answer: the next request must get smaller.")
     say()
     parts = {name: int(getattr(usage.parts, name)) for name in CATEGORIES}
     parts["not measured"] = usage.unmeasured
@@ -280,7 +280,7 @@ COMMANDS = (
     Command(
         name="exclude",
         usage="ID N...",
-        summary="Take messages out of the model's sight, or bring them back.",
+        summary="Exclude messages from the context, or bring them back.",
         configure=configure_exclude,
         execute=execute_exclude,
     ),

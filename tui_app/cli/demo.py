@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--plain",
         action="store_true",
         default=None,
-        help="ASCII only and nothing that moves, for screen readers",
+        help="ASCII only, no motion; for screen readers",
     )
 
 

@@ -122,15 +122,15 @@ def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
     if folder.is_dir():
         if os.access(folder, os.W_OK | os.X_OK):
             return None
-        return f"cannot write {folder}, where the files of sessions go", "Give yourself write access."
+        return f"cannot write {folder}, where session files go", "Give yourself write access."
     if folder.is_symlink():
         return (
-            f"{folder} is a link to a folder that is not there, and the files of sessions go into it",
+            f"{folder} is a link to a missing folder, and session files go there",
             f"Bring back {folder.readlink()}, or remove the link.",
         )
     if folder.exists():
         return (
-            f"{folder} is no folder, and the files of sessions go into one of this name",
+            f"{folder} is not a folder, and session files go into a folder of this name",
             "Move it away, then: plimsoll doctor --repair. It rewrites the missing files.",
         )
     return None
@@ -156,9 +156,9 @@ def check_database(path: Path) -> Check:
     except sqlite3.Error as error:
         return fail(name, f"cannot be read: {error}", hint)
     if trouble:
-        return warn(name, f"the index of words does not fit: {trouble}", hint)
+        return warn(name, f"the word index does not match the log: {trouble}", hint)
     if stale:
-        return warn(name, f"what is kept beside the log does not fit it: {', '.join(stale)}", hint)
+        return warn(name, f"the data derived from the log does not match it: {', '.join(stale)}", hint)
     size = path.stat().st_size / 1_000_000
     return ok(name, f"{known:,} in {path} ({size:.1f} MB, schema {schema})")
 
@@ -214,7 +214,7 @@ def check_terminal(env: Mapping[str, str]) -> Check:
     columns, lines = shutil.get_terminal_size()
     text = f"{kind or 'TERM is not set'}, {columns} columns, {lines} lines"
     if kind in ("", "dumb", "unknown"):
-        return warn(name, text, "Set TERM to what the terminal is, for example xterm-256color.")
+        return warn(name, text, "Set TERM to your terminal type, for example xterm-256color.")
     if columns < _MIN_COLUMNS or lines < _MIN_LINES:
         return warn(name, text, f"Make it at least {_MIN_COLUMNS} columns by {_MIN_LINES} lines.")
     return ok(name, text)
@@ -280,7 +280,7 @@ def check_sessions(program: Program) -> Check:
     try:
         database = program.database
     except SettingsError as error:
-        return fail("sessions", str(error), "Correct it; until then Plimsoll cannot find the sessions.")
+        return fail("sessions", str(error), "Fix it; until then Plimsoll cannot find the sessions.")
     return check_server(database) if isinstance(database, SessionServer) else check_database(database)
 
 
@@ -295,15 +295,15 @@ def check_sandbox() -> Check:
     found = find_sandbox()
     match found.kind:
         case "bubblewrap":
-            return ok("sandbox", "commands are kept in by bubblewrap")
+            return ok("sandbox", "commands run inside bubblewrap")
         case "seatbelt":
-            return ok("sandbox", "commands are kept in by sandbox-exec, which is untried")
+            return ok("sandbox", "commands run inside sandbox-exec, which is untested")
         case "landlock":
             text = f"commands can read everything and write in VCS folders; {found.why}"
             return warn("sandbox", text, f"{INSTALL}.")
         case "none":
             hint = f"{INSTALL}." if sys.platform == "linux" else "There is none for this system."
-            return warn("sandbox", f"commands are not kept in; {found.why}", hint)
+            return warn("sandbox", f"commands run without a sandbox; {found.why}", hint)
 
 
 def check_packages() -> Check:
@@ -325,7 +325,7 @@ def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[C
         settings = program.settings()
     except SettingsError as error:
         found = [error, *(error.others if isinstance(error, WrongFile) else ())]
-        how = f"Correct it; the file is {program.paths.config_file}"
+        how = f"Fix it; the file is {program.paths.config_file}"
         return [fail("settings", str(each), how) for each in found]
     keys, exists = program.keys.readable(), program.paths.config_file.exists()
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
@@ -397,7 +397,7 @@ COMMANDS = (
     Command(
         name="doctor",
         usage="",
-        summary="Check that everything is here that Plimsoll needs, or mend the sessions file.",
+        summary="Check that Plimsoll has everything it needs, or repair the sessions file.",
         configure=configure,
         execute=execute,
     ),

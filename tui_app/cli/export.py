@@ -21,15 +21,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--view",
         choices=VIEWS,
         default="user",
-        help="user: everything that was ever said (default); agent: what the next request is built from",
+        help="user: the full history (default); agent: what the next request is built from",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="write to a file instead of stdout"
     )
     parser.add_argument("--force", action="store_true", help="overwrite the file if it exists")
-    parser.add_argument(
-        "--no-mask", action="store_true", help="leave secrets as they are; else they are masked"
-    )
+    parser.add_argument("--no-mask", action="store_true", help="do not mask secrets")
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:

@@ -79,17 +79,18 @@ _PHRASES = MappingProxyType(
     {
         "Press ctrl+g to compact it": "Compact it with plimsoll compact",
         "Press ctrl+o for details": "--json has the details",
+        "Press ctrl+o for its full answer": "--json has its full answer",
         "/retry sends it again": "Send it again with plimsoll run",
         "again with /sessions": "again with plimsoll --resume",
         "a new one with /new": "a new one with plimsoll run",
         "/memory shows the board": "plimsoll memory shows the board",
-        "/undo takes the compaction back": "plimsoll compact --undo takes the compaction back",
+        "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
         "/undo brings these back": "plimsoll compact --undo brings these back",
         # A shell has nothing to show of servers: the sentence in front says why one failed.
         " /mcp shows more.": "",
         # Nor has it an editor for the prompt.
         f" {BACK}": "",
-        f" {KEPT}": " What came so far is kept.",
+        f" {KEPT}": " The partial answer is kept.",
     }
 )
 """What reads well, or is safe to take for ours, only as a whole."""
@@ -97,6 +98,7 @@ _WORDS = MappingProxyType(
     {
         "/compact": "plimsoll compact",
         "/context": "plimsoll context",
+        "/effort": "--effort",
         "/model": "--model",
         "ctrl+g": "plimsoll compact",
         "ctrl+l": "--model",

@@ -37,9 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--extract", action="store_true", help="write the brief by extraction, without a model"
     )
     parser.add_argument(
-        "--brief", metavar="FILE", default=None, help="begin with the words of a file; - reads stdin"
+        "--brief", metavar="FILE", default=None, help="use the text of a file as the brief; - reads stdin"
     )
-    parser.add_argument("--dry-run", action="store_true", help="only show the brief; no session begins")
+    parser.add_argument("--dry-run", action="store_true", help="only show the brief; start no session")
     add_model(parser)
     add_window(parser)
     add_json(parser)
@@ -52,7 +52,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if args.brief == "":
         raise WrongUsage("--brief needs the name of a file, or - for stdin.")
     if args.brief and args.dry_run:
-        raise WrongUsage("--brief begins a session with your words; it does not go with --dry-run.")
+        raise WrongUsage("--brief starts a session with your text; it cannot be combined with --dry-run.")
     settings = program.settings(window=args.window)
     with program.sessions() as store:
         session = store.info(args.id).id
@@ -101,14 +101,14 @@ async def hand_over(
         return OK
     say(text)
     if draft.brief.left_out and words is None:
-        left = numbers.count(draft.brief.left_out, "thing that binds")
-        tell(f"No room was left for {left}: shorten the goal, or take a larger --window.")
+        left = numbers.count(draft.brief.left_out, "binding item")
+        tell(f"No room was left for {left}: shorten the goal, or set a larger --window.")
     if draft.brief.reason:
         tell(f"By extraction, because no model wrote notes: {draft.brief.reason}.")
     if begun:
         say(f"\nNew session {begun}. Continue there: plimsoll --resume {begun}")
     else:
-        tell("No session was begun.")
+        tell("No session was started.")
     return OK
 
 
@@ -145,7 +145,7 @@ COMMANDS = (
     Command(
         name="handoff",
         usage="ID GOAL",
-        summary="Begin a new session with a brief of another one.",
+        summary="Start a new session with a brief of another one.",
         configure=configure,
         execute=execute,
     ),

@@ -91,13 +91,13 @@ def picked(text: str, count: int) -> list[int]:
     """Read the numbers that were typed, in the order of the list: single ones and ranges.
 
     Raises:
-        WrongUsage: if something is no number of the list.
+        WrongUsage: if something is not a number of the list.
     """
     chosen: set[int] = set()
     for word in text.replace(",", " ").split():
         low, _, high = word.partition("-")
         if not low.isdecimal() or not (high or low).isdecimal():
-            raise WrongUsage(f"{word!r} is no number of the list.")
+            raise WrongUsage(f"{word!r} is not a number of the list.")
         first, last = int(low), int(high or low)
         if not 1 <= first <= last <= count:
             raise WrongUsage(f"{word!r} is not in the list: its numbers are 1 to {count}.")
@@ -133,7 +133,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     list_local(rows, as_json=args.json)
     if args.list or args.json or not rows or sys.stdin is None or not sys.stdin.isatty():
         return OK
-    tell("Which ones? Numbers from the list, such as 1 3 5-7; nothing for none:")
+    tell("Which ones? Numbers such as 1 3 5-7; enter for none:")
     chosen = picked(sys.stdin.readline(), len(rows))
     return _import_all(program, [rows[number - 1].found.path for number in chosen], args)
 
@@ -173,9 +173,7 @@ def _import(
 ) -> "ImportReport | None":
     """Import a file; tells why one cannot be read."""
     if not args.again and (session := same_import(path, store)):
-        tell(
-            f"{path} is session {session} already and has not changed since. To import it once more: --again"
-        )
+        tell(f"{path} is session {session} already and has not changed since. To import it again: --again")
         return None
     # Counting needs pydantic-ai, which takes a second to load.
     from tui_app.conversation.imports import import_session
@@ -202,7 +200,7 @@ COMMANDS = (
     Command(
         name="import",
         usage="[FILE…]",
-        summary="Make sessions of other programs' transcripts.",
+        summary="Import transcripts of other programs as sessions.",
         configure=configure,
         execute=execute,
     ),

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=("list", "add", "remove", "test", "login", "logout"),
         default="list",
-        help="list: the servers that are set (default); add, remove: change the settings file; "
+        help="list: the configured servers (default); add, remove: change the settings file; "
         "test: start one, list its tools and what they cost, say what is wrong; "
         "login, logout: sign in at an address in the browser, or forget that",
     )
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL", help="address of a server that speaks streamable HTTP")
     parser.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[],
-        help="a variable for the program; $NAME as value stands for one of yours; may be repeated",
+        help="an environment variable for the program; $NAME takes the value of yours; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--header", metavar="NAME=VARIABLE", action="append", default=[],
@@ -58,7 +58,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if (args.name is not None) != (args.action != "list"):
         raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
     if args.action != "add" and (args.command or args.url or args.env or args.header):
-        raise WrongUsage(f"plimsoll mcp {args.action} takes a name alone.")
+        raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
     match args.action:
         case "add":
             return add(program, args)
@@ -106,7 +106,7 @@ def add(program: Program, args: argparse.Namespace) -> int:
         print_json({"server": name, "file": str(file), "scope": args.scope})
     else:
         where = f", for {table['project']}" if "project" in table else ""
-        say(f"{name} is set in {file}{where}. Sessions that are opened from now on start it.")
+        say(f"{name} is set in {file}{where}. New sessions start it.")
         tell(f"To see whether it works: plimsoll mcp test {name}")
     return OK
 
@@ -152,7 +152,7 @@ def show(program: Program, *, as_json: bool) -> int:
         ]  # fmt: skip
         print_json({"servers": listed})
     elif not rows:
-        say("No MCP server is set. To add one: plimsoll mcp add NAME -- COMMAND [ARGUMENT …]")
+        say("No MCP server is configured. To add one: plimsoll mcp add NAME -- COMMAND [ARGUMENT …]")
     else:
         table = [
             (server.name, state, "?" if tools is None else str(tools), "?" if size is None else f"{size:,}",
@@ -220,7 +220,7 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
             with ProgressLine(f"Starting {name}"):
                 status = await work()
         if status.state != "ready":
-            raise CommandFailed(f"{name} does not work. {status.error or 'It has not started in time.'}")
+            raise CommandFailed(f"{name} does not work. {status.error or 'It did not start in time.'}")
         _print_status(status, as_json=as_json)
         return OK
 
@@ -228,7 +228,7 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
 
 
 def _announce(address: str) -> None:
-    tell("Sign in in the browser. If none has opened, go to:")
+    tell("Sign in in your browser. If it did not open, go to:")
     tell(one_line(address, 4_000))
 
 
@@ -266,7 +266,7 @@ def sign_out(program: Program, name: str, *, as_json: bool) -> int:
     if as_json:
         print_json({"server": name, "forgotten": gone})
     else:
-        say(f"{name}: signed out." if gone else f"Nobody was signed in at {name}.")
+        say(f"{name}: signed out." if gone else f"You were not signed in at {name}.")
     return OK
 
 
@@ -305,7 +305,7 @@ COMMANDS = (
     Command(
         name="mcp",
         usage="[ACTION]",
-        summary="Add, list, try and remove MCP servers, or sign in at one.",
+        summary="Add, list, test and remove MCP servers, or sign in to one.",
         configure=configure,
         execute=execute,
     ),

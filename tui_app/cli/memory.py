@@ -45,8 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="add: what to remember; edit: number and new text; forget: number; run: id of a session",
     )  # fmt: skip
     parser.add_argument("--folder", metavar="PATH", help="board of another folder's repository and branch")
-    parser.add_argument("--all", action="store_true", help="list: every board there is, not only this one")
-    parser.add_argument("--pruned", action="store_true", help="list: what was taken off as well")
+    parser.add_argument("--all", action="store_true", help="list: all boards, not only this one")
+    parser.add_argument("--pruned", action="store_true", help="list: include removed entries")
     parser.add_argument("--kind", choices=KINDS, default="note", help="add: default note")
     parser.add_argument("--everywhere", action="store_true", help="add: for every branch of the repository")
     parser.add_argument("--yes", action="store_true", help="forget without asking")
@@ -61,7 +61,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     scope = boards.scope(program.folder(args.folder))
     if args.action == "list":
         if args.words:
-            raise WrongUsage("list takes no words. To add something: plimsoll memory add TEXT")
+            raise WrongUsage("list takes no text. To add something: plimsoll memory add TEXT")
         return list_entries(program, boards, scope, args)
     most = memory_settings(program.settings().memory).max_entries
     program.paths.ensure()
@@ -86,7 +86,7 @@ def list_entries(program: Program, store: BoardStore, scope: Scope, args: argpar
         print_json({"board": board, "entries": [asdict(entry) for entry in entries]})
         return OK
     if not entries:
-        tell(f"Nothing is remembered of {scope.label} yet. To add something: plimsoll memory add TEXT")
+        tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
         return OK
     say("All boards" if args.all else f"Board of {scope.label}")
     rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
@@ -131,9 +131,9 @@ def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -
     if as_json:
         print_json({"entry": asdict(done.entry), "new": done.new, "pruned": list(done.pruned)})
     elif done.new:
-        say(f"Kept as entry {done.entry.id}.")
+        say(f"Added as entry {done.entry.id}.")
     else:
-        say(f"Entry {done.entry.id} says so already.")
+        say(f"Entry {done.entry.id} already says this.")
     return OK
 
 
@@ -149,7 +149,7 @@ def forget_entry(program: Program, board: ContextBoard, number: int, args: argpa
     if args.json:
         print_json({"entry": asdict(entry), "forgotten": sure})
     else:
-        say(f"Entry {number} is off the board." if sure else "Kept.")
+        say(f"Entry {number} was removed from the board." if sure else "Kept.")
     return OK
 
 
@@ -163,7 +163,9 @@ def _tell_logs(program: Program, boards: BoardStore) -> None:
 
 def run_reading(program: Program, args: argparse.Namespace) -> int:
     if len(args.words) > 1:
-        raise WrongUsage("One session at a time: plimsoll memory run ID. Without an id, all that wait.")
+        raise WrongUsage(
+            "One session at a time: plimsoll memory run ID. Without an id: all that are waiting."
+        )
     settings = program.settings()
     if not memory_settings(settings.memory).enabled:
         raise CommandFailed(
@@ -210,7 +212,7 @@ async def read_for_boards(
                 tell(f"{reading.session}: {where}")
             else:
                 news = (
-                    "nothing new since it was read last"
+                    "nothing new since it was last read"
                     if reading.done is None
                     else outcome_text(reading.done)
                 )
@@ -229,7 +231,7 @@ async def read_for_boards(
         ]
         print_json({"sessions": rows})
     elif not readings:
-        tell("No session waits to be read. To read one all the same: plimsoll memory run ID")
+        tell("No session is waiting to be read. To read one anyway: plimsoll memory run ID")
     if wanted is not None and readings and readings[0].held:
         raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
     return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
@@ -239,7 +241,7 @@ COMMANDS = (
     Command(
         name="memory",
         usage="[ACTION]",
-        summary="See and change what is remembered of a repository.",
+        summary="See and change what is remembered about a repository.",
         configure=configure,
         execute=execute,
     ),

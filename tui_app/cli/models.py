@@ -13,9 +13,7 @@ from tui_app.ui.text import window_text
 
 
 def configure_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all", action="store_true", help="every name that is known, not only a few per vendor"
-    )
+    parser.add_argument("--all", action="store_true", help="all known names, not only a few per vendor")
     add_json(parser)
 
 
@@ -57,7 +55,7 @@ def configure_keys(parser: argparse.ArgumentParser) -> None:
         choices=("list", "set", "unset"),
         default="list",
         help="list: names and where each comes from (default); "
-        "set: keep one in the system keyring, typed in or from stdin; unset: take it out again",
+        "set: keep one in the system keyring, typed in or from stdin; unset: remove it",
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="its variable, such as OPENAI_API_KEY")
     # Taken so that argparse does not print back what may be a key.
@@ -155,9 +153,9 @@ def read_key(name: str) -> str:
         text = ""
     key = text.strip()
     if not key:
-        raise WrongUsage(f"No key was given for {name}; nothing has changed.")
+        raise WrongUsage(f"No key was given for {name}; nothing changed.")
     if len(key) > _LONGEST or any(not character.isprintable() or character.isspace() for character in key):
-        raise WrongUsage("That is no key: a key is one word in one line. Nothing has changed.")
+        raise WrongUsage("That doesn't look like an API key (no spaces or line breaks). Nothing changed.")
     return key
 
 
@@ -172,7 +170,7 @@ COMMANDS = (
     Command(
         name="keys",
         usage="[list | set NAME | unset NAME]",
-        summary="Show which API keys there are, or keep one in the system keyring.",
+        summary="List API keys, or keep one in the system keyring.",
         configure=configure_keys,
         execute=change_keys,
     ),

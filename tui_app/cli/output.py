@@ -134,7 +134,7 @@ FIRST_S = 1.0
 """Work that is done sooner says nothing."""
 _AGAIN_S = 0.5
 _WIDTH = 78
-"""Cells of the line: one that wraps could not be taken back."""
+"""Cells of the line: one that wraps could not be undone."""
 _TAKE_BACK = "\r\x1b[K"
 
 

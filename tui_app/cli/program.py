@@ -144,7 +144,7 @@ def screen_parser() -> Parser:
         "--continue",
         dest="latest",
         action="store_true",
-        help="continue the last session of this folder, else the last one anywhere",
+        help="continue the last session of this folder, or the last one anywhere",
     )
     which.add_argument(
         "--resume",
@@ -157,7 +157,7 @@ def screen_parser() -> Parser:
         "--plain",
         action="store_true",
         default=None,
-        help="ASCII only and nothing that moves, for screen readers",
+        help="ASCII only, no motion; for screen readers",
     )
     return parser
 
@@ -173,8 +173,8 @@ def show_screen(program: Program, args: Namespace) -> int:
         raise CommandFailed('The screen needs a terminal. In scripts, use: plimsoll run "…"')
     if not program.env.get("TEXTUAL_DRIVER") and not _can_place_signs(kind := program.env.get("TERM", "")):
         raise CommandFailed(
-            f"A terminal of the kind TERM={one_line(kind, 40)} shows lines, no screens. "
-            'Use: plimsoll run "…". Or set TERM to what the terminal is, such as xterm-256color.'
+            f"A terminal with TERM={one_line(kind, 40)} cannot show full screens. "
+            'Use: plimsoll run "…". Or set TERM to your terminal type, such as xterm-256color.'
         )
     session = _session(program, args, cwd)
     begins = not session and args.resume is None

@@ -30,19 +30,19 @@ def repair(program: Program, *, as_json: bool) -> int:
     if program.has_sessions:
         paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
         file = program.sessions_file
-        with ProgressLine("Examining the sessions file") as line:
+        with ProgressLine("Checking the sessions file") as line:
             health = examine(file, paths.sessions_dir)
-            line.update("Mending the sessions file")
+            line.update("Repairing the sessions file")
             try:
                 done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
             except InUse as error:
                 raise CommandFailed(f"{error} Nothing was changed.") from error
-            line.update("Looking at the files of sessions")
+            line.update("Checking session files")
             done += _files(program)
     if as_json:
         print_json({"repaired": done})
     else:
-        for text in done or ["Nothing to mend."]:
+        for text in done or ["Nothing to repair."]:
             say(text)
     return OK
 
@@ -64,7 +64,7 @@ def _files(program: Program) -> list[str]:
                     done += _files_of(store, session, folder, limit)
             except sqlite3.Error as error:
                 told = explained(error, program.sessions_file)
-                done.append(f"{session}: not mended, and passed over. {told}")
+                done.append(f"{session}: not repaired, skipped. {told}")
     return done
 
 
@@ -84,7 +84,7 @@ def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: i
         are = "is" if len(stray) == 1 else "are"
         done.append(f"{session}: {count(len(stray), 'unfinished file')} of a crash {are} deleted")
     if names := [*files.restore(), *files.restore_histories()]:
-        done.append(f"{session}: written anew: {', '.join(names)}")
+        done.append(f"{session}: rewritten: {', '.join(names)}")
     return done
 
 

@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "prompt",
         metavar="PROMPT",
         nargs="?",
-        help="what to ask; @path sends a file along, and so does what is piped in; - reads it from stdin",
+        help="what to ask; @path attaches a file, and piped input is attached too; - reads it from stdin",
     )
     add_model(parser)
     parser.add_argument(
@@ -102,7 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="let tools do everything that no rule denies or may deny (default: what asks is denied)",
+        help="allow every tool call that no rule denies or may deny (default: what asks is denied)",
     )
     parser.add_argument(
         "--schema",
@@ -113,7 +113,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run runs no command of yours."
+NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -160,7 +160,7 @@ def command_prompt(opening: Opening, typed: str) -> str:
     except Refused as refused:
         raise WrongUsage(f"{name} cannot be used: {refused}.") from None
     if not text.strip():
-        raise WrongUsage(f"{name} says nothing: {found[0].file} is empty.")
+        raise WrongUsage(f"{name} has no text: {found[0].file} is empty.")
     return text
 
 
@@ -197,7 +197,7 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
     if not args.schema:
         return None
     if args.agent:
-        raise WrongUsage("--schema does not go with --agent: your own agent says what its answers are.")
+        raise WrongUsage("--schema cannot be combined with --agent: your own agent defines its output.")
     from tui_app.agent.answer_schema import AnswerSchema, BadSchema
 
     name = one_line(args.schema, _PATH_CELLS)
@@ -206,7 +206,7 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
     except BadSchema as error:
         raise WrongUsage(f"The schema {name} cannot be used: {one_line(str(error), 300)}.") from error
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise WrongUsage(f"The schema {name} cannot be read: {why}.") from error
 
 
@@ -270,11 +270,11 @@ def read_piped() -> str:
     except (OSError, ValueError, AttributeError):
         return ""
     if b"\0" in head + tail:
-        raise WrongUsage("What is piped in is no text. Name a file instead: @path sends it along.")
+        raise WrongUsage("The piped input is not text. Name a file instead: @path attaches it.")
     if not left_out:
         text = plain_text((head + tail).decode("utf-8", "replace")).strip("\n")
         return text if text.strip() else ""
-    tell(f"What is piped in is too long: {left_out:,} bytes in its middle are left out.")
+    tell(f"The piped input is too long: {left_out:,} bytes in its middle are left out.")
     first = head[: head.rfind(b"\n") + 1] or head
     last = tail[tail.find(b"\n") + 1 :] or tail
     left_out += len(head) - len(first) + len(tail) - len(last)
@@ -292,10 +292,10 @@ def _is_fed(stream: BinaryIO) -> bool:
         return stat.S_ISREG(mode)
     if select.select([stream], [], [], _PATIENCE_S)[0]:
         return True
-    tell("Waiting for what is piped in. To go without: </dev/null")
+    tell("Waiting for piped input. To skip it: </dev/null")
     if select.select([stream], [], [], _LONGEST_S - _PATIENCE_S)[0]:
         return True
-    tell("Nothing was piped in: the prompt goes without it.")
+    tell("No input was piped in: the prompt is sent without it.")
     return False
 
 
@@ -381,7 +381,7 @@ def _aside(payload: Payload) -> str:
         case Error():
             return f"{payload.message} {payload.hint}".strip()
         case ApprovalDecided(decision="denied"):
-            how = "; --allow or --yes lets it" if payload.by == "unattended" else ""
+            how = "; allow it with --allow or --yes" if payload.by == "unattended" else ""
             return f"  {payload.headline()}{how}"
         case HookRan(outcome=outcome) if outcome != "ok":
             return f"  {payload.headline()}"
@@ -460,7 +460,9 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
         for record in early.notices:
             view.show(record)
         if opening.answers is not None and opened.conversation.history.model == OFFLINE_MODEL:
-            raise CommandFailed("The built-in search gives no answers in a form. --model chooses a model.")
+            raise CommandFailed(
+                "The built-in search cannot give structured output. Choose a model with --model."
+            )
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
         opened.conversation.submit(await served_prompt(opened, prompt))
         await opened.conversation.settle()

@@ -22,7 +22,9 @@ from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
 NO_WEB_SERVER = f"The web server is not installed. Install it with: {install_command('serve')}"
-OPEN_TO_ALL = "Without a token, whoever can reach {} could use your files: --no-token is for loopback only."
+OPEN_TO_ALL = (
+    "Without a token, anyone who can reach {} could use your files: --no-token is for loopback only."
+)
 
 
 def configure_serve(parser: argparse.ArgumentParser) -> None:
@@ -36,12 +38,12 @@ def configure_serve(parser: argparse.ArgumentParser) -> None:
         "--continue",
         dest="latest",
         action="store_true",
-        help="continue the last session of this folder, else the last one anywhere",
+        help="continue the last session of this folder, or the last one anywhere",
     )
     parser.add_argument("--host", default=HOST, help=f"address to listen on (default: {HOST})")
     parser.add_argument("--port", type=_port, default=PORT, help=f"port to listen on (default: {PORT})")
     parser.add_argument(
-        "--no-token", action="store_true", help="let every program of this machine in; loopback only"
+        "--no-token", action="store_true", help="allow every program on this machine; loopback only"
     )
 
 
@@ -84,7 +86,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
 def _port(text: str) -> int:
     if text.isdecimal() and 0 < int(text) < 65_536:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port; allowed: 1 to 65535")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
 
 
 NO_EDITOR_SUPPORT = f"Support for editors is not installed. Install it with: {install_command('acp')}"

@@ -82,7 +82,7 @@ def backup(program: Program, target: str, *, json: bool) -> int:
     say(f"Copied {copied}, to {made.path}")
     if server:
         tell(
-            f"Those are what the sessions file of this machine holds. The sessions on {server.shown} are not"
+            f"That is the sessions file of this machine. The sessions on {server.shown} are not"
             f" in it; PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
         )
     return OK
@@ -125,7 +125,7 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
     if not sure:
         _report(found, done=False, json=False)
         database = program.database
-        whose = f" of everybody who uses {database.shown}" if isinstance(database, SessionServer) else ""
+        whose = f" of everyone who uses {database.shown}" if isinstance(database, SessionServer) else ""
         what = f"Delete {numbers.count(len(found.gone), 'session')}{whose}?"
         if not confirmed(f"{what} It cannot be undone. Type y to delete:", _UNASKED):
             if json:
@@ -197,7 +197,7 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
     say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
     if still_open:
         these = "is" if still_open == 1 else "are"
-        say(f"{still_open:,} more {these} open or came into use just now, and kept.")
+        say(f"{still_open:,} more {these} open or just came into use, and kept.")
 
 
 # ``plimsoll sessions search``: what was said in any session, and where.
@@ -231,7 +231,7 @@ def search(program: Program, words: str, *, json: bool) -> int:
             say(f"{each.session} #{each.seq}  {moment(each.time)}  {_WHO.get(each.type, each.type)}  {title}")
             say(f"    {one_line(each.snippet, 240)}")
     else:
-        tell("No session holds that.")
+        tell("No results.")
     return OK if found else FAILED
 
 
@@ -240,14 +240,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
     parser.add_argument(
         "words", metavar="ID | WORDS | FILE", nargs="*",
-        help="id of the session, or the beginning of it; what to search for; where a backup goes",
+        help="id of the session, or its beginning; what to search for; where a backup goes",
     )  # fmt: skip
     parser.add_argument(
         "--at", type=int, metavar="N",
-        help="fork: end in front of prompt number N, as show lists them; default: take everything over",
+        help="fork: end before prompt number N, as listed by show; default: copy everything",
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="delete without asking")
-    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would go")
+    parser.add_argument("--dry-run", action="store_true", help="prune: only list what would be deleted")
     add_json(parser)
 
 
@@ -262,7 +262,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             return search(program, " ".join(words), json=args.json)
         case "prune":
             if words:
-                raise WrongUsage("prune takes no id: what goes is in the settings, under retention.")
+                raise WrongUsage("prune takes no id: the limits are in the settings, under retention.")
             return prune(program, dry_run=args.dry_run, sure=args.yes, json=args.json)
         case "backup":
             if len(words) != 1:
@@ -401,7 +401,7 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
 
 def configure_stats(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "id", metavar="ID", nargs="?", help="id of the session, or the beginning of it; default: the last one"
+        "id", metavar="ID", nargs="?", help="id of the session, or its beginning; default: the last one"
     )
     add_json(parser)
 

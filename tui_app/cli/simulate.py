@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=setting("window"),
         action="append",
         required=True,
-        help="window in tokens; may be given several times",
+        help="window in tokens; may be repeated",
     )
     parser.add_argument(
         "--policy",
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_model(parser)
     parser.add_argument("--verbose", action="store_true", help="show every request")
-    parser.add_argument("--plot", metavar="F.svg", default="", help="draw the requests into an SVG file")
+    parser.add_argument("--plot", metavar="F.svg", default="", help="plot the requests as an SVG file")
     add_json(parser)
 
 

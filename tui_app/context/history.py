@@ -356,7 +356,7 @@ class History(Protocol):
         ...
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """Keys of messages that a stage must leave alone: they are pinned, or its work was taken back."""
+        """Keys of messages that a stage must leave alone: they are pinned, or its work was undone."""
         ...
 
     def pinned(self) -> frozenset[int]:

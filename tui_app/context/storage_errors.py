@@ -104,14 +104,14 @@ def _no_room(file: Path) -> bool:
 def _full(what: str) -> StorageError:
     return StorageError(
         f"The disk is full: {what} could not be written.",
-        "Everything saved before is kept. Make room on the disk, then try again.",
+        "Everything saved before is kept. Free some disk space, then try again.",
     )
 
 
 def _unusable(what: str, reason: str) -> StorageError:
     return StorageError(
         f"{what[0].upper()}{what[1:]} cannot be used: {reason}.",
-        "Everything saved before is kept. Check that the disk has room and lets you write, then try again.",
+        "Everything saved before is kept. Check that the disk has space and is writable, then try again.",
     )
 
 

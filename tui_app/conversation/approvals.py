@@ -479,7 +479,7 @@ class ToolGate(AbstractCapability[Any]):
     Args:
         gate: Decides about the others.
         known: Names of the tools that ask for themselves, with what they would do or look at.
-        free: Names of those that only look, or keep notes: they go ahead unless a rule says otherwise.
+        free: Names of those that only look, or keep notes: they go ahead unless a rule sets it.
         ahead: Is told which calls have to be allowed, in the order of the answer.
     """
 

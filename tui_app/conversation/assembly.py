@@ -140,10 +140,12 @@ class OpenSession:
         before = record.data.folders if record is not None and isinstance(record.data, FoldersAdded) else ()
         now = tuple(map(str, project.added))
         for folder in self.missing:
-            history.append(Notice(text=f"{folder} cannot be added: it is no folder that is there."))
+            history.append(Notice(text=f"{folder} cannot be added: there is no such folder."))
         if gone := [each for each in before if each not in now]:
             flags = " ".join(f"--add-dir {each}" for each in gone)
-            text = f"This session also worked in {', '.join(gone)}, which is closed now. To open it: {flags}"
+            text = (
+                f"This session also worked in {', '.join(gone)}, which is not open now. To open it: {flags}"
+            )
             history.append(Notice(text=text))
         if now != before:
             history.append(FoldersAdded(folders=now))

@@ -107,13 +107,13 @@ def read_attachments(
     read: list[Attachment] = []
     for path in dict.fromkeys(paths):
         if sum(isinstance(each, AttachedFile) for each in read) >= MAX_FILES:
-            read.append(NamedPath(path, f"{MAX_FILES} files go along already"))
+            read.append(NamedPath(path, f"{MAX_FILES} files are already attached"))
             continue
         try:
             own = pasted_file(pasted, path) if pasted is not None else None
             read.append(_read(workspace, path, may_read) if own is None else _picture(path, own.read_bytes()))
         except ToolProblem:
-            read.append(NamedPath(path, "it is no file of this folder"))
+            read.append(NamedPath(path, "it is not a file in this folder"))
         except OSError as error:
             read.append(NamedPath(path, f"it cannot be read ({error.strerror})"))
     return read

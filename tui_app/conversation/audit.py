@@ -165,7 +165,7 @@ class AuditedCompaction:
     trigger: str
     """Why it was made; empty where the file does not say."""
     undone: bool
-    """Whether it was taken back later."""
+    """Whether it was undone later."""
     tokens_before: int
     """Counted here, in the messages alone."""
     tokens_after: int
@@ -306,11 +306,11 @@ class _Walk:
     moments: list[_Moment]
     context: list[tuple[int, int]]
     said: list[Head]
-    """Every message, whether or not it was taken back later."""
+    """Every message, whether or not it was undone later."""
     names: NameIndex = field(default_factory=NameIndex)
     """Those that had come up when a summary was checked last."""
     standing: frozenset[int] = frozenset()
-    """Log numbers of the compactions that were not taken back."""
+    """Log numbers of the compactions that were not undone."""
 
 
 def _walk(heads: Sequence[Head]) -> _Walk:

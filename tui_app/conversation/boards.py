@@ -34,7 +34,7 @@ def lock_of(paths: Paths) -> Path:
     return paths.data / "memory.lock"
 
 
-# Whose board a session fills, is told and shows: that of the folder it was begun in, wherever it goes on.
+# Whose board a session fills, is told and shows: that of the folder it was started in, wherever it goes on.
 #
 # A folder that is not on this machine has no board here that anybody would look at, so such a session, as
 # most imports are, belongs to the board of the folder it goes on in.

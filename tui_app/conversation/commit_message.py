@@ -77,13 +77,13 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         sqlite3.Error: if the log cannot be read.
     """
     if not opening.trusted:
-        raise NoProposal("git is not asked: the folder is not trusted. plimsoll trust trusts it.")
+        raise NoProposal("git is not used: the folder is not trusted. To trust it: plimsoll trust.")
     diff, paths, names, asked = await asyncio.to_thread(_read, opening)
     text, reason = "", ""
     model = opening.settings.summarization_model or opening.model
     model = model or resolve_model(opening.settings, opening.env, opening.keys.names)
     if model.partition(":")[0] in SEARCHING:
-        reason = "the built-in search writes no texts"
+        reason = "the built-in search cannot write text"
     else:
         text, reason = await _written(opening, model, mask_secrets(_prompt(diff, asked, hint)))
     if not text:
@@ -158,7 +158,7 @@ async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]
     except Exception as error:  # whatever a provider raises, there is a message without it
         return "", describe_error(error, model=model).message.rstrip(".")
     text = done.output.strip().strip("`").strip()
-    return (text, "") if text else ("", "the model answered nothing")
+    return (text, "") if text else ("", "the model gave no answer")
 
 
 def _plain(names: Sequence[str]) -> str:

@@ -119,11 +119,11 @@ class Reviews:
 
 _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
-BY_ROW = " Mark a row and press u to take one back."
-"""Said where something else has made room: that can be taken back as well."""
+BY_ROW = " Mark a row and press u to undo one."
+"""Said where something else has made room: that can be undone as well."""
 AS_IT_WAS = "Nothing to undo: these messages are unchanged."
-GONE_ON = "The conversation has gone on since."
-BY_FORK = " /fork takes up what was left behind."
+GONE_ON = "The conversation has continued since."
+BY_FORK = " /fork continues from what was rewound."
 """Said where a rewind or a clear was gone on from: nothing takes that back any more."""
 
 
@@ -199,13 +199,13 @@ class Compactions:
             # One that was redone keeps its number: the newest step is the one with the highest.
             numbers = sorted(numbers)
         if not numbers and undo:
-            # Rewrites are taken back one by one; what a rewind left behind goes on as a session of its own.
+            # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
             how = BY_ROW if view.rewrites else BY_FORK if view.left_behind() else ""
             return self._refuse(NO_COMPACTION + how)
         if not numbers:
             return self._refuse("Nothing to redo.")
         if compaction not in (0, numbers[-1]):
-            again = "taken back" if undo else "applied again"
+            again = "undone" if undo else "applied again"
             return self._refuse(f"Only the newest compaction can be {again}.")
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel_job()
@@ -240,7 +240,7 @@ class Compactions:
         if to in self.history.view.excluded:
             return self._refuse(f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first.")
         if not self.history.view.can_rewind(to):
-            return self._refuse(f"Nothing to rewind: #{to} is no prompt of this conversation.")
+            return self._refuse(f"Nothing to rewind: #{to} is not a prompt of this conversation.")
         self.history.rewind(to)
         return True
 
@@ -318,7 +318,7 @@ _FULL = 0.25
 """Share of the size at which a compaction would start anyway, below which an idle one is not worth it."""
 _WRITTEN = 5.0
 """Price of a token that a model writes, as a multiple of one that it reads: what most vendors ask."""
-IDLE = "Nobody has written for a while: compacting before the prompt cache expires."
+IDLE = "The session is idle: compacting before the prompt cache expires."
 OFFERED = (
     "The prompt cache expires in less than a minute; the next turn reads {:,} tokens again. "
     "compact_idle = true under [cache] in the settings compacts a conversation that idles before that."
@@ -423,10 +423,8 @@ class IdleCompaction:
 ANTHROPIC_LEAST = 50_000
 """Tokens below which Anthropic lets no compaction start."""
 PROVIDER_COMPACTION_SEALED = "The provider has encrypted its summary: only the provider can read it."
-UNSUPPORTED = "{model} is not known to compact by itself: in spite of provider_compaction, this is done here."
-GIVEN_BACK = (
-    "The provider's own compaction cannot be used any more: the model is sent the messages themselves."
-)
+UNSUPPORTED = "{model} is not known to compact by itself: Plimsoll compacts, in spite of provider_compaction."
+GIVEN_BACK = "The provider's own compaction can no longer be used: the model is sent the messages themselves."
 Kind = Literal["openai", "anthropic"]
 
 

@@ -74,7 +74,7 @@ class FileKeeper:
             )
         )
         if not kept:
-            told = f"{change.shown} has no room among the kept files: no rewind brings it back."
+            told = f"{change.shown} does not fit among the kept files: a rewind cannot restore it."
             self.history.append(Notice(text=told))
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
@@ -93,7 +93,7 @@ class FileKeeper:
         return await self._apply(to, files, overwrite=overwrite, undo=False)
 
     def restored_since(self, seq: int) -> list[int]:
-        """What has to be taken back of the restorings behind a log number, the newest first."""
+        """What has to be undone of the restorings behind a log number, the newest first."""
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
         return standing([*takewhile(lambda head: head.seq > seq, newest)][::-1])
 
@@ -101,7 +101,7 @@ class FileKeeper:
         """Take a restoring back: the files hold again what they held in front of it."""
         record = self.history.store.record(self.history.session, seq)
         if record is None or not isinstance(record.data, FilesRestored):
-            self.history.append(Notice(text=f"Nothing to take back: #{seq} restored no files.", passing=True))
+            self.history.append(Notice(text=f"Nothing to undo: #{seq} restored no files.", passing=True))
             return None
         steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
@@ -189,7 +189,7 @@ def first_and_last(steps: Iterable[_Step]) -> list[tuple[str, str, str, int]]:
 def standing(steps: Sequence[Head]) -> list[int]:
     """Numbers of what to take back so that no restoring stands any more, the newest first.
 
-    Taking back what took a restoring back makes it stand again; that is then what has to be taken back.
+    Taking back what took a restoring back makes it stand again; that is then what has to be undone.
 
     Args:
         steps: Heads of the events that changed files, in order.

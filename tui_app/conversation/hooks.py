@@ -187,7 +187,7 @@ def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit,
         case "vetoed" if hook == "userPrompt":
             return f"refused the prompt: {why}"
         case "vetoed" if hook == "stop":
-            return f"has the model go on: {why}"
+            return f"makes the model continue: {why}"
         case "vetoed":
             return f"vetoed the compaction: {why}"
         case "overruled":

@@ -33,7 +33,7 @@ StoredEvent = tuple[Payload, str | None, float]
 _TOLD_EVERY = 25
 """Events between two reports of progress."""
 _UNDONE = (
-    "{count} compaction(s) of the other program were taken back: the whole history is in view; "
+    "{count} compaction(s) of the other program were undone: the full history is in view; "
     "redo applies them again."
 )
 

@@ -46,21 +46,21 @@ from tui_app.session.event_heads import LATER, Head, head_of
 _GONE = "#{} is not part of the next request."
 _PINNED = "This message is pinned: it stays as it is until it is unpinned."
 _STAND_IN = "This replaces other messages and is rewritten as they change: it cannot be pinned."
-_STAYS = "A system prompt stays in any case."
+_STAYS = "A system prompt always stays."
 _EXCLUDED = "#{} is excluded: bring it back first."
-_EXCLUDED_ALREADY = "#{} is excluded already."
+_EXCLUDED_ALREADY = "#{} is already excluded."
 _NOT_EXCLUDED = "#{} is not excluded."
-_NEWEST = "The newest prompt stays: without it the model does not know what is asked. /rewind takes it back."
+_NEWEST = "The newest prompt stays: without it the model does not know what is asked. /rewind undoes it."
 _REPLACES = "#{} replaces other messages: undo what put it there, then exclude them one by one."
-_PINNED_ALONG = "#{} is pinned and would leave as well: unpin it first."
+_PINNED_ALONG = "#{} is pinned and would be excluded too: unpin it first."
 _FULL = "Pinned messages may take {:,} tokens and would take {:,}: unpin something first."
 _TAKES = "#{} takes"
 _KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
 _ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
 _AS_SAID = "Nothing to undo: this message is unchanged."
-NOT_SHOWN = "#{} is no summary that the model sees now: only such a one can be edited."
+NOT_SHOWN = "#{} is not a summary that the model sees now, so it cannot be edited."
 SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
-EMPTY = "The summary is empty. /undo takes the compaction back instead."
+EMPTY = "The summary is empty. /undo undoes the compaction instead."
 UNCHANGED = "Nothing to change: the summary says that already."
 TOO_LONG = "The summary is longer than the messages it replaces. /undo brings them back."
 TOO_LARGE = "With this summary the next request would be {:,} tokens, above the {:,} that fit."
@@ -96,7 +96,7 @@ class ManualEdits:
         if pinned and (reason := self._pin_refused(seq)):
             return self._refuse(reason)
         if pinned is (seq in self.history.pinned()):
-            return self._refuse(f"#{seq} is {'pinned already' if pinned else 'not pinned'}.")
+            return self._refuse(f"#{seq} is {'already pinned' if pinned else 'not pinned'}.")
         if pinned:
             # A job that was planned before might take the message out all the same.
             self.compactions.cancel_job()
@@ -148,7 +148,7 @@ class ManualEdits:
             numbers: dict[str, list[int]] = {}
             for seq, told in refused.items():
                 numbers.setdefault(told.text, []).append(seq)
-            done, how = len(seqs) - len(refused), "archived" if stage == "archive" else "put in files"
+            done, how = len(seqs) - len(refused), "archived" if stage == "archive" else "moved to files"
             reasons = (f"{' '.join(f'#{seq}' for seq in which)}: {why}" for why, which in numbers.items())
             text = " ".join([f"{done} of {len(seqs)} {how}.", *reasons])
             passing = all(told.passing for told in refused.values())

@@ -118,7 +118,7 @@ _LOOKS, _BETWEEN_S = 3, 2.0
 """Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
 NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
 OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
-RUNNING = "The context board is being brought up to date already."
+RUNNING = "The context board is already being updated."
 
 
 @dataclass(slots=True)
@@ -308,7 +308,7 @@ class SessionMemory:
             return None
         if due.attempts >= _TRIES:
             self.boards.done(due.session, 0)
-            reason = f"it was begun {due.attempts} times and never came to an end"
+            reason = f"it was started {due.attempts} times and never finished"
             self._log_to(
                 due.session, MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
             )
@@ -353,7 +353,7 @@ def outcome_text(done: MemoryConsolidated) -> str:
     why = f" ({done.reason})" if done.reason else ""
     if not done.added and not done.pruned:
         return f"Memory: nothing new worth remembering, {by}{why}."
-    off = f", {done.pruned} taken off" if done.pruned else ""
+    off = f", {done.pruned} removed" if done.pruned else ""
     return f"Memory: {done.added} remembered{off}, {by}{why}. /memory shows the board."
 
 

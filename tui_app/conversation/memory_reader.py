@@ -149,7 +149,7 @@ def _ended(
 
 
 def said_in(database: Database, session: str) -> list[Item]:
-    """Everything that was said in a session and neither taken back nor excluded, oldest first.
+    """Everything that was said in a session and neither undone nor excluded, oldest first.
 
     Opens the file by itself: meant for a thread.
 
@@ -225,7 +225,7 @@ class BoardLog:
     def _is_told(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
         """Write a change, unless its log has it; whether nothing is left to be told."""
         if not log:
-            return True  # the user's own, made outside of any session
+            return True  # the user's own, made outside any session
         if log not in known:
             known[log] = {(head.type, head.ref) for head in self.sessions.newest(log, _TYPES)}
         if (payload.TYPE, entry) in known[log]:

@@ -311,7 +311,7 @@ class EffortSwitch:
         history, old = self.models.history, self.current
         if effort not in EFFORTS or effort == old:
             levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
-            text = f"The effort is {old} already." if effort == old else levels
+            text = f"The effort is already {old}." if effort == old else levels
             history.append(Notice(text=text, passing=True))
             return
         self.runner.manner = replace(self.runner.manner, thinking=effort)
@@ -324,5 +324,5 @@ class EffortSwitch:
             text = f"{history.model} cannot answer without thinking: it thinks as little as it can."
             history.append(Notice(text=text))
         elif not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
-            text = f"{history.model} is not known to think: the effort counts for models that do."
+            text = f"{history.model} is not known to think: effort applies to models that do."
             history.append(Notice(text=text))

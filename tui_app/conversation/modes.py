@@ -35,7 +35,7 @@ class ModeSwitch:
 
     def change(self, mode: Mode) -> None:
         if mode == (old := self.current):
-            self.history.append(Notice(text=f"The mode is {mode} already.", passing=True))
+            self.history.append(Notice(text=f"The mode is already {mode}.", passing=True))
             return
         self.history.report(ModeChange(old=old, new=mode))
         self.approvals.change_mode(mode)

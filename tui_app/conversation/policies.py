@@ -88,7 +88,7 @@ class PolicySwitch:
             self.history.append(Notice(text=told, passing=True))
             return
         if name == old:
-            self.history.append(Notice(text=f"The policy is {name} already.", passing=True))
+            self.history.append(Notice(text=f"The policy is already {name}.", passing=True))
             return
         # A job that is under way was planned for the other policy, and what stopped there may work here.
         self.compactions.cancel_job()

@@ -6,7 +6,7 @@ from tui_app.events import Error
 
 BACK = "The prompt went back into the editor, to be sent again."
 """Where nothing was answered, or the prompt was never sent."""
-KEPT = "What came so far is kept: /retry asks the same again."
+KEPT = "The partial answer is kept: /retry sends the same prompt again."
 """Where a part of the answer has come, and tools may have run."""
 
 
@@ -25,9 +25,7 @@ def with_size(error: Error, tokens: int, answered: int) -> Error:
     if tokens < LARGE:
         return error
     known = f", and the largest that was answered had {answered:,}" if 0 < answered < tokens else ""
-    size = (
-        f"The request had about {tokens:,} tokens{known}: if it stays so, it may be too large for the server"
-    )
+    size = f"The request had about {tokens:,} tokens{known}: if this happens again, it may be too large"
     return replace(error, hint=f"{error.hint} {size}; ctrl+g compacts the conversation.".strip())
 
 

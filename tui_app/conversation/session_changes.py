@@ -16,7 +16,7 @@ from tui_app.session.workspace import KeptFiles, SessionFolder
 ChangedBy = Literal["session", "git"]
 """Whether the tools of the session changed a file, or only git says that it differs from the last commit."""
 FileState = Literal["new", "changed", "deleted"]
-UNTRUSTED = "git is not asked: the folder is not trusted."
+UNTRUSTED = "git is not used: the folder is not trusted."
 _MOST_FILES = 300
 """Files of git's list that are read; a tree that was never committed may have any number."""
 
@@ -86,7 +86,7 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
             now, problem = _read(workspace, path)
             old = kept.get(before) if before else None
             if before and old is None:
-                problem = "What it held before is not kept any more."
+                problem = "Its earlier content is no longer kept."
             if (file := _compared(path, old, now, "session", problem, bool(before))) is not None:
                 found[path] = file
     if not opening.trusted:
@@ -129,7 +129,7 @@ def _compared(
     before, after = _text(old), _text(now)
     if before is None or after is None:
         sizes = f"{len(old or b''):,} to {len(now or b''):,} bytes"
-        return ChangedFile(path=path, by=by, state=state, note=f"No text: {sizes}.")
+        return ChangedFile(path=path, by=by, state=state, note=f"Not text: {sizes}.")
     diff = diff_of(before if existed else None, after, path)
     return ChangedFile(path=path, by=by, state=state, diff=diff)
 

@@ -133,7 +133,7 @@ class Extras:
         for status in servers:
             self._tell(
                 status.name,
-                f"This request goes out without the tools of {status.name}: the server is still starting.",
+                f"This request is sent without the tools of {status.name}: the server is still starting.",
             )
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:

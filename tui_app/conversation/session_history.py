@@ -511,7 +511,7 @@ class SessionHistory:
         return self._restated(MessageExcluded(seqs=tuple(seqs), again=again))
 
     def exclude_again(self, exclusion: int) -> Record:
-        """Let an exclusion that was taken back stand again, for what of it is in the view; one event."""
+        """Let an exclusion that was undone stand again, for what of it is in the view; one event."""
         record = self.store.record(self.session, exclusion)
         seen = {head.seq for head in self.view.visible()}
         seqs = record.data.seqs if record is not None and isinstance(record.data, MessageExcluded) else ()

@@ -27,7 +27,7 @@ from tui_app.session.importers import SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
-"""Events that say what was said; what was taken back or cleared is not replayed."""
+"""Events that say what was said; what was undone or cleared is not replayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ def read_session(store: SessionStore, session: str) -> Transcript:
 
 
 def said_heads(heads: Iterable[Head]) -> list[Head]:
-    """What was said, in the form it was said in, less what was taken back or cleared."""
+    """What was said, in the form it was said in, less what was undone or cleared."""
     view = AgentView()
     for head in heads:
         if head.type in _TAKEN_BACK:

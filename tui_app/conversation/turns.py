@@ -76,10 +76,10 @@ class Budget:
             agreed: Whether the user has said that this prompt may go above the budget.
         """
         stats = await asyncio.to_thread(self.reader.read)
-        spent, unknown = stats.cost_usd, ", and something of unknown price" if stats.unpriced else ""
+        spent, unknown = stats.cost_usd, ", plus requests of unknown price" if stats.unpriced else ""
         sum_ = f"This session has cost ${spent:,.2f} of its budget of ${self.limit:,.2f}{unknown}."
         if spent >= self.limit:
-            hint = "Send it again to be asked, or set budget.session_usd higher and open the session again."
+            hint = "Send it again to confirm, or raise budget.session_usd and reopen the session."
             return (
                 None if agreed else Error(kind="input", message=f"{sum_} The prompt was not sent.", hint=hint)
             )
@@ -99,7 +99,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 HOOK = "said by a hook of the user"
 """Names, among what is attached to a prompt, what no user has written."""
-GOING_ON = "Go on: a stop hook finds that this is not done."
+GOING_ON = "Continue: a stop hook says that this is not done."
 MOST_GOING_ON = 3
 """Times in a row that hooks may have the model go on."""
 UNANSWERED = Error(
@@ -108,7 +108,7 @@ UNANSWERED = Error(
     hint="/retry sends it again.",
 )
 CUT_HINT = "The partial answer is kept. Ask the model to continue, or use /retry."
-EMPTY = "The model answered nothing. /retry sends the prompt once more."
+EMPTY = "The model gave no answer. /retry sends the prompt again."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 """Lines of the program behind a message."""
@@ -227,7 +227,7 @@ class Turns:
         elif self._goes_on >= MOST_GOING_ON:
             self._goes_on = 0
             self.history.append(
-                Notice(text=f"A stop hook wanted the model to go on {MOST_GOING_ON} times: enough.")
+                Notice(text=f"A stop hook made the model continue {MOST_GOING_ON} times, which is the limit.")
             )
         else:
             self._goes_on += 1

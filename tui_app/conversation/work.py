@@ -112,7 +112,7 @@ def asked_compaction(argument: str) -> Compact | str:
         else:
             focus.append(word)
     if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
-        return f"Nothing lies between #{ends[FROM]} and #{ends[UP_TO]}: the first comes behind the last."
+        return f"There is nothing between #{ends[FROM]} and #{ends[UP_TO]}: the first comes after the last."
     return Compact(
         " ".join(focus),
         review=REVIEW in chosen,
@@ -143,7 +143,7 @@ class Restore:
 
     @property
     def label(self) -> str:
-        return f"take back #{self.rewrite}"
+        return f"undo #{self.rewrite}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Exclude:
-    """Take messages out of the model's sight, or bring them back."""
+    """Exclude messages from the context, or bring them back."""
 
     seqs: tuple[int, ...]
     """Log numbers of the messages."""
@@ -244,7 +244,7 @@ class RestoreFiles:
 
     @property
     def label(self) -> str:
-        return f"take back files of #{self.restored}"
+        return f"undo restored files of #{self.restored}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from tui_app.events import (
 )
 
 Step = Literal[
-    "fill", "compact", "look", "undo", "context", "cancel", "stop", "invent", "caught", "take back", "rewind",
-    "switch", "end",
+    "fill", "compact", "look", "undo", "context", "cancel", "stop", "invent", "caught", "undo again",
+    "rewind", "switch", "end",
 ]  # fmt: skip
 Signal = Literal[
     "played", "held", "filled", "compacting", "compacted", "cancelled", "refused", "undone", "looked",
@@ -46,9 +46,9 @@ _NEXT: Mapping[tuple[Step, Signal], Step] = MappingProxyType(
         ("stop", "undone"): "cancel",
         ("invent", "compacted"): "caught",
         ("invent", "refused"): "rewind",
-        ("caught", "looked"): "take back",
+        ("caught", "looked"): "undo again",
         ("caught", "undone"): "rewind",
-        ("take back", "undone"): "rewind",
+        ("undo again", "undone"): "rewind",
         ("rewind", "rewound"): "switch",
         ("switch", "switched"): "end",
     }
@@ -93,8 +93,8 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             3,
             _Words(
                 "/undo",
-                "takes it back: nothing was lost, the full history returns.",
-                "takes it back: nothing was lost.",
+                "undoes it: nothing was lost, the full history returns.",
+                "undoes it: nothing was lost.",
             ),
         ),
         "context": (
@@ -137,9 +137,9 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
                 "shows {marked} invented claims, marked.",
             ),
         ),
-        "take back": (
+        "undo again": (
             6,
-            _Words("/undo", "takes that summary back as well.", "takes that back as well."),
+            _Words("/undo", "undoes that summary as well.", "undoes that as well."),
         ),
         "rewind": (
             7,
@@ -153,8 +153,8 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             8,
             _Words(
                 "models",
-                f"picks a model. Take {SMALL_MODEL}: where it is too small, you are asked first.",
-                f"picks a model: take {SMALL_MODEL}.",
+                f"picks a model. Choose {SMALL_MODEL}: if it is too small, you are asked first.",
+                f"picks a model: choose {SMALL_MODEL}.",
             ),
         ),
         "end": (
@@ -167,12 +167,12 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
         ),
     }
 )
-_HELD = _Words("", "Stopped. Send any prompt, and it plays on.", "Stopped. Send a prompt to go on.")
+_HELD = _Words("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
 _SHORTENED = _Words(
-    "/undo", "brings the whole history back; then the tour goes on.", "brings the history back first."
+    "/undo", "brings the full history back; then the tour continues.", "brings the history back first."
 )
 _TOO_LATE = _Words(
-    "/undo", "Too late, it was done. This takes it back; then try again.", "Too late: undo it, try again."
+    "/undo", "Too late, it was done. This undoes it; then try again.", "Too late: undo it, try again."
 )
 STEPS = 8
 _NEEDS_ALL: frozenset[Step] = frozenset({"compact", "cancel", "stop", "invent", "rewind"})

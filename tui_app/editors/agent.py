@@ -321,7 +321,7 @@ def passed_servers(
             headers = {each.name: each.value for each in server.headers}
             passed[name] = McpServer(name=name, url=server.url, given_headers=headers)
         else:
-            remarks.append(f"The MCP server {shown} is not started: only stdio and HTTP are spoken.")
+            remarks.append(f"The MCP server {shown} is not started: only stdio and HTTP are supported.")
     return passed, remarks
 
 
@@ -475,7 +475,9 @@ def read_message(line: bytes) -> tuple[Message | None, Message | None]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return None, _refusal(None, _PARSE_ERROR, "This line is no JSON; a message is an object on one line.")
+        return None, _refusal(
+            None, _PARSE_ERROR, "This line is not JSON; a message is an object on one line."
+        )
     if not isinstance(value, dict):
         return None, _refusal(None, _INVALID_REQUEST, "A message is a JSON object.")
     id = value.get("id")

@@ -120,7 +120,7 @@ async def choose(client: Client, session: str, choice: Choice) -> str:
         response = await client.request_permission(
             session_id=session, tool_call=choice.call, options=list(choice.options)
         )
-    except Exception as error:  # the editor has gone, or makes something else of it
+    except Exception as error:  # the editor has disconnected, or makes something else of it
         _log.warning("the editor did not put a question to the user: %s", error)
         return ""
     outcome = response.outcome
@@ -133,7 +133,7 @@ async def ask(client: Client, session: str, question: Question) -> Decision:
             session_id=session, tool_call=question.call, options=list(question.options)
         )
     except ConnectionError:
-        return Decision("nobody", reason="the editor has gone")
+        return Decision("nobody", reason="the editor has disconnected")
     except RequestError as error:
         _log.warning("the editor did not ask for permission: %s", error)
         said = visible(str(error).strip())[:_SAID_CHARS].rstrip(".")
@@ -183,7 +183,7 @@ COMMANDS = (
         description="Summarise old history so that the conversation fits",
         input=AvailableCommandInput(root=UnstructuredCommandInput(hint="what to keep above all")),
     ),
-    AvailableCommand(name="undo", description="Take the last compaction or /clear back"),
+    AvailableCommand(name="undo", description="Undo the last compaction or /clear"),
     AvailableCommand(name="context", description="Show what fills the context"),
     AvailableCommand(
         name="mcp",
@@ -236,7 +236,7 @@ def _picture(block: ImageContentBlock, number: int) -> AttachedFile:
     try:
         data = base64.b64decode(block.data, validate=True)
     except ValueError:
-        raise refused("A picture cannot be read: it is no base64.") from None
+        raise refused("A picture cannot be read: it is not base64.") from None
     try:
         picture = fitted(data)
     except UnusablePicture as unusable:

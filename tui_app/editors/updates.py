@@ -113,15 +113,15 @@ _WORDS = MappingProxyType(
         "ctrl+g": "/compact",
         "ctrl+l": "the model menu",
         "/model": "the model menu",
-        "The details (ctrl+o) tell": "plimsoll.log tells",
-        "The details (ctrl+o) hold": "plimsoll.log holds",
+        "Press ctrl+o for details": "See plimsoll.log for details",
+        "Press ctrl+o for its full answer": "See plimsoll.log for its full answer",
         "(ctrl+o)": "(plimsoll.log)",
         "f3 shows": "/context shows",
         "/mcp shows more.": "",
         "/mcp shows it and starts it again": "/mcp reload starts it again",
-        "/retry asks the same again": "send the prompt again",
+        "/retry sends the same prompt again": "send the prompt again",
         "/retry sends it again": "send it again",
-        "/retry sends the prompt once more": "send the prompt once more",
+        "/retry sends the prompt again": "send the prompt again",
         "/retry": "sending it again",
     }
 )
@@ -147,7 +147,7 @@ def told(error: Error) -> str:
 
 def for_editor(hint: str) -> str:
     """Name what an editor has where a hint names keys of the screen."""
-    hint = hint.replace(f" {BACK}", "").replace(f" {KEPT}", " What came so far is kept.")
+    hint = hint.replace(f" {BACK}", "").replace(f" {KEPT}", " The partial answer is kept.")
     return _SPOKEN.sub(lambda found: _WORDS[found[0]], hint)
 
 
@@ -470,7 +470,7 @@ class Updates:
                 return [_message(for_editor(text).strip())]
             case CompactionUndone() | SessionRestored():
                 what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
-                return [_message(f"The {what} was taken back.")]
+                return [_message(f"The {what} was undone.")]
             case Truncation():
                 return [_thought(payload.headline())]
             case TurnRetry():

@@ -334,7 +334,7 @@ class FilesRestored(Payload):
     """Files hold what they held before a prompt again, or what they held before such a step."""
 
     to: int
-    """Log number of the prompt, or of the step that was taken back."""
+    """Log number of the prompt, or of the step that was undone."""
     undo: bool = False
     """Whether this takes an earlier step back."""
     files: tuple[RestoredFile, ...] = ()
@@ -352,4 +352,4 @@ class FilesRestored(Payload):
         (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
         first = f"{count(number, 'file')} {fate}"
         said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
-        return f"taken back: {said}" if self.undo else said
+        return f"undone: {said}" if self.undo else said

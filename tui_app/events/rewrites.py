@@ -60,7 +60,7 @@ class ToolNormalised(ViewRewrite):
 class ToolOffloaded(ViewRewrite):
     """Large results went to files; a preview and the path stay."""
 
-    CHANGED = ("large result put in a file", "large results put in files")
+    CHANGED = ("large result moved to a file", "large results moved to files")
 
 
 @event("tool.archived")
@@ -106,7 +106,7 @@ class MessageExcluded(Payload):
     seqs: tuple[int, ...]
     """Log numbers of all messages that left."""
     again: int = 0
-    """Log number of the exclusion that stands again, after it was taken back; 0 for a new one."""
+    """Log number of the exclusion that stands again, after it was undone; 0 for a new one."""
     tokens_before: int = 0
     tokens_after: int = 0
 

@@ -81,7 +81,7 @@ class SessionClear(Payload):
 
 @event("session.restored")
 class SessionRestored(Payload):
-    """A rewind or a clear was taken back: the agent view is again what it was before."""
+    """A rewind or a clear was undone: the agent view is again what it was before."""
 
     cut: int
     """Log number of the event that is undone."""
@@ -207,7 +207,7 @@ class MemoryAdded(Payload):
 
 @event("memory.pruned")
 class MemoryPruned(Payload):
-    """An entry was taken off the context board; it is kept, marked."""
+    """An entry was removed the context board; it is kept, marked."""
 
     entry: int
     text: str
@@ -218,7 +218,7 @@ class MemoryPruned(Payload):
     """Id of the entry that stands in its place; 0 for none."""
 
     def headline(self) -> str:
-        """What was taken off the board, and why."""
+        """What was removed from the board, and why."""
         why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
         return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
 
@@ -252,7 +252,7 @@ class MemoryConsolidated(Payload):
         if self.outcome != "success":
             return f"memory: the session could not be read: {self.reason}"
         by = self.model or "extraction"
-        return f"memory: {self.added} remembered, {self.pruned} taken off, by {by}"
+        return f"memory: {self.added} remembered, {self.pruned} removed, by {by}"
 
 
 HookName = Literal[

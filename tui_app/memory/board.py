@@ -21,8 +21,8 @@ from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 
 MOST_ENTRIES = 100
-"""Entries that a scope sees at most, unless a setting says otherwise."""
-NO_ROOM = "the board is full of what matters more"
+"""Entries that a scope sees at most, unless a setting sets it."""
+NO_ROOM = "the board is full of more important entries"
 _ALIKE = 0.8
 """Share of words from which two entries of a kind say the same, so that the newer one replaces the older."""
 _FEWEST = 4
@@ -83,7 +83,7 @@ class ContextBoard:
         """Put something on the board; saying the same again changes nothing.
 
         Raises:
-            NotRemembered: if it may not be there, was taken off before, or has no room.
+            NotRemembered: if it may not be there, was removed before, or has no room.
         """
         by_person = draft.made_by == PERSON
         draft = replace(draft, text=checked(draft.text, by_person=by_person))
@@ -124,7 +124,7 @@ class ContextBoard:
         if entry is None:
             raise NotRemembered(f"there is no entry {number} on this board")
         if entry.made_by == PERSON and by != PERSON:
-            raise NotRemembered("a person wrote it, and only a person takes it off")
+            raise NotRemembered("the user wrote it, and only the user can remove it")
         pruned = self.store.prune(
             number, by, reason or ("forgotten" if by == PERSON else "out of date"), self.now()
         )
@@ -144,7 +144,7 @@ class ContextBoard:
         if (same := next(others, None)) is not None and same.text == said:
             return Added(same, new=False)
         if same is not None and same.id != number:
-            raise NotRemembered(f"entry {same.id} says so already")
+            raise NotRemembered(f"entry {same.id} already says this")
         draft = Draft(
             text=said,
             kind=entry.kind,
@@ -162,15 +162,15 @@ def rank(entry: Entry) -> tuple[bool, float, float, int]:
 
 
 def _refuse_pruned(draft: Draft, key: str, everything: Sequence[Entry]) -> None:
-    """Refuse what the user took off, and what was taken off before and comes from the same message."""
+    """Refuse what the user took off, and what was removed before and comes from the same message."""
     for entry in everything:
         if entry.stands or key_of(entry.text) != key:
             continue
-        # What the user has reworded was taken off as well.
+        # What the user has reworded was removed as well.
         if entry.pruned_by == PERSON:
-            raise NotRemembered("a person has taken it off the board")
+            raise NotRemembered("the user has removed it from the board")
         if (entry.session, entry.seq) == (draft.session, draft.seq):
-            raise NotRemembered("it was on the board before and has been taken off")
+            raise NotRemembered("it was on the board before and was removed")
 
 
 def _replaces(draft: Draft, entry: Entry) -> bool:
@@ -195,7 +195,7 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
 
 
 def _contradicts(new: str, old: str) -> bool:
-    """Whether an entry is taken back, or one of its clauses is denied or given another value."""
+    """Whether an entry is undone, or one of its clauses is denied or given another value."""
     # Reading rules loads what reads messages: a list of entries is painted without it.
     from tui_app.context.facts.rules import replaces, subject_of
 

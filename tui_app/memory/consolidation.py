@@ -116,7 +116,7 @@ class BoardTool:
                 case "prune":
                     gone = self.board.prune(entry, self.made_by)
                     self.pruned += 1
-                    return f"Entry {gone.id} is off the board."
+                    return f"Entry {gone.id} was removed from the board."
                 case "list":
                     lines = [f"{each.id} {each.kind}: {each.text}" for each in self.board.entries()]
                     return "\n".join(lines)[:_LONGEST_LIST] or "The board is empty."
@@ -142,7 +142,7 @@ class BoardTool:
         )
         done = self.board.add(draft)
         if not done.new:
-            return f"Entry {done.entry.id} says so already."
+            return f"Entry {done.entry.id} already says this."
         self.added += 1
         self.pruned += len(done.pruned)
         return f"Added as entry {done.entry.id}."

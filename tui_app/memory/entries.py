@@ -59,10 +59,10 @@ class Entry:
     """When it was made, in seconds since the epoch."""
     weight: float
     pruned: float = 0.0
-    """When it was taken off the board; 0 while it is on the board."""
+    """When it was removed from the board; 0 while it is on the board."""
     pruned_by: Maker = ""
     reason: str = ""
-    """Why it was taken off, in a few words."""
+    """Why it was removed, in a few words."""
     replaced_by: int = 0
     """Id of the entry that replaced it."""
 
@@ -96,7 +96,7 @@ class Due:
     asked: float
     """When it was asked for, in seconds since the epoch."""
     attempts: int = 0
-    """How often it was begun without coming to an end."""
+    """How often it was started without coming to an end."""
 
 
 # What may be remembered: one plain line without secrets and without hidden orders to a model.
@@ -167,13 +167,13 @@ def checked(text: str, *, by_person: bool) -> str:
         raise NotRemembered(f"it is longer than {LONGEST} characters")
     said = plain(text)
     if len(said) < _SHORTEST:
-        raise NotRemembered("it says nothing")
+        raise NotRemembered("it is empty")
     if len(said) > LONGEST:
         raise NotRemembered(f"it is longer than {LONGEST} characters")
     if mask_secrets(said) != said or mask_secrets(text) != text:
-        raise NotRemembered("it holds what looks like a secret")
+        raise NotRemembered("it contains what looks like a secret")
     if not by_person and gives_orders(said):
-        raise NotRemembered("it gives a model orders instead of saying what is so")
+        raise NotRemembered("it gives a model instructions instead of stating a fact")
     return said
 
 

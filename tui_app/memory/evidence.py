@@ -75,12 +75,12 @@ class Evidence:
                 named = re.search(r"`([^`]{1,400})`", text)
                 said = normal_command(named[1] if named else text)
                 if not said or not any(said == one or said in one.split(" && ") for one in self.commands):
-                    raise NotRemembered("no command of this session that worked is that one")
+                    raise NotRemembered("no command that worked in this session matches it")
                 self._check_rest(text.replace(named[0], " ") if named else "")
             case "file":
                 named_files = [path for path in self.files if _in_text(path, text)]
                 if not named_files:
-                    raise NotRemembered("this session did nothing to a file of that name")
+                    raise NotRemembered("this session changed no file of that name")
                 self._check_rest(_without(named_files, text))
             case _:
                 self._check_said(text, source)
@@ -101,12 +101,12 @@ class Evidence:
             if negated and not ordered and _share(wanted, said) >= _OTHER:
                 _names(_DEED.sub(" ", rest), f"{said} {known}")
                 return
-        raise NotRemembered("nobody says in this session what it claims beside that name")
+        raise NotRemembered("nothing in this session says what it claims about that name")
 
     def _check_rule(self, text: str, source: int) -> None:
         said = self.typed.get(source)
         if said is None:
-            raise NotRemembered(f"#{source} is no message in which the user says anything")
+            raise NotRemembered(f"#{source} is not a message with words of the user")
         wanted, negated = _words(text), bool(NEGATION.search(text))
         own = tuple(prose(said))
         for sentence in (*own, " ".join(own)):
@@ -118,9 +118,9 @@ class Evidence:
     def _check_said(self, text: str, source: int) -> None:
         said = self.typed.get(source) or self.spoken.get(source)
         if said is None:
-            raise NotRemembered(f"#{source} is no message in which the user or the assistant says anything")
+            raise NotRemembered(f"#{source} is not a message of the user or the assistant")
         if gives_orders(said) and gives_orders(text):
-            raise NotRemembered("it repeats an order that stands in the transcript")
+            raise NotRemembered("it repeats an instruction from the transcript")
         if _share(_words(text), said) < _OTHER:
             raise NotRemembered(f"#{source} does not say that")
         _names(text, said)

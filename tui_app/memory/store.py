@@ -42,7 +42,7 @@ class BoardStore(Protocol):
         """Put an entry on a board, and take off those it replaces, at once."""
 
     def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
-        """Mark an entry as taken off; None where no entry of that id is on a board."""
+        """Mark an entry as removed; None where no entry of that id is on a board."""
 
     def untold(self) -> list[Change]:
         """Changes that are in no session's log yet, in order."""

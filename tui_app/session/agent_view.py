@@ -143,7 +143,7 @@ class AgentView:
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
-        cuts: Number of each rewind and clear that can be taken back, and the view before it.
+        cuts: Number of each rewind and clear that can be undone, and the view before it.
         reports: What a provider has reported last.
         measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
     """
@@ -251,7 +251,7 @@ class AgentView:
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
                 self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
-                # Taken back for good: its stage leaves these messages alone from now on.
+                # Undone for good: its stage leaves these messages alone from now on.
                 if head.ref in self.rewrites:
                     rewrite = self._heads[head.ref]
                     self.restored.update((rewrite.type, seq) for seq, _ in rewrite.changes)
@@ -282,7 +282,7 @@ class AgentView:
                 self._hide([item for item in since if self._heads[item.seq].type in TURNS], head.seq)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                # What stays is as it was measured, unless something is taken back with the rest.
+                # What stays is as it was measured, unless something is undone with the rest.
                 edits = (edit.form[0] for words in self.edits.values() for edit in words)
                 rewrites = (*self.compactions, *self.rewrites, *edits)
                 self.measured = () if any(seq >= head.ref for seq in rewrites) else known
@@ -300,7 +300,7 @@ class AgentView:
 
     @property
     def reversible(self) -> tuple[int, ...]:
-        """Number of the rewind or clear that can be taken back; none once something else has happened."""
+        """Number of the rewind or clear that can be undone; none once something else has happened."""
         return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "AgentView":
@@ -415,7 +415,7 @@ class AgentView:
     def to_text(self) -> str:
         """The view as JSON, less the messages it hides and the heads, which are in the log.
 
-        A view whose newest cut can be taken back has no such text: it has to be folded from in front of it.
+        A view whose newest cut can be undone has no such text: it has to be folded from in front of it.
         """
         parts = {
             "format": _FORMAT,

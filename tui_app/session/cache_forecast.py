@@ -41,7 +41,7 @@ from tui_app.usage import ContextUsage
 
 _CHANGES = {
     CompactionComplete.TYPE: "compaction",
-    CompactionUndone.TYPE: "compaction taken back",
+    CompactionUndone.TYPE: "compaction undone",
     CompactionRedone.TYPE: "compaction",
     CompactionEdited.TYPE: "edited summary",
     ToolNormalised.TYPE: "results cut to size",
@@ -49,9 +49,9 @@ _CHANGES = {
     ToolArchived.TYPE: "archive",
     ToolTrimmed.TYPE: "trim",
     ToolPointers.TYPE: "pointers",
-    RewriteUndone.TYPE: "rewrite taken back",
+    RewriteUndone.TYPE: "rewrite undone",
     SessionClear.TYPE: "clear",
-    SessionRestored.TYPE: "cut taken back",
+    SessionRestored.TYPE: "cut undone",
 }
 """Events that change what requests begin with, and what they are called."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)

@@ -28,7 +28,7 @@ try:
 except ImportError as error:
     raise StorageError(
         "Sessions are set to be kept on a PostgreSQL server, but its driver is not installed.",
-        f"Take the setting store away, or install it with: {install_command('postgres')}",
+        f"Remove the setting store, or install it with: {install_command('postgres')}",
     ) from error
 
 T = TypeVar("T")
@@ -186,9 +186,11 @@ def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
     where = f"the session server {server.shown}"
     match error:
         case psycopg.errors.DiskFull():
-            return StorageError(f"The disk of {where} is full.", f"{KEPT} Make room there, then try again.")
+            return StorageError(
+                f"The disk of {where} is full.", f"{KEPT} Free some disk space there, then try again."
+            )
         case psycopg.errors.ReadOnlySqlTransaction():
-            return StorageError(f"On {where} nothing can be written: it lets us only read.", KEPT)
+            return StorageError(f"On {where} nothing can be written: it is read-only.", KEPT)
         case psycopg.errors.InsufficientPrivilege():
             return StorageError(
                 f"On {where} we may not do this: {_reason(error, server)}.",

@@ -507,10 +507,10 @@ def _repair_inside(health: Health, database: Path) -> list[Done]:
                 marks = ", ".join("?" * len(health.stale))
                 db.execute(f"DELETE FROM snapshots WHERE session IN ({marks})", health.stale)
                 db.execute(COUNT_BYTES)
-                done.append(Done(f"Sizes and folds are rebuilt from the log: {', '.join(health.stale)}"))
+                done.append(Done(f"Sizes and views are rebuilt from the log: {', '.join(health.stale)}"))
             if health.stale_index:
                 held = rebuild_index(db)
-                done.append(Done(f"The index of words is rebuilt: {count(held, 'message')}"))
+                done.append(Done(f"The word index is rebuilt: {count(held, 'message')}"))
             db.execute("COMMIT")
         except BaseException:
             if db.in_transaction:

@@ -67,12 +67,12 @@ def fork_session(
     if at is not None:
         record = store.record(info.id, at)
         if record is None or not isinstance(record.data, UserMessage):
-            raise NotAPrompt(f"#{at} is no prompt of session {info.id}.")
+            raise NotAPrompt(f"#{at} is not a prompt of session {info.id}.")
         prompt = record.data.text
     taken = takewhile(lambda each: at is None or each[0].seq < at, store.records(info.id))
     start, *events = [(record.data, message, record.time) for record, message in taken]
     if not isinstance(start[0], SessionStart):
-        raise NotAPrompt(f"Session {info.id} does not begin as a session does.")
+        raise NotAPrompt(f"Session {info.id} has no valid beginning.")
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
         events += mode_since(chosen_mode(store, info.id), events, now)

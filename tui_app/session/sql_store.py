@@ -590,7 +590,7 @@ class SqlStore(ABC):
 
         try:
             known = self._ask(fold)
-            # What can be taken back by one event more has to be folded from in front of it.
+            # What can be undone by one event more has to be folded from in front of it.
             if not known.view.cuts:
                 self._change(lambda db: save_folds(db, known))
         except sqlite3.Error as error:

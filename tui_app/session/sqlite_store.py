@@ -82,7 +82,7 @@ def make_sure(path: Path, opened: tuple[int, int]) -> None:
     if not there:
         raise StorageError(
             f"The sessions file {path} was deleted or moved while it was open.",
-            "What was saved until then is where the file is now. Bring it back, then start again.",
+            "Everything saved is where the file is now. Move it back, then start again.",
         )
 
 

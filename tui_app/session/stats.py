@@ -71,9 +71,9 @@ class CompactionRow:
     """``imported`` where another program has made them."""
     count: int = 0
     undone: int = 0
-    """How many of them were taken back since, by an undo or a rewind."""
+    """How many of them were undone since, by an undo or a rewind."""
     tokens_removed: int = 0
-    """Those of compactions that were taken back since are not in it."""
+    """Those of compactions that were undone since are not in it."""
     duration_s: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -102,7 +102,7 @@ class StageRow:
     stage: str
     count: int = 0
     undone: int = 0
-    """How many of them were taken back, by the user or by a rewind; their tokens are saved no more."""
+    """How many of them were undone, by the user or by a rewind; their tokens are saved no more."""
     tokens_removed: int = 0
     """Of truncation: summed over requests, because it cuts each one anew."""
 
@@ -146,7 +146,7 @@ def number(data: Mapping[str, Any], name: str) -> int:
     return int(data.get(name) or 0)
 
 
-# What stages and compactions have saved, as a fold: less what was taken back since, by whatever it was.
+# What stages and compactions have saved, as a fold: less what was undone since, by whatever it was.
 
 STAGES: dict[str, str] = {
     ToolNormalised.TYPE: "normalise",
@@ -206,13 +206,13 @@ class Savings:
             self.restate(each, -1)
 
     def cleared(self, seq: int) -> None:
-        """Stop counting what a cleared view was spared, though it was not taken back."""
+        """Stop counting what a cleared view was spared, though it was not undone."""
         self._cleared[seq] = self._savings(0)
         for each in self._cleared[seq]:
             self._count(each, -1)
 
     def restored(self, cut: int) -> None:
-        """Put back what a rewind or a clear took out of the figures: it was taken back."""
+        """Put back what a rewind or a clear took out of the figures: it was undone."""
         for each in self._rewound.pop(cut, ()):
             self.restate(each, 1)
         for each in self._cleared.pop(cut, ()):

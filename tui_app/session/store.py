@@ -173,7 +173,7 @@ class SessionDeleted(StorageError):
     def __init__(self, session: str) -> None:
         super().__init__(
             f"The session {session} was deleted meanwhile.",
-            "What is said in it from now on cannot be kept. Start a new one with /new.",
+            "New messages in it cannot be kept. Start a new one with /new.",
         )
 
 

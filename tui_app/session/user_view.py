@@ -141,7 +141,7 @@ class UserView:
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
     _edits: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a compaction, the edits of its summary that were not taken back by themselves."""
+    """By the number of a compaction, the edits of its summary that were not undone by themselves."""
     _excluded: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """By the number of an exclusion, the messages that left with it."""
     _before: dict[int, list[Entry]] = field(default_factory=dict)

@@ -43,7 +43,7 @@ OWN_THEMES = Table(
     Group({"base": Choice(BASES), **dict.fromkeys(COLOURS, _COLOUR)}, required=("base",), called="colour"),
     Text(
         rf"(?!(?:{'|'.join(map(re.escape, THEMES))})$){_NAME}",
-        "a letter, then letters, digits, dot, dash or underscore, but no name of a theme that is built in",
+        "a letter, then letters, digits, dot, dash or underscore, but not the name of a built-in theme",
     ),
 )
 ACTION_KEYS: Mapping[str, str] = {

@@ -47,13 +47,13 @@ class WrongFile(SettingsError):
     def next_step(self) -> str:
         """What the user can do about it, as a sentence."""
         if not self.key:
-            return "Mend it with an editor, or move the file away: every setting then has its default."
+            return "Fix it in an editor, or move the file away to use the defaults."
         from shlex import quote
 
         if self.missing:
             table = quote(self.key.rpartition(".")[0])
-            return f"Add it there, or take the whole out: plimsoll config unset {table}"
-        return f"Change it there, or take it out: plimsoll config unset {quote(self.key)}"
+            return f"Add it there, or remove the whole: plimsoll config unset {table}"
+        return f"Change it there, or remove it: plimsoll config unset {quote(self.key)}"
 
 
 class WrongFlag(SettingsError):

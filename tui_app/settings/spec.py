@@ -209,7 +209,7 @@ class Settings:
     prompt_cache: str = setting(
         "auto",
         Choice(("auto", "1h", "off")),
-        "Whether providers that want to be asked keep what was sent, for less: minutes, an hour, or not.",
+        "Ask for the provider's prompt cache: for minutes, for an hour, or not.",
     )
     cache: Mapping[str, object] = setting(
         {},
@@ -221,7 +221,7 @@ class Settings:
     retries: int = setting(
         4,
         Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
-        "How often a request is sent again by itself while a provider cannot answer.",
+        "How often a failed request is retried automatically.",
     )
     """0 never."""
     policy: str = setting(
@@ -231,7 +231,7 @@ class Settings:
         section="Context",
     )
     policies: Mapping[str, Mapping[str, object]] = setting(
-        {}, OWN_POLICIES, "Policies of your own, each made from a built-in one.", allowed=_TABLE
+        {}, OWN_POLICIES, "Your own policies, each based on a built-in one.", allowed=_TABLE
     )
     """The name to ``base``, a built-in one, and what is different (flat keys)."""
     background_threshold: float | None = setting(
@@ -243,33 +243,31 @@ class Settings:
     )
     """None is the policy's own."""
     window: int | None = setting(
-        None, _WINDOW, "Context window in tokens, over anything known about the model."
+        None, _WINDOW, "Context window in tokens, overriding what is known about the model."
     )
     """None finds it out."""
     review: ReviewMode = setting(
         "never",
         Choice(get_args(ReviewMode)),
-        "Which summaries you see, and may edit, before they count; manual: your own.",
+        "Which summaries you review before they are applied; manual: those you ask for.",
         Effect.NOW,
     )
     summary_instructions: str = setting(
         "",
         own_words(4_000),
-        "What is asked of every summary besides, such as names it must always hold.",
+        "Extra instructions for every summary, such as names it must keep.",
     )
     tell_fullness: bool = setting(
-        True, Flag(), "Whether the model is told when half, 70% and the load line of its window are passed."
+        True, Flag(), "Tell the model when its window is 50% and 70% full, and at the load line."
     )
     provider_compaction: bool = setting(
-        False, Flag(), "Whether a provider that can compacts conversations instead of Plimsoll."
+        False, Flag(), "Let the provider compact conversations where it can, instead of Plimsoll."
     )
-    project_instructions: bool = setting(
-        True, Flag(), "Whether AGENTS.md and CLAUDE.md of the repository are followed."
-    )
+    project_instructions: bool = setting(True, Flag(), "Follow AGENTS.md and CLAUDE.md of the repository.")
     memory: Mapping[str, object] = setting(
         {},
         group_of(MemorySettings),
-        "What is remembered of repositories, and given to new sessions.",
+        "What is remembered about repositories and given to new sessions.",
         allowed=_TABLE,
     )
     """See ``MemorySettings``."""
@@ -281,39 +279,35 @@ class Settings:
         section="Look",
     )
     themes: Mapping[str, Mapping[str, str]] = setting(
-        {}, OWN_THEMES, "Colour themes of your own, each made from one of ours.", allowed=_TABLE
+        {}, OWN_THEMES, "Your own colour themes, each based on a built-in one.", allowed=_TABLE
     )
     """The name to ``base``, one of our two, and the colours that differ."""
-    plain: bool = setting(
-        False, Flag(), "Signs and frames in ASCII, nothing that moves: for screen readers and poor fonts."
-    )
+    plain: bool = setting(False, Flag(), "ASCII only, no motion: for screen readers and limited fonts.")
     animations: bool = setting(True, Flag(), "Smooth scrolling and anything else that moves.", Effect.NOW)
     color: bool = setting(
         True, Flag(), "Colours. Everything they say is also said in words.", Effect.NEXT_START
     )
-    mouse: bool = setting(True, Flag(), "Whether the mouse is taken from the terminal.", Effect.NEXT_START)
+    mouse: bool = setting(True, Flag(), "Use the mouse; off leaves it to the terminal.", Effect.NEXT_START)
     terminal_title: bool = setting(
         True, Flag(), "Name the terminal's window after the session.", Effect.NEXT_START
     )
     bell_after_s: float = setting(
         0.0,
         Number(0.0, 86_400.0, "seconds; 0 never"),
-        "Ring the bell and notify when a turn that took so long ends, or when a question waits.",
+        "Ring the bell and notify when a turn longer than this ends, or a question waits.",
         Effect.NOW,
     )
     notify: str = setting(
         "unfocused",
         Choice(("unfocused", "always", "off")),
-        "When the end of a turn or a question notifies: while you look elsewhere, always, never.",
+        "When to notify: while the terminal is not focused, always, or never.",
         Effect.NOW,
     )
-    timeline: bool = setting(
-        True, Flag(), "Whether the timeline is open, where there is room for it.", Effect.NOW
-    )
+    timeline: bool = setting(True, Flag(), "Show the timeline where there is room for it.", Effect.NOW)
     keymap: Mapping[str, str] = setting(
         {},
         Group(dict.fromkeys(ACTION_KEYS, _KEYS), called="action"),
-        "Other keys for actions.",
+        "Your own keys for actions.",
         Effect.NOW,
         allowed="keys for each action; enter lists them",
     )
@@ -334,7 +328,7 @@ class Settings:
         Choice(MODES),
         "Mode of new sessions: edits and commands ask, edits go ahead, or only a plan. shift+tab changes it.",
     )
-    read_only: bool = setting(False, Flag(), "Nothing is written, run or fetched; the model can only look.")
+    read_only: bool = setting(False, Flag(), "Read-only: nothing is written, run or fetched.")
     add_dirs: str = setting(
         "",
         Text(r"[^\n\0]*", "folders, separated by commas"),
@@ -344,11 +338,11 @@ class Settings:
     sandbox: str = setting(
         "auto",
         Choice(("auto", "require", "off")),
-        "Whether commands of the model are kept in: where this machine can, always, or never.",
+        "Run the model's commands in a sandbox: where this machine can, always, or never.",
     )
-    sandbox_network: bool = setting(False, Flag(), "Whether commands in the sandbox have a network.")
+    sandbox_network: bool = setting(False, Flag(), "Give commands in the sandbox network access.")
     sandbox_unasked: bool = setting(
-        False, Flag(), "Whether commands in the sandbox go ahead unless a rule asks or denies."
+        False, Flag(), "Run commands in the sandbox unasked, unless a rule asks or denies."
     )
     pass_variables: str = setting(
         "",
@@ -356,27 +350,25 @@ class Settings:
             r"([A-Za-z_][A-Za-z0-9_]*(\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)?",
             "names of environment variables, separated by commas",
         ),
-        "Variables that look like secrets and are given to commands and hooks all the same.",
+        "Variables that look like secrets but are given to commands and hooks anyway.",
     )
     """Comma-separated."""
     web_fetch: str = setting(
-        "off", Choice(WEB_FETCH), "Whether the model may fetch web pages: never, public ones, or any address."
+        "off", Choice(WEB_FETCH), "Web pages the model may fetch: none, public ones, or any address."
     )
     web_search: bool = setting(
-        False, Flag(), "Whether providers that can search the web for the model; they charge for each search."
+        False, Flag(), "Let providers search the web for the model; they charge for each search."
     )
-    mcp: Mapping[str, McpServer] = setting(
-        {}, MCP, "Servers that bring tools along. /mcp shows how they do.", allowed=_TABLE
-    )
+    mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.", allowed=_TABLE)
     """By name."""
     hooks: Mapping[str, tuple[Hook, ...]] = setting(
-        {}, HOOKS, "Commands of your own that run when something happens.", allowed=_TABLE
+        {}, HOOKS, "Your own commands that run on events.", allowed=_TABLE
     )
     """The event to its hooks, in order."""
     explore: Mapping[str, object] = setting(
         {},
         group_of(ExploreSettings),
-        "Sub-agents that look around for the model in a context of their own.",
+        "Sub-agents that explore for the model in a context of their own.",
         allowed=_TABLE,
     )
     """See ``ExploreSettings``."""
@@ -389,12 +381,12 @@ class Settings:
     command_timeout_s: float = setting(
         120.0,
         Number(1.0, 3_600.0, "seconds from 1 to 3600"),
-        "Seconds a command of the model may take when it names none itself.",
+        "Seconds a command of the model may take by default.",
     )
     answer_timeout_s: float = setting(
         600.0,
         Number(1.0, 86_400.0, "seconds, at least 1"),
-        "Seconds a model may be silent, before or in an answer, until it is given up.",
+        "Seconds a model may be silent before the request is given up.",
     )
     summary_timeout_s: float = setting(
         120.0,
@@ -402,26 +394,26 @@ class Settings:
         "Seconds a model may take for each part of a summary it writes.",
     )
     memory_limit_mb: int = setting(
-        1024, _MEGABYTES, "Megabytes the process may hold before memory is made; 0 is no limit."
+        1024, _MEGABYTES, "Megabytes the process may use before it frees memory; 0 is no limit."
     )
     budget: Mapping[str, float] = setting(
         {},
         Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
-        "What a session may cost before it asks ahead of each prompt.",
+        "Cost of a session above which each prompt asks first.",
         allowed=_TABLE,
     )
     """``session_usd``; 0 is no limit."""
     store: str = setting(
         "",
         STORE,
-        "PostgreSQL database that keeps the sessions. Not set: a file of this machine.",
+        "PostgreSQL database that keeps the sessions. Not set: a file on this machine.",
         Effect.NEXT_START,
         is_shown=False,
         section="Data",
     )
     """Perhaps with a password."""
     session_files_mb: int = setting(
-        512, _MEGABYTES, "Megabytes of files a session keeps of what its log holds too; 0 is no limit."
+        512, _MEGABYTES, "Megabytes of files derived from its log that a session keeps; 0 is no limit."
     )
     retention: Mapping[str, float] = setting(
         {},
@@ -432,7 +424,7 @@ class Settings:
                 "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
             }
         ),
-        "What plimsoll sessions prune keeps. Nothing goes by itself.",
+        "What plimsoll sessions prune keeps. Nothing is deleted automatically.",
         Effect.NOW,
         allowed=_TABLE,
     )

@@ -74,7 +74,7 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     Raises:
         Refused: if it is none, or could never allow anything.
     """
-    allowed = f'a tool, then what of it: {_RULE_EXAMPLE}, "{WRITE_FILE.name} docs/**", "{EDIT_FILE.name}"'
+    allowed = f'a tool, then a pattern: {_RULE_EXAMPLE}, "{WRITE_FILE.name} docs/**", "{EDIT_FILE.name}"'
     if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= LONGEST_RULE:
         raise Refused(show(text), allowed)
     tool, _, pattern = text.strip().partition(" ")
@@ -83,10 +83,10 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     pattern = pattern.strip()
     is_exact = pattern.startswith("= ")
     if ruling == "allow" and tool == RUN_COMMAND.name and not is_exact and SHELL_SIGNS & set(pattern):
-        allowed = 'the first words of a command, without signs that a shell reads, or "= " and a whole line'
+        allowed = 'the first words of a command, without shell syntax, or "= " and a whole line'
         raise Refused(show(text), allowed)
     if ruling == "looks" and pattern:
-        raise Refused(show(text), 'the name of a tool that only looks, and nothing behind it: "my_tool"')
+        raise Refused(show(text), 'the name of a tool that only looks, and nothing after it: "my_tool"')
     return ApprovalRule(ruling, tool, pattern, source)
 
 

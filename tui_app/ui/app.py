@@ -223,7 +223,7 @@ class PlimsollApp(TellsFailures, Host):
         if sys.platform == "win32" or self.is_headless or self.is_web or os.getsid(0) == os.getpgrp():
             # Stopped, nobody could continue it.
             if self.chat.is_ready:
-                self.chat.session.say("Not suspended: no shell waits in this terminal.")
+                self.chat.session.say("Not suspended: there is no shell to return to.")
             return
         self.app_suspend_signal.publish(self)
         # With whatever started it, as the terminal itself would do it.
@@ -288,7 +288,7 @@ class PlimsollApp(TellsFailures, Host):
         from tui_app.ui.text import clean
 
         chat, paths = self.chat, self.launch.paths
-        defect = f"{type(error).__name__}. That is a defect of Plimsoll; {paths.log_file} tells more."
+        defect = f"{type(error).__name__}. This is a bug in Plimsoll; see {paths.log_file}."
         why = clean(explained(error, paths.database) or defect)
         opens = worker.node is self and not chat.is_ready
         if opens or (worker.node is chat and worker.group == SESSION):
@@ -352,7 +352,4 @@ class FaultConsole(Console):
         if not fault:
             return ""
         _LOG.error("the screen failed\n%s", fault)
-        return (
-            "Plimsoll has ended: it met a fault of its own, and that is a defect. What was said is kept;"
-            f" {log_file} tells more."
-        )
+        return f"Plimsoll has ended because of a bug of its own. What was said is kept; see {log_file}."

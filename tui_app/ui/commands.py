@@ -269,7 +269,7 @@ async def _pin(chat: "Chat", argument: str) -> None:
     await pin(chat.app, chat.session, argument, pinned=True)
 
 
-@command("unpin", "Take a message's pin away", argument="[#number|last]", opens="alone")
+@command("unpin", "Unpin a message", argument="[#number|last]", opens="alone")
 async def _unpin(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.message import pin
 
@@ -405,7 +405,7 @@ async def _skills(chat: "Chat", argument: str) -> None:
     await show_skills(chat.app, chat.session)
 
 
-@command("agents", "List the agents the model can send", opens="always")
+@command("agents", "List the agents the model can use", opens="always")
 async def _agents(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.extensions import show_agents
 

@@ -168,7 +168,7 @@ def on_stage(launch: Launch, stage: Stage, outside: Outside | None = None) -> La
 
 
 async def toggle_demo(app: "Host", session: "ChatSession") -> None:
-    """Go to the demo, or back to where it was begun from."""
+    """Go to the demo, or back to where it was started from."""
     if session.launch.stage is not None:
         _leave(app, session, session.launch.stage)
         return

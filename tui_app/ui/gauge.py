@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_app.settings import Settings
 
 MIN_BAR = 8
-"""Cells below which a bar says nothing: only the text is shown then."""
+"""Cells below which a bar has no text: only the text is shown then."""
 ROOMY_BAR = 24
 """Cells the bar keeps before the note on a background compaction takes its longer forms."""
 FIELD = 29

@@ -122,9 +122,9 @@ KEYS: tuple[KeyBinding, ...] = (
     _key("prompt.paste", "paste_picture", "Paste a picture", "The clipboard's, as [picture 1]."),
     _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
     _key("prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"),
-    _key("prompt.undo", "undo_typing", "Undo typing", "Take back what was typed last; ctrl+y repeats it."),
-    _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the prompt before."),
-    _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the prompt after."),
+    _key("prompt.undo", "undo_typing", "Undo typing", "Undo typing; ctrl+y redoes it."),
+    _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the previous prompt."),
+    _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the next prompt."),
     _key(
         "chat.compact", "slash('/compact')", "Compact the conversation",
         "Replace old history by a summary; it can be undone.", "compact", 1, changes=True,
@@ -160,11 +160,11 @@ KEYS: tuple[KeyBinding, ...] = (
         "Stop, or go back one step; twice when idle: earlier prompts.",
     ),
     _pane("details", "Details of the focused row", "Open the full text of a row."),
-    _key("chat.prompts", "slash('/prompts')", "Search earlier prompts", "All of this folder's."),
+    _key("chat.prompts", "slash('/prompts')", "Search earlier prompts", "All prompts of this folder."),
     _key("chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
     _key("chat.notices", "notices", "Notices", "What was reported since the start."),
     _pane(
-        "find", "Find in the conversation", "Looks through everything, long tool outputs too.",
+        "find", "Find in the conversation", "Searches everything, including long tool output.",
         command="/find",
     ),
     _pane("answer", "Answer a question", "Go to what a tool or the model asks."),
@@ -204,7 +204,7 @@ _CLOSE = Hint("esc", "close", 0, "screen.close")
 PLACES: Mapping[str, Place] = {
     "transcript": Place("in the conversation", (
         KeyBinding(
-            "transcript.up", "up", "move(-1)", "Previous entry", "Mark the entry before.",
+            "transcript.up", "up", "move(-1)", "Previous entry", "Mark the previous entry.",
             hint="to a row", rank=1, rows=("none",),
         ),
         KeyBinding("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
@@ -232,14 +232,14 @@ PLACES: Mapping[str, Place] = {
             hint="exclude", rank=3, changes=True, rows=("pinnable",),
         ),
         KeyBinding(
-            "transcript.mark", "v,space", "mark", "Mark", "Mark it, to do something with all marked.",
+            "transcript.mark", "v,space", "mark", "Mark", "Mark it, to act on all marked rows.",
             hint="mark", rank=2, rows=("any",),
         ),
         KeyBinding(
-            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Mark up to the one before."
+            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Extend the marks up."
         ),
         KeyBinding(
-            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Mark up to the next."
+            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Extend the marks down."
         ),
         KeyBinding(
             "transcript.copy_text", "y", "ask('text')", "Copy as text", "What is marked, without markup."
@@ -251,7 +251,7 @@ PLACES: Mapping[str, Place] = {
             "transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."
         ),
         KeyBinding(
-            "transcript.archive", "a", "ask('archive')", "Archive", "Marked results leave a digest."
+            "transcript.archive", "a", "ask('archive')", "Archive", "Archive marked results with a digest."
         ),
         KeyBinding("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
         KeyBinding(
@@ -282,13 +282,13 @@ PLACES: Mapping[str, Place] = {
     "dialog": Place("in every dialog", (
         KeyBinding(
             "dialog.close", "escape", "back", "Close",
-            "Close without a decision; in a list, the filter goes first.",
+            "Close without a decision; in a list, clears the filter first.",
         ),
         _CLOSE,
     )),
     "filter": Place("in lists", (
         KeyBinding("list.down", "down", "move(1)", "Next", "Mark the next row."),
-        KeyBinding("list.up", "up", "move(-1)", "Previous", "Mark the row before."),
+        KeyBinding("list.up", "up", "move(-1)", "Previous", "Mark the previous row."),
         KeyBinding("list.page_down", "pagedown", "move(10)", "Next page", "Go ten rows on."),
         KeyBinding("list.page_up", "pageup", "move(-10)", "Previous page", "Go ten rows back."),
     )),
@@ -296,7 +296,7 @@ PLACES: Mapping[str, Place] = {
         Hint("enter", "open"),
         Hint("up/down", "choose", 2),
         KeyBinding(
-            "sessions.rename", "f6", "rename", "Rename", "Give the marked session another title.",
+            "sessions.rename", "f6", "rename", "Rename", "Rename the marked session.",
             hint="rename", rank=1,
         ),
         KeyBinding(
@@ -318,20 +318,20 @@ PLACES: Mapping[str, Place] = {
     "memory": Place("in memory", (
         Hint("enter", "source"),
         KeyBinding("memory.edit", "f4", "edit", "Edit", "Reword the marked entry.", hint="edit"),
-        KeyBinding("memory.add", "f6", "add", "Add", "Put something on the board.", hint="add", rank=1),
+        KeyBinding("memory.add", "f6", "add", "Add", "Add an entry to the board.", hint="add", rank=1),
         KeyBinding(
             "memory.forget", "f8", "forget", "Forget",
-            "Take the marked entry off the board, after a question.", hint="forget",
+            "Remove the marked entry, after a question.", hint="forget",
         ),
         _CLOSE,
     )),
     "mcp": Place("in MCP servers", (
         KeyBinding(
-            "mcp.reload", "f5", "reload", "Reload", "Start the marked server again.",
-            hint="start again", rank=1,
+            "mcp.reload", "f5", "reload", "Reload", "Restart the marked server.",
+            hint="restart", rank=1,
         ),
         KeyBinding(
-            "mcp.sign_in", "f6", "sign_in", "Sign in", "Sign in at the marked server, in the browser.",
+            "mcp.sign_in", "f6", "sign_in", "Sign in", "Sign in to the marked server in the browser.",
             hint="sign in", rank=3,
         ),
         KeyBinding(
@@ -347,7 +347,7 @@ PLACES: Mapping[str, Place] = {
         Hint("up/down", "choose", 1),
         KeyBinding(
             "settings.reset", "f8", "reset", "Built-in value",
-            "Take it out of the file, so that the built-in value counts.", hint="built-in value", rank=2,
+            "Remove it from the file to use the built-in value.", hint="built-in value", rank=2,
         ),
         _CLOSE,
     )),
@@ -358,7 +358,7 @@ PLACES: Mapping[str, Place] = {
         ),
         KeyBinding(
             "approvals.remove", "f8", "remove", "Remove the rule",
-            "Take it out of the settings, or back for this session.", hint="remove", rank=1,
+            "Remove it from the settings, or from this session.", hint="remove", rank=1,
         ),
         KeyBinding(
             "approvals.keep", "f9", "keep", "Keep in this repository",
@@ -389,17 +389,17 @@ PLACES: Mapping[str, Place] = {
         _CLOSE,
     )),
     "message": Place("in a message", (
-        KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show the events of it as they are stored."),
+        KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show its events as they are stored."),
         KeyBinding("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
         KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
         KeyBinding(
             "message.exclude", "x", "do('exclude')", "Exclude or include",
             "Exclude it from the context, or include it again.",
         ),
-        KeyBinding("message.restore", "u", "do('restore')", "Take back", "Restore its original form."),
+        KeyBinding("message.restore", "u", "do('restore')", "Undo", "Restore its original form."),
         KeyBinding("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
         KeyBinding(
-            "message.fork", "f", "do('fork')", "Fork here", "Go on from before it in a new session."
+            "message.fork", "f", "do('fork')", "Fork here", "Continue from before it in a new session."
         ),
         KeyBinding("message.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
     )),
@@ -420,7 +420,7 @@ PLACES: Mapping[str, Place] = {
         Hint("enter", "show it", 1),
         # In front of the search box, which would empty itself.
         KeyBinding(
-            "pins.unpin", "ctrl+u", "unpin", "Unpin", "Take the marked message's pin away.",
+            "pins.unpin", "ctrl+u", "unpin", "Unpin", "Unpin the marked message.",
             hint="unpin", priority=True,
         ),
         Hint("up/down", "choose", 2),
@@ -430,7 +430,7 @@ PLACES: Mapping[str, Place] = {
         Hint("enter", "read its output", 1),
         # In front of the search box, which would empty itself.
         KeyBinding(
-            "tasks.stop", "ctrl+u", "stop", "Stop", "Stop the marked command, with all it has started.",
+            "tasks.stop", "ctrl+u", "stop", "Stop", "Stop the marked command and everything it started.",
             hint="stop", priority=True,
         ),
         KeyBinding(
@@ -441,9 +441,9 @@ PLACES: Mapping[str, Place] = {
         _CLOSE,
     )),
     "task": Place("in a task", (
-        KeyBinding("task.earlier", "p", "page(-1)", "Earlier", "The lines before.", hint="earlier"),
-        KeyBinding("task.later", "n", "page(1)", "Later", "The lines behind them.", hint="later"),
-        KeyBinding("task.stop", "s", "stop", "Stop", "Stop it, with all it has started.", hint="stop"),
+        KeyBinding("task.earlier", "p", "page(-1)", "Earlier", "Earlier lines.", hint="earlier"),
+        KeyBinding("task.later", "n", "page(1)", "Later", "Later lines.", hint="later"),
+        KeyBinding("task.stop", "s", "stop", "Stop", "Stop it and everything it started.", hint="stop"),
         KeyBinding("task.copy", "c", "copy_all", "Copy", "Copy what is shown.", hint="copy"),
         _CLOSE,
     )),
@@ -461,7 +461,7 @@ PLACES: Mapping[str, Place] = {
     "prompts": Place("in earlier prompts", (
         Hint("enter", "write it again"),
         Hint("up/down", "choose", 1),
-        KeyBinding("prompts.next", "ctrl+r", "move(1)", "Next", "Go on to the next prompt found."),
+        KeyBinding("prompts.next", "ctrl+r", "move(1)", "Next", "Go to the next match."),
         Hint("esc", "keep the draft", 0, "screen.close"),
     )),
     # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
@@ -469,11 +469,11 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("approval.once", "y", "once", "Allow once", "Allow this very call.", priority=True),
         KeyBinding(
             "approval.always", "a", "always", "Always allow",
-            "Allow exactly this call from now on.", priority=True,
+            "Always allow exactly this call.", priority=True,
         ),
         KeyBinding(
-            "approval.wider", "w", "widen", "Always allow what begins so",
-            "Allow what the rule with … says from now on.", priority=True,
+            "approval.wider", "w", "widen", "Always allow this prefix",
+            "Always allow what the rule with … says.", priority=True,
         ),
         KeyBinding(
             "approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
@@ -494,14 +494,14 @@ PLACES: Mapping[str, Place] = {
     "asked": Place("on a question", (
         Hint("1-6", "choose"),
         Hint("enter", "choose or send"),
-        KeyBinding("asked.up", "up", "move(-1)", "Choice before", "Mark the choice before."),
+        KeyBinding("asked.up", "up", "move(-1)", "Previous choice", "Mark the previous choice."),
         KeyBinding("asked.down", "down", "move(1)", "Next choice", "Mark the next choice."),
         KeyBinding(
             "asked.none", "escape", "none", "No answer",
-            "What is written goes first; then the model is told that there is no answer.", priority=True,
+            "Clears what you typed; then the model is told that there is no answer.", priority=True,
         ),
     )),
-    "waiting": Place("on what waits", (
+    "waiting": Place("on queued prompts", (
         KeyBinding(
             "queue.open", "enter", "open", "Change the queue", "Edit, remove or reorder queued prompts."
         ),
@@ -509,15 +509,15 @@ PLACES: Mapping[str, Place] = {
     "queue": Place("in the queue", (
         Hint("enter", "edit"),
         KeyBinding(
-            "queue.remove", "d,delete", "remove", "Remove", "Take the marked prompt out of the queue.",
+            "queue.remove", "d,delete", "remove", "Remove", "Remove the marked prompt from the queue.",
             hint="remove",
         ),
         KeyBinding(
-            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Send it before the one above.",
+            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Move it up.",
             hint="earlier", rank=1,
         ),
         KeyBinding(
-            "queue.later", "right_square_bracket", "shift(1)", "Later", "Send it behind the one below.",
+            "queue.later", "right_square_bracket", "shift(1)", "Later", "Move it down.",
             hint="later", rank=1,
         ),
         _CLOSE,
@@ -530,21 +530,21 @@ PLACES: Mapping[str, Place] = {
             "Exclude the item from the context, or include it again.",
         ),
         KeyBinding("context.archive", "a", "archive", "Archive", "Leave a digest of a result."),
-        KeyBinding("context.offload", "o", "offload", "Offload", "Put a result in a file."),
+        KeyBinding("context.offload", "o", "offload", "Offload", "Move a result to a file."),
         KeyBinding(
             "context.restore", "u,r", "restore", "Restore",
             "Restore everything that was rewritten in one step.",
         ),
         KeyBinding(
             "context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
-            "Stop the compaction that is under way; nothing changes then.",
+            "Stop the running compaction; nothing changes.",
         ),
         KeyBinding(
             "context.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
         ),
         KeyBinding(
             "context.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
-            "Show the part before.",
+            "Show the previous part.",
         ),
     )),
     "ledger": Place("in the context's list", (
@@ -558,8 +558,8 @@ PLACES: Mapping[str, Place] = {
     "review": Place("in a review", (
         Hint("enter", "choose"),
         KeyBinding(
-            "review.other", "tab", "other", "Summary, facts or ways",
-            "Go to the summary, to the facts at risk, or back to the ways.",
+            "review.other", "tab", "other", "Summary, facts or options",
+            "Go to the summary, to the facts at risk, or back to the options.",
             hint="next part", rank=2, priority=True,
         ),
         KeyBinding(
@@ -574,19 +574,19 @@ PLACES: Mapping[str, Place] = {
     "compaction": Place("in a compaction", (
         KeyBinding("compaction.undo", "u", "undo", "Undo", "Bring the full history back."),
         KeyBinding("compaction.redo", "r", "redo", "Redo", "Apply the summary again."),
-        KeyBinding("compaction.edit", "e", "edit", "Edit", "Give the summary other words."),
+        KeyBinding("compaction.edit", "e", "edit", "Edit", "Reword the summary."),
         KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
         KeyBinding(
             "compaction.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
         ),
         KeyBinding(
             "compaction.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
-            "Show the part before.",
+            "Show the previous part.",
         ),
     )),
     "summary": Place("in a summary's editor", (
         KeyBinding(
-            "summary.other", "tab", "other", "Summary or ways",
+            "summary.other", "tab", "other", "Summary or options",
             "Go to the summary, or to what can be done with it.", hint="save or discard", priority=True,
         ),
         Hint("esc", "back", 0, "screen.close"),
@@ -603,7 +603,7 @@ PLACES: Mapping[str, Place] = {
         Hint("esc", "stop", 0, "screen.close"),
     )),
     "rows": Place("", (
-        KeyBinding("list.up", "up", "move(-1)", "Previous row", "Mark the row before."),
+        KeyBinding("list.up", "up", "move(-1)", "Previous row", "Mark the previous row."),
         KeyBinding("list.down", "down", "move(1)", "Next row", "Mark the next row."),
         KeyBinding("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
         KeyBinding("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),

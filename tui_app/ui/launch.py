@@ -139,4 +139,4 @@ def begun_elsewhere(begun: str, here: Path) -> str:
     """
     if not begun or Path(begun).resolve() == here.resolve():
         return ""
-    return f"This session was begun in {begun}; it goes on in {here}."
+    return f"This session was started in {begun}; it continues in {here}."

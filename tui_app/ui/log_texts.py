@@ -39,9 +39,7 @@ def unreadable(error: Exception) -> Body:
     """Return a body that says why a text cannot be read."""
     if isinstance(error, sqlite3.Error):
         return Body(text=f"This text cannot be read: {str(error).removesuffix('.')}.")
-    return Body(
-        text=f"This text cannot be read: {type(error).__name__}. The log file of Plimsoll tells more."
-    )
+    return Body(text=f"This text cannot be read: {type(error).__name__}. See plimsoll.log for details.")
 
 
 def why_no_record(database: Database, session: str, seq: int) -> str:

@@ -67,7 +67,7 @@ class ParsedCommand(NamedTuple):
         """Why it is not run as it stands: words behind a name that takes none may be a prompt."""
         name = self.command.name
         surplus = self.argument and not self.command.argument
-        return f"/{name} takes no words behind it. Send /{name} alone." if surplus else ""
+        return f"/{name} takes no arguments. Send /{name} alone." if surplus else ""
 
 
 class UnknownCommand(NamedTuple):

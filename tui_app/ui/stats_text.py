@@ -61,7 +61,7 @@ def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
     """Whose price is not known, and what a user can do about it."""
     for model, requests in models.items():
         name = one_line(model, _NAME_CELLS) or _UNKNOWN
-        yield f"no price is known of {name}: {count(requests, 'request')} not counted"
+        yield f"no price is known for {name}: {count(requests, 'request')} not counted"
     if models:
         yield "for a server of your own, set price_in and price_out in its endpoint"
 
@@ -80,9 +80,9 @@ def _model(row: ModelRow) -> Sequence[str]:
 
 def _cache(stats: SessionStats) -> Iterable[str]:
     if stats.prefix_kept is not None and stats.prefix_kept_min is not None:
-        least = f", {percent(stats.prefix_kept_min)} at least" if stats.prefix_breaks else ""
-        yield f"requests begin with {percent(stats.prefix_kept)} of the one before on average{least}"
-        yield f"{count(stats.prefix_breaks, 'request')} began in another way"
+        least = f" (lowest {percent(stats.prefix_kept_min)})" if stats.prefix_breaks else ""
+        yield f"{percent(stats.prefix_kept)} of each request was already sent before{least}"
+        yield f"{count(stats.prefix_breaks, 'request')} could not reuse the cache"
     if stats.cache_share:
         yield f"providers read {percent(stats.cache_share)} of the input from their caches"
     read = sum(row.cache_read_tokens for row in stats.models)

@@ -321,7 +321,7 @@ def queue_lines(
     for at, prompt in enumerate(prompts[:MAX_ROWS], start=1):
         # A command changes the history, and therefore waits.
         is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
-        when = " · runs when what is under way is done" if is_known else ""
+        when = " · runs when the current work ends" if is_known else ""
         rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
@@ -337,7 +337,7 @@ class QueueView(Widget, can_focus=True):
     """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
 
     BINDINGS = place_bindings("waiting")
-    HELP = "What waits to be sent. Enter opens it: edit, remove, move."
+    HELP = "Queued prompts. Enter opens the queue: edit, remove, move."
     DEFAULT_CSS = """
     QueueView { height: auto; width: 1fr; padding: 0 2 0 4; color: $text-muted; display: none; }
     QueueView.-waiting { display: block; }

@@ -429,18 +429,16 @@ def unpriced_text(requests: int, models: Sequence[str]) -> str:
     if not requests:
         return ""
     names = ", ".join(one_line(name, 60) or "an unnamed model" for name in models)
-    return (
-        f"The price of {names} is not known: {count(requests, 'request')} not in the sum. /stats tells more."
-    )
+    return f"The price of {names} is not known: {count(requests, 'request')} not counted; see /stats."
 
 
 # The words of the context gauge: pure functions, one wording for footer, sidebar and context screen.
 
 Zone = Literal["ok", "near", "full"]
 BACKGROUND = 0.8
-"""Share of the window at which compaction starts in the background, unless a policy says otherwise."""
+"""Share of the window at which compaction starts in the background, unless a policy sets it."""
 BLOCKING = 0.95
-"""Share of the window at which sending waits for compaction, unless a policy says otherwise."""
+"""Share of the window at which sending waits for compaction, unless a policy sets it."""
 
 
 def zone(

@@ -64,7 +64,7 @@ def test_a_word_is_not_met_inside_another_one() -> None:
 
 
 def test_two_places_that_differ_only_in_white_space_are_both_refused() -> None:
-    with pytest.raises(ToolProblem, match="apart from white space it stands at lines 1, 2"):
+    with pytest.raises(ToolProblem, match="apart from white space it occurs at lines 1, 2"):
         replace_piece("a  b\na   b\n", "a b", "c")
 
 

@@ -117,7 +117,7 @@ def test_ls_of_a_huge_folder_is_bounded(ws: Workspace) -> None:
         ("*.py", ["src/a.py"]),
         ("**/*.py", ["src/a.py"]),
         ("src/**/*.ts", ["src/deep/b.ts"]),
-        ("src/*.ts", ["[no file fits 'src/*.ts']"]),
+        ("src/*.ts", ["[no file matches 'src/*.ts']"]),
         ("src/**", ["src/a.py", "src/deep/b.ts"]),
         ("**/*.{ts,md}", ["README.md", "src/deep/b.ts"]),
         ("*.log", ["keep.log"]),
@@ -144,7 +144,7 @@ def test_a_nested_ignore_file_counts_below_its_folder_only(ws: Workspace) -> Non
 
 def test_a_hostile_pattern_ends_quickly(ws: Workspace) -> None:
     (ws.root / ("a" * 250)).touch()
-    assert files.glob(ws, "*a" * 60 + "b").startswith("[no file fits")
+    assert files.glob(ws, "*a" * 60 + "b").startswith("[no file matches")
     (ws.root / ".gitignore").write_text("*a" * 100 + "b\n" + "**/" * 100 + "zz\n")
     assert "src/a.py" in files.glob(ws, "**")
 
@@ -220,7 +220,7 @@ def test_the_result_is_bounded_in_characters(grep_ws: Workspace) -> None:
 
 def test_large_files_are_passed_over_unless_named(grep_ws: Workspace) -> None:
     (grep_ws.root / "big.txt").write_text("needle\n" + "x" * search.MAX_FILE_BYTES)
-    assert "[1 files over 5 MB were passed over]" in grep(grep_ws, "needle")
+    assert "[1 files over 5 MB were skipped]" in grep(grep_ws, "needle")
     assert grep(grep_ws, "needle", "big.txt").startswith("big.txt:1: needle")
 
 

@@ -275,7 +275,7 @@ async def test_what_was_kept_from_a_command_is_said_with_the_way_out_and_that_as
     assert (inside.note, inside.guarded) == (kept_in(lab, LANDLOCK).limits, "")
     assert (outside.note, outside.guarded) == (
         "outside the sandbox",
-        "leaving the sandbox is always asked about",
+        "always asked: it leaves the sandbox",
     )
 
 

@@ -140,4 +140,4 @@ def test_hits_in_a_list_are_single_bounded_lines() -> None:
     rows = search_history(Talk(), "sunday").split("\n\n")
     assert [row.partition(":")[0] for row in rows] == ["#3 user", "#142 assistant"]
     assert all("\n" not in row and len(row) < 650 for row in rows)
-    assert search_history(Talk(), "nowhere") == "[nothing in the conversation fits 'nowhere']"
+    assert search_history(Talk(), "nowhere") == "[nothing in the conversation matches 'nowhere']"

@@ -119,7 +119,7 @@ def test_only_the_last_branch_is_taken_and_the_others_are_counted(tmp_path: Path
     imported = import_file(script.write(tmp_path))
     assert [m.text for m in of(imported, UserMessage)] == ["First", "Rather this"]
     assert [m.text for m in of(imported, AssistantMessage)] == ["good"]
-    assert "2 messages on branches that were given up (rewinds) were left out." in imported.notes
+    assert "2 messages on abandoned branches (rewinds) were left out." in imported.notes
 
 
 def test_results_of_parallel_calls_on_side_branches_are_put_back(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_sub_agents_and_the_programs_own_notes_are_left_out_with_a_count(tmp_pat
     imported = import_file(script.write(tmp_path))
     assert [m.text for m in of(imported, UserMessage)] == ["Go", "Thanks"]
     assert "2 records of sub-agents were left out." in imported.notes
-    assert "Records that are no messages: 1 progress." in imported.notes
+    assert "Records that are not messages: 1 progress." in imported.notes
     assert any("isMeta" in note for note in imported.notes)
     assert imported.skipped == ()
 
@@ -384,7 +384,7 @@ def test_a_queued_prompt_that_is_written_down_as_well_counts_once(tmp_path: Path
     queued(script, "enqueue", "Never sent")
     imported = import_file(script.write(tmp_path))
     assert [m.text for m in of(imported, UserMessage)] == ["Mend the pier", "push\nand tell me", "push"]
-    assert "1 prompts in the queue that were never sent were left out." in imported.notes
+    assert "1 queued prompts that were never sent were left out." in imported.notes
 
 
 def test_blank_text_is_no_part_of_an_answer(tmp_path: Path) -> None:

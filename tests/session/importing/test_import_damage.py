@@ -136,7 +136,7 @@ def test_a_call_id_that_comes_back_later_stands_for_another_call(tmp_path: Path)
     assert calls == [("t1",), (), ("t1-2",)]
     results = [event.data for event in imported.events if isinstance(event.data, ToolResult)]
     assert [(r.tool_call_id, r.text) for r in results] == [("t1", "content"), ("t1-2", "second")]
-    assert "1 calls had an id that was used before and got a new one." in imported.notes
+    assert "1 calls reused an id and got a new one." in imported.notes
 
 
 def test_a_parent_that_is_its_own_child_ends(tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_codex_turns_that_were_taken_back(tmp_path: Path) -> None:
     records.append({"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}})
     imported = read_lines(tmp_path, records)
     assert said(imported) == ["Fix the till"]
-    assert "1 records of turns that were taken back (rewinds) were left out." in imported.notes
+    assert "1 records of turns that were undone (rewinds) were left out." in imported.notes
 
 
 def test_codex_compaction(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_codex_compaction(tmp_path: Path) -> None:
     (compaction,) = of(imported, CompactionComplete)
     assert compaction.summary == "They fixed it."
     assert [each.reason for each in imported.skipped] == [
-        "compaction without a summary that can be read, not applied"
+        "compaction without a readable summary, not applied"
     ]
 
 
@@ -263,7 +263,7 @@ def test_copilot(tmp_path: Path) -> None:
     assert (result.text, result.outcome, imported.tool_calls) == ("no such file", "error", 1)
     assert imported.cwd == "/home/ann/shop"
     assert {note.split(" ", 1)[1] for note in imported.notes} == {
-        "events that are no messages were left out.",
+        "events that are not messages were left out.",
         "events that repeat a tool call were left out.",
         "notes the program wrote into the conversation were left out.",
         "records of sub-agents were left out.",
@@ -313,7 +313,7 @@ def test_pi(tmp_path: Path) -> None:
     assert said(imported) == ["Fix the till"]
     answer = of(imported, AssistantMessage)[0]
     assert (answer.thinking, answer.input_tokens, answer.cache_read_tokens) == ("hm", 112, 100)
-    assert "1 entries on branches that were given up were left out." in imported.notes
+    assert "1 entries on abandoned branches were left out." in imported.notes
     assert (imported.tool_calls, imported.tool_results, imported.skipped) == (1, 1, ())
 
 
@@ -358,7 +358,7 @@ def test_gemini(tmp_path: Path, log: bool) -> None:
     assert imported.skipped == ()
     if log:
         assert imported.title == "The till"
-        assert "1 messages that were taken back (rewinds) were left out." in imported.notes
+        assert "1 messages that were undone (rewinds) were left out." in imported.notes
 
 
 def test_gemini_log_whose_first_line_is_damaged(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_result_that_stands_twice_counts_once(tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     imported = import_file(path)
     assert (imported.tool_results, [each.line for each in imported.skipped]) == (1, [4])
-    assert "1 results that stand twice count once." in imported.notes
+    assert "1 duplicate results count once." in imported.notes
 
 
 def test_a_picture_of_goose_is_taken_over(tmp_path: Path) -> None:

@@ -522,7 +522,7 @@ async def one_task(deck: Deck) -> None:
 CHANGES = SessionChanges(
     files=[
         ChangedFile(path="ferry/import.py", by="session", state="changed", diff=DIFF, is_staged=True),
-        ChangedFile(path="ferry/holidays.py", by="session", state="deleted", note="No text: 12 to 0 bytes."),
+        ChangedFile(path="ferry/holidays.py", by="session", state="deleted", note="Not text: 12 to 0 bytes."),
         ChangedFile(path="notes.md", by="git", state="new", diff=DIFF),
     ]
 )

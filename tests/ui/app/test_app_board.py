@@ -112,7 +112,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
         await deck.press("f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
-        await deck.says("is off the board")
+        await deck.says("was removed from the board")
         assert "Never touch the legacy importer." not in texts(repository)
         assert deck.app.screen.query_one(Input).value == "never", "what was looked for"
         session = deck.app.chat.session.id
@@ -135,13 +135,13 @@ async def test_editing_and_adding_say_what_cannot_be_kept(repository: Desk) -> N
         await deck.says("what looks like a secret")
         deck.app.screen.query_one(Input).value = "Never touch the old importer."
         await deck.press("enter")
-        await deck.says("Kept as entry 7")
+        await deck.says("Added as entry 7")
         assert "Never touch the old importer." in texts(repository)
         await deck.press("f6")
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the editor")
         deck.app.screen.query_one(Input).value = "The tide tables come from the harbour office"
         await deck.press("enter")
-        await deck.says("Kept as entry 8")
+        await deck.says("Added as entry 8")
         assert len(texts(repository)) == 7
         assert logged(repository, deck.app.chat.session.id) == [
             "memory.pruned", "memory.added", "memory.added",
@@ -175,7 +175,7 @@ async def test_a_source_that_was_deleted_or_never_was_is_said(repository: Desk) 
         await deck.ready()
         await opened(deck)
         await deck.press("enter")
-        await deck.says("outside of any session")
+        await deck.says("outside any session")
         await deck.press("down", "enter")
         await deck.says("was deleted")
 

@@ -57,7 +57,7 @@ async def test_a_prompt_that_begins_like_a_command_undoes_nothing(served: Desk) 
     async with shown(served.app(served.store(Story().user("Why?").answer("So.")))) as deck:
         await deck.ready()
         await deck.send("/undo the edit in tide.py")
-        await deck.says("/undo takes no words behind it. Send /undo alone.")
+        await deck.says("/undo takes no arguments. Send /undo alone.")
         assert deck.editor.text == "/undo the edit in tide.py"
         assert not deck.app.chat.session.state.status.text
 
@@ -176,7 +176,7 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         await deck.says("Exported to")
         assert "Because." in (served.cwd / "talk.md").read_text(encoding="utf-8")
         await deck.send("/export talk.svg")
-        await deck.says("Not exported: .svg is no format. Use .md, .txt, .html, .json or .jsonl.")
+        await deck.says("Not exported: .svg is not a format. Use .md, .txt, .html, .json or .jsonl.")
         await deck.send("/export ~nobody-of-this-name/talk.md")
         await deck.says("Not exported: there is no folder")
         await deck.send("/export nowhere/talk.md")
@@ -195,13 +195,13 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         ("/redo", "Nothing to redo."),
         ("/copy", "There is no answer to copy yet."),
         ("/export", "Nothing to export: nothing has been said yet."),
-        ("/rewind", "Nothing to rewind: the context holds no earlier prompt."),
+        ("/rewind", "Nothing to rewind: the context has no earlier prompt."),
         ("/retry", "Nothing to try again: there is no earlier prompt."),
         ("/fork", "Nothing to fork: there is no prompt yet."),
         ("/pin", "Nothing is pinned."),
         ("/pin last", "There is no message yet."),
         ("/unpin last", "Nothing is pinned."),
-        ("/clear", "Nothing to clear: the context holds no message."),
+        ("/clear", "Nothing to clear: the context has no messages."),
         ("/compact", "Nothing to compact yet: there are fewer than two messages."),
         ("/queue", "Nothing is queued."),
         ("/stats", "0 turns, 0 requests, 0 tool calls"),
@@ -361,7 +361,7 @@ async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so
         done = offered(deck)[action].run()
         if isawaitable(done):
             await done
-        await deck.says("No row is marked: tab, then up, goes to one.")
+        await deck.says("No row is marked: press tab, then up.")
 
 
 async def test_a_key_of_ones_own_is_named(served: Desk) -> None:

@@ -50,7 +50,7 @@ async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: st
         assert 0 < after.total < before.total / 2
         assert not after.exact
         assert "~" in deck.gauge
-        assert re.match(r"Compacted 5\.\dk → ~\S+ · /undo takes it back · ctrl\+o shows", deck.status)
+        assert re.match(r"Compacted 5\.\dk → ~\S+ · /undo undoes it · ctrl\+o shows", deck.status)
         assert "Conversation compacted" in deck.text
         assert len(fake_openai.journal) == 1
         # The next answer's own number takes the estimate's place.
@@ -162,7 +162,7 @@ async def test_undoing_again_says_that_it_is_undone(
         await deck.press("up", "u")
         await deck.says("the full history is back")
         await deck.press("u")
-        await deck.says("This is undone already. /redo applies it again.")
+        await deck.says("This is already undone. /redo applies it again.")
         await deck.press("home", "up", "u")
         await deck.says("This row cannot be undone")
 
@@ -504,7 +504,7 @@ async def test_the_marked_entry_says_where_it_ends_or_begins(
     [
         ("/compact --up-to twelve", "--up-to takes the number of a message"),
         ("/compact --everything", "/compact has no --everything; it takes --review, --extract,"),
-        ("/compact --from #9 --up-to #3", "Nothing lies between #9 and #3"),
+        ("/compact --from #9 --up-to #3", "There is nothing between #9 and #3"),
         ("/compact --up-to #1", "Nothing to compact up to #1: fewer than two"),
         ("/compact --up-to #9000", "There is no message #9000 in the model's view."),
     ],
@@ -546,7 +546,7 @@ async def test_a_summary_is_edited_and_the_edit_taken_back(served: Desk, parts_s
         deck.transcript.focus()
         deck.transcript.jump_to(row.seq)
         await deck.press("u")
-        await deck.until(lambda: "taken back" in deck.text, "the row to say so")
+        await deck.until(lambda: "undone" in deck.text, "the row to say so")
         assert served.agent_view(parts_session) == first
 
 

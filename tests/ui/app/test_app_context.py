@@ -277,7 +277,7 @@ async def test_a_key_with_nothing_to_open_says_what_it_needs(served: Desk, focus
         getattr(deck, focused).focus()
         await deck.press("ctrl+o")
         await deck.until(lambda: deck.status, "a word in the status row")
-        assert deck.status == "Nothing is marked to open: tab, then up."
+        assert deck.status == "Nothing is marked: press tab, then up."
         assert isinstance(deck.app.screen, ChatScreen)
         await deck.press(*(["tab"] if focused == "editor" else []), "up", "ctrl+o")
         await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")

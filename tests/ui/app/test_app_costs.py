@@ -61,7 +61,7 @@ async def test_an_unknown_price_is_said_as_unknown(served: Desk, fake_openai: Fa
         tooltip = deck.app.chat.query_one(ChatHeader).tooltip
         assert str(tooltip).startswith("The price of harbour:scripted is not known: 1 request ")
         await deck.send("/stats")
-        await deck.says("no price is known of harbour:scripted: 1 request not counted")
+        await deck.says("no price is known for harbour:scripted: 1 request not counted")
 
 
 async def over(deck: Deck) -> None:

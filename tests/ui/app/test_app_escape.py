@@ -188,7 +188,7 @@ async def test_escape_while_a_prompt_waits_for_a_compaction_says_what_comes_next
         assert "blocking" in deck.status
         assert deck.status.endswith("esc cancels")
         await deck.press("escape")
-        said = "Compaction cancelled; the request goes on, cut to fit if need be"
+        said = "Compaction cancelled; the request is sent anyway, cut to fit if necessary"
         answered = await fake_openai.request(2)
         await answered.paused.wait()
         await exchange.closed.wait()

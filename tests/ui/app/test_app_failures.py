@@ -346,8 +346,8 @@ async def test_a_list_of_transcripts_that_cannot_be_made_says_so(
         await deck.ready()
         await deck.send("/import")
         await deck.until(lambda: isinstance(deck.app.screen, ImportScreen), "the list")
-        await deck.says("The list cannot be made: ")
-        assert "/import FILE takes one from anywhere" in deck.words
+        await deck.says("The transcripts cannot be listed: ")
+        assert "/import FILE imports any file" in deck.words
 
 
 async def test_an_export_of_a_log_that_cannot_be_read_says_so(
@@ -413,7 +413,7 @@ async def test_rules_that_were_closed_before_they_were_written_anew_cause_no_err
         await deck.says("run_command ls")
         await deck.hurry("f8", "escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
-        await deck.says("run_command ls: taken out of")
+        await deck.says("run_command ls: removed from")
 
 
 @pytest.mark.parametrize("command", ["pin", "unpin", "rewind", "fork", "copy", "compact --up-to"])

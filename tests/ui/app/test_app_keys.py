@@ -79,7 +79,7 @@ async def test_ctrl_z_undoes_a_compaction_only_where_nothing_is_written(served: 
         await deck.says("No compaction to undo.")
         await deck.type("hello harbour")
         await deck.press("ctrl+z")
-        await deck.says("Not suspended: no shell waits in this terminal.")
+        await deck.says("Not suspended: there is no shell to return to.")
         assert deck.editor.draft == "hello harbour"
         await deck.press("ctrl+underscore")
         await deck.until(lambda: deck.editor.draft != "hello harbour", "typing undone")

@@ -81,7 +81,7 @@ async def test_a_mode_is_chosen_by_name_and_from_a_list(served: Desk) -> None:
         await in_mode(deck, "plan")
         await deck.send("/mode")
         await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the list")
-        await deck.says("Only looks: the model proposes a plan, nothing is written or run.")
+        await deck.says("Read-only: the model proposes a plan, nothing is written or run.")
         await deck.press("up", "enter")
         await in_mode(deck, "edit")
 

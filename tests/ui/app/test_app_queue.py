@@ -84,7 +84,7 @@ async def test_what_is_sent_after_a_cancel_goes_before_what_waits(
         await deck.send("second")
         await deck.send("third")
         await deck.press("escape")
-        await deck.until(lambda: deck.editor.text == "third", "the newest, taken back")
+        await deck.until(lambda: deck.editor.text == "third", "the newest, undone")
         await deck.press("escape")
         await deck.idle()
         await deck.until(lambda: deck.queue[-1:] == [f"1 {PAUSED}"], "how it goes on")
@@ -112,8 +112,8 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
 @pytest.mark.parametrize(
     ("command", "row", "said"),
     [
-        ("/compact", "Queued 1 of 1: /compact · runs when what is under way is done", "Nothing to compact"),
-        ("/undo", "Queued 1 of 1: /undo · runs when what is under way is done", "No compaction to undo."),
+        ("/compact", "Queued 1 of 1: /compact · runs when the current work ends", "Nothing to compact"),
+        ("/undo", "Queued 1 of 1: /undo · runs when the current work ends", "No compaction to undo."),
     ],
 )
 async def test_commands_that_change_the_history_wait_and_say_so(

@@ -65,7 +65,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
         assert "rewound · " in deck.text
-        assert deck.status == "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back"
+        assert deck.status == "Rewound: the prompt is in the editor · ctrl+c, then /undo undoes it"
         await deck.press("enter")
         await deck.says("Another answer.")
     sent = [message["content"] for message in fake_openai.journal[0]["messages"] if message["role"] == "user"]
@@ -82,7 +82,7 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
         await listed(deck)
         await deck.press("down", "enter")
         await deck.until(lambda: deck.editor.text == "question 1", "the draft")
-        await deck.says("/undo takes it back")
+        await deck.says("/undo undoes it")
         if by_key:
             deck.transcript.focus()
             await deck.press("up", "u")
@@ -90,7 +90,7 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
             deck.editor.clear()
             await deck.send("/undo")
         await deck.says("Undone: the conversation is as it was before, ~3.")
-        assert "taken back" in deck.words
+        assert "undone" in deck.words
         assert "undone" in deck.words, "in the timeline too"
         await deck.until(lambda: deck.editor.text == "", "the draft to leave")
         assert (served.agent_view(session), deck.gauge) == (view, before)
@@ -118,7 +118,7 @@ async def test_a_clear_is_taken_back_and_a_changed_draft_stays(served: Desk, ses
     async with shown(served.app(session)) as deck:
         await deck.ready()
         deck.app.chat.session.submit(Clear())
-        await deck.says("Cleared: the model starts afresh · /undo takes it back")
+        await deck.says("Cleared: the model starts fresh · /undo undoes it")
         deck.editor.text = "half a thought"
         deck.app.chat.session.submit(Restate(undo=True))
         await deck.says("Undone: the conversation is as it was before")
@@ -160,7 +160,7 @@ async def test_going_back_past_a_compaction_takes_it_back(served: Desk, fake_ope
         await deck.send("/rewind")
         await listed(deck)
         await deck.press(*"question", "space", "1")
-        await deck.says("1 compaction would be taken back")
+        await deck.says("1 compaction would be undone")
         await deck.press("enter")
         await deck.until(lambda: deck.editor.text == "question 1", "the draft")
         assert served.agent_view(session) == full[:2]
@@ -196,7 +196,7 @@ async def test_while_an_answer_is_written_it_waits_in_a_row(
         await deck.send("/rewind")
         await listed(deck)
         await deck.press("down", "enter")
-        row = "Queued 1 of 1: /rewind #6 · runs when what is under way is done"
+        row = "Queued 1 of 1: /rewind #6 · runs when the current work ends"
         await deck.until(lambda: deck.queue == [row], row)
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "/rewind #6", "the command back")
@@ -252,7 +252,7 @@ async def test_a_number_that_is_no_prompt_is_refused_in_words(
         assert served.agent_view(session) == view
 
 
-# A rewind asks about files, says what became of them, and is taken back.
+# A rewind asks about files, says what became of them, and is undone.
 
 
 @pytest.fixture
@@ -278,11 +278,11 @@ async def test_a_rewind_asks_about_files_and_can_be_taken_back(served: Desk, fak
         assert "restored   plan.txt" in deck.text
         await deck.press("down", "enter")
         await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "before\n", "the old file")
-        await deck.says("1 file restored · u takes it back")
+        await deck.says("1 file restored · u undoes it")
         entry = next(one for one in deck.app.chat.session.presenter.view.entries if one.kind == "files")
         undo(deck.app.chat.session, entry)
         await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "sea\nsky\n", "the new file")
-        await deck.says("taken back: 1 file restored")
+        await deck.says("undone: 1 file restored")
 
 
 @pytest.mark.usefixtures("_may_write")
@@ -299,7 +299,7 @@ async def test_a_file_that_was_only_removed_is_not_called_restored(
         await deck.until(lambda: isinstance(deck.app.screen, RewindFiles), "the question")
         await deck.press("down", "enter")
         await deck.until(lambda: not (served.cwd / "plan.txt").exists(), "no file")
-        await deck.says("1 file removed · u takes it back")
+        await deck.says("1 file removed · u undoes it")
         assert "restored" not in deck.text
 
 
@@ -399,7 +399,7 @@ async def test_a_number_does_without_the_list(served: Desk, fork_session: str) -
 
 @pytest.mark.parametrize(
     ("argument", "words"),
-    [("yesterday", "/fork takes the number of a prompt"), ("#3", "#3 is no prompt of session")],
+    [("yesterday", "/fork takes the number of a prompt"), ("#3", "#3 is not a prompt of session")],
 )
 async def test_what_is_no_prompt_is_refused_and_prompts_are_sent_on(
     served: Desk, fake_openai: FakeOpenAI, fork_session: str, argument: str, words: str
@@ -505,7 +505,7 @@ async def test_a_draft_stays_and_a_running_answer_is_waited_for(
         await (await fake_openai.request(1)).paused.wait()
         await deck.press(*"draft")
         deck.app.chat.action_slash("/retry")
-        row = "Queued 1 of 1: /retry · runs when what is under way is done"
+        row = "Queued 1 of 1: /retry · runs when the current work ends"
         await deck.until(lambda: deck.queue == [row], row)
         hold.set()
         await deck.says("Once more.")

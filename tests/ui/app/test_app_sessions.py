@@ -314,7 +314,7 @@ async def test_a_session_that_goes_on_in_another_folder_says_so(
     session = served.store(Story(cwd="/home/ada/elsewhere").turns(1))
     async with shown(served.app(session), (120, 40)) as deck:
         await deck.ready()
-        said = f"This session was begun in /home/ada/elsewhere; it goes on in {served.cwd}."
+        said = f"This session was started in /home/ada/elsewhere; it continues in {served.cwd}."
         assert deck.app.chat.session.state.notices == (said,)
         await deck.send("/memory")
         await deck.until(lambda: isinstance(deck.app.screen, MemoryScreen), "the board")
@@ -435,7 +435,7 @@ async def test_checkpoints_are_listed_and_opened(served: Desk, fake_openai: Fake
         await deck.until(lambda: not deck.app.chat.session.presenter.agent_view.compactions, "the undo")
         await deck.idle()
         await deck.send("/session checkpoints")
-        await deck.says("taken back")
+        await deck.says("undone")
 
 
 # A list marks what its keys say in the order they came, and keeps it while the terminal changes its size.

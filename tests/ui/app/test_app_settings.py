@@ -222,7 +222,7 @@ async def test_themes_are_painted_while_marked_and_escape_brings_the_old_one_bac
         await deck.send("/theme")
         await deck.until(lambda: isinstance(deck.app.screen, ThemePicker))
         await deck.press(*"dusk", "enter")
-        await deck.says("Theme dusk, also from the next start on.")
+        await deck.says("Theme dusk, saved for the next start.")
         assert deck.app.theme == "dusk"
         assert deck.app.theme_variables["text-accent"] == "#ffb000"
         assert 'theme = "dusk" # at night' in text_of(file)

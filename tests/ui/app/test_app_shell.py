@@ -78,7 +78,7 @@ async def test_a_command_waits_for_the_turn_and_can_be_taken_back(
         await deck.send("!echo later")
         await deck.until(lambda: any("!echo later" in row for row in deck.queue))
         await deck.press("escape")
-        await deck.until(lambda: deck.editor.text == "!echo later", "taken back")
+        await deck.until(lambda: deck.editor.text == "!echo later", "undone")
 
 
 async def test_keys_and_history_of_its_own(served: Desk, fake_openai: FakeOpenAI) -> None:

@@ -310,7 +310,7 @@ async def test_a_window_that_looks_on_names_only_keys_that_act_there_and_a_way_o
         await deck.press("escape", "f3")
         await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the context screen")
         await deck.until(lambda: "s order" in deck.text, "its keys")
-        assert not re.search("p pin|o offload|a archive|u take back", deck.text)
+        assert not re.search("p pin|o offload|a archive|u undo", deck.text)
         await deck.press("escape")
         lock.release()
         await deck.says(FREE)

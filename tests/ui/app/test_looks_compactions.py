@@ -185,7 +185,7 @@ async def test_compaction_that_does_not_stand(
             CompactionUndone(compaction=10, tokens_before=6_200, tokens_after=91_500)
         )
     else:
-        reason = "" if outcome == "cancelled" else "the model answered nothing"
+        reason = "" if outcome == "cancelled" else "the model gave no answer"
         story = story.add(replace(DONE, outcome=outcome, reason=reason, facts=(), removed=()))
 
     await look(story, in_timeline, [size])

@@ -282,7 +282,7 @@ def showing(screen: Screen[Any], *keys: str) -> Scene:
 
 
 async def test_key_dialog(desk: Desk, looks: Looks) -> None:
-    refused = "The provider does not take this key (HTTP 401). It was not kept."
+    refused = "The provider rejected this key (HTTP 401). It was not saved."
     screen = KeyDialog("openai:gpt-5.4-mini", "OPENAI_API_KEY", refused)
     await looks(desk.app(), showing(screen, *"hidden"))
 

@@ -108,7 +108,7 @@ async def test_undo_and_redo_only_when_they_mean_something(
     [
         (VIEW, "r", "it is applied already"),
         (replace(VIEW, undone=True), "u", "it is undone already"),
-        (replace(VIEW, can_undo=False), "u", "only the newest one can be, and not read-only"),
+        (replace(VIEW, can_undo=False), "u", "only the newest one, and not in a read-only session"),
         (replace(VIEW, done=replace(DONE, outcome="failed")), "u", "it changed nothing"),
     ],
 )

@@ -292,7 +292,7 @@ async def test_the_keys_that_are_named_and_the_bar_follow_the_focus() -> None:
         await pilot.pause()
         assert app.text.has_focus
         assert "enter" not in keys()
-        assert "esc back to the ways" in keys()
+        assert "esc back to the options" in keys()
         assert bar("#review-facts") == ground() == bar("#review-ways")
         await pilot.press("tab")
         await pilot.pause()

@@ -595,7 +595,7 @@ async def test_the_size_of_a_draft_is_that_of_its_bytes_as_everywhere(folder: Pa
         assert app.query_one(PromptRow).count == 7 * 4 * 3 // 4
 
 
-# Pastes that stand as chips, taken back and done again in any order.
+# Pastes that stand as chips, undone and done again in any order.
 
 
 LARGE = "\n".join(f"line {number}" for number in range(63))

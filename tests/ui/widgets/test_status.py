@@ -234,7 +234,7 @@ async def test_queue_takes_no_room_while_empty() -> None:
 LONG = Status(
     kind="message",
     text="The disk is full: the sessions file /home/anna/.local/share/plimsoll/sessions.db "
-    "could not be written. Everything saved before is kept. Make room on the disk, then try again.",
+    "could not be written. Everything saved before is kept. Free some disk space, then try again.",
     notes=("f2 details", "a second thing that nobody needs " * 3),
 )
 
@@ -274,7 +274,7 @@ def test_pieces_leave_whole_by_the_cells_they_take(name: str) -> None:
 async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_room(
     width: int, rows: int
 ) -> None:
-    said_no = "A compaction is running already. Esc cancels it; then another can begin."
+    said_no = "A compaction is already running. esc cancels it."
     app = Rows()
     async with app.run_test(size=(width + INSET, 8)) as pilot:
         row = app.query_one(StatusRow)

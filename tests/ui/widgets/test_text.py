@@ -239,7 +239,7 @@ def test_whose_price_is_not_known_is_said() -> None:
     assert told.startswith("The price of harbour:scripted is not known: 2 requests")
     assert unpriced_text(0, ()) == ""
     said = lines(SessionStats(unpriced_models={"harbour:scripted": 2}))
-    assert "no price is known of harbour:scripted: 2 requests not counted" in said
+    assert "no price is known for harbour:scripted: 2 requests not counted" in said
 
 
 # The words of a question about a tool.

@@ -810,6 +810,6 @@ def test_an_error_says_that_it_was_left_behind() -> None:
 @pytest.mark.parametrize("title", ['Rewound to before "hello"', ""])
 def test_a_rewind_that_was_taken_back_says_so(title: str) -> None:
     row = entry("clear", title=title, state="undone")
-    assert said(row).endswith("· taken back")
-    assert "taken back" not in said(entry("clear", title=title))
+    assert said(row).endswith("· undone")
+    assert "undone" not in said(entry("clear", title=title))
     assert listed(row).endswith("undone 12:00")

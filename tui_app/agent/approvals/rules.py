@@ -107,10 +107,10 @@ def _plain_label(label: str) -> str:
         return unicodedata.normalize("NFKC", label).casefold()
 
 
-LOOKS = "it only looks, and no rule is about it"
+LOOKS = "it is read-only, and no rule covers it"
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
-PERHAPS = "which this may be: not all of it is known before it runs"
-UNKNOWN = "read-only mode: no rule says that this tool only looks"
+PERHAPS = "which may apply: the full command is not known before it runs"
+UNKNOWN = "read-only mode: no rule marks this tool as read-only"
 PLANNING = (
     "plan mode: nothing is written or run before the user accepts the plan. Keep it with the "
     f"`{PLAN.name}` tool"

@@ -272,7 +272,7 @@ class Connection:
         if not result.is_error:
             return content
         told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
-        raise CallFailed(told if told.strip() else f"The tool {name} failed and says nothing.")
+        raise CallFailed(told if told.strip() else f"The tool {name} failed without a message.")
 
     def is_lost(self, error: BaseException | None = None) -> bool:
         """Whether no further call can succeed: the program is gone, or the session at the address is."""
@@ -345,7 +345,7 @@ def _why_malformed(page: dict[str, Any], version: str) -> str:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(each) for each in first["loc"] if each not in ("tools", 0))
-        return f"its {where or 'form'} is not as the protocol has it ({first['msg'].lower()})"
+        return f"its {where or 'form'} does not follow the protocol ({first['msg'].lower()})"
     return ""
 
 

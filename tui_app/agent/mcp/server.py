@@ -87,9 +87,9 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
         elif len(json.dumps(schema)) > SCHEMA_CHARS:
             why = f"its schema is longer than {SCHEMA_CHARS:,} characters"
         elif len(tools) >= MOST_TOOLS:
-            why = f"a server may bring {MOST_TOOLS} tools"
+            why = f"a server may offer at most {MOST_TOOLS} tools"
         elif said := _wrong_schema(schema):
-            why = f"its schema is no JSON schema ({said})"
+            why = f"its schema is not a JSON schema ({said})"
         if why:
             left_out.append(f"{each.name:.80} is left out: {why}.")
             continue
@@ -237,7 +237,7 @@ class Server:
     def ready(self) -> bool:
         """Whether it can be called; a program that has ended meanwhile is noticed here."""
         if self.status.state == "ready" and self._connection is not None and self._connection.is_lost():
-            self._lose(self._connection.ended or "its address cannot be reached any more")
+            self._lose(self._connection.ended or "its address can no longer be reached")
         return self.status.state == "ready"
 
     @property
@@ -419,7 +419,7 @@ class Server:
         except Exception as error:  # whatever a foreign program makes the client raise
             if self._sign_in is not None and self._sign_in.is_needed:
                 self._fail(
-                    f"It wants you to sign in: plimsoll mcp login {self.settings.name}, or f6 in /mcp."
+                    f"It needs you to sign in: plimsoll mcp login {self.settings.name}, or f6 in /mcp."
                 )
                 return None
             why = f"It could not be started: {_sentence(error)}"
@@ -527,7 +527,7 @@ class Server:
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
             return pieces[0]
         if any(isinstance(piece, bytes) for piece in pieces):
-            raise CallFailed("it holds several files")
+            raise CallFailed("it contains several files")
         text = "\n\n".join(piece for piece in pieces if isinstance(piece, str))
         if len(text) > RESOURCE_BYTES:
             raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")

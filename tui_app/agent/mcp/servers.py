@@ -197,7 +197,7 @@ class McpServers:
         except CallFailed as error:
             raise Refused(plain_text(str(error))[:300].rstrip(".")) from error
         if not text.strip():
-            raise Refused("it says nothing")
+            raise Refused("it is empty")
         return text
 
     async def switch(self, name: str, *, on: bool) -> None:

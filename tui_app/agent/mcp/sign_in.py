@@ -130,7 +130,7 @@ class SignIn:
             async def redirect_handler(self, authorization_url: str) -> None:
                 if sign_in.announce is None:
                     sign_in.is_needed = True
-                    raise RuntimeError("nobody has been asked to sign in")
+                    raise RuntimeError("no sign-in is under way")
                 self.address = authorization_url
 
             async def callback_handler(self) -> "AuthorizationCodeResult":

@@ -67,7 +67,7 @@ class McpPrompt:
                 free.append(word)
         left = [name for name in names if name not in found]
         if free and not left:
-            return f"/{self.command} takes nothing more: {' '.join(free)[:80]}"
+            return f"/{self.command} takes no more arguments: {' '.join(free)[:80]}"
         for name in left[:-1]:
             if free:
                 found[name] = free.pop(0)

@@ -447,10 +447,10 @@ def _overview_text(turn: Turn) -> str:
     for found in turn.found:
         if found.tool == READ_FILE.name and found.ok:
             blocks.extend(block.render() for block in _joined(_introducing(passages([found]))))
-    parts = ["The project introduces itself like this:", *blocks[: MAX_BLOCKS * 2]] if blocks else []
+    parts = ["The project describes itself like this:", *blocks[: MAX_BLOCKS * 2]] if blocks else []
     for found in turn.found:
         if found.tool == LS.name and found.ok:
-            parts += ["At its top are:", _fenced(found.text.splitlines()[:_LIST_ROWS])]
+            parts += ["At the top level:", _fenced(found.text.splitlines()[:_LIST_ROWS])]
     return "\n\n".join(parts)
 
 
@@ -460,7 +460,7 @@ def _heads(turn: Turn) -> str:
     for found in turn.found:
         if found.tool == READ_FILE.name and found.ok:
             blocks.extend(block.render() for block in _joined(_introducing(passages([found])))[:2])
-    return "\n\n".join(["No line fits, but a file does by its name:", *blocks]) if blocks else ""
+    return "\n\n".join(["No line matches, but a file name does:", *blocks]) if blocks else ""
 
 
 def _introducing(lines: Sequence[Passage]) -> list[Passage]:
@@ -486,7 +486,7 @@ def _best(question: Question, turn: Turn, order: Sequence[Passage]) -> str:
             used.update((line.path, line.line) for line in block.lines)
             blocks.append(block)
     terms = [term for term in question.terms if any(_holds_all(line, [term]) for line in order)]
-    head = f"{len(order):,} {'line fits' if len(order) == 1 else 'lines fit'} {_quoted(terms)}."
+    head = f"{len(order):,} {'line matches' if len(order) == 1 else 'lines match'} {_quoted(terms)}."
     lead = f"{head} Best first:" if len(order) > 1 else head
     return "\n\n".join([lead, *(block.render() for block in blocks)])
 

@@ -13,7 +13,7 @@ from tui_app.tool_specs import COMPACT_CONTEXT
 
 MOST_CHARS = 500
 """Characters of a reason, a focus, or what is to be kept."""
-_AHEAD = "The conversation is compacted before your next step. Go on with the next sub-task then."
+_AHEAD = "The conversation is compacted before your next step. Continue with the next sub-task then."
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
         places = itertools.islice(re.finditer(f"(?={re.escape(old)})", text), _PLACES)
         lines = ", ".join(str(_line_at(text, found.start())) for found in places)
         raise ToolProblem(
-            f"old_text stands {count} times, at lines {lines}; "
-            "give more lines around the one that is meant, or set every."
+            f"old_text occurs {count} times, at lines {lines}; "
+            "give more lines around the one you mean, or set every."
         )
     if every:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
@@ -121,7 +121,7 @@ def _loosely(text: str, old: str, new: str) -> _Change:
     if len(found) > 1:
         lines = ", ".join(str(_line_at(folded, at)) for at in found[:_PLACES])
         raise ToolProblem(
-            f"old_text is not in the file; apart from white space it stands at lines {lines}. "
+            f"old_text is not in the file; apart from white space it occurs at lines {lines}. "
             "Give it exactly as it is, with more lines around it."
         )
     if not found:
@@ -187,7 +187,7 @@ def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, s
     for one, other in zip(olds, theirs, strict=True):
         if one.strip() and _indent(other) != _shifted(_indent(one), given, there):
             raise ToolProblem(
-                f"Near line {_line_at(text, begin)} the lines are indented otherwise than in old_text; "
+                f"Near line {_line_at(text, begin)} the lines are indented differently from old_text; "
                 "give them exactly as they are."
             )
     lines = new.split("\n")
@@ -396,7 +396,7 @@ def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
     after = _encoded(content)
     before, mode = _present(real)
     if before == after:
-        raise ToolProblem(f"{ws.display(real)} holds exactly that already; nothing was written.")
+        raise ToolProblem(f"{ws.display(real)} already has exactly this content; nothing was written.")
     text = None if before is None else _decoded(before)
     diff = diff_of(text, content, ws.display(real))
     note = "new file" if before is None else f"overwrites, {counts_of(diff)}"
@@ -515,7 +515,7 @@ def _folder_of(ws: Workspace, path: Path, *, make: bool) -> Iterator[int | None]
                 yield None
                 return
             except NotADirectoryError as error:
-                raise ToolProblem(f"{path.parent.name!r:.200} is no folder any more.") from error
+                raise ToolProblem(f"{path.parent.name!r:.200} is no longer a folder.") from error
             os.close(open_now)
             open_now = inner
         yield open_now
@@ -582,7 +582,7 @@ def _encoded(text: str) -> bytes:
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
-        raise ToolProblem("The text holds half a character and cannot be written as UTF-8.") from error
+        raise ToolProblem("The text contains half a character and cannot be written as UTF-8.") from error
     if len(data) > MAX_BYTES:
         raise ToolProblem(f"That is larger than {MAX_BYTES:,} bytes; write it in several files.")
     return data

@@ -124,7 +124,7 @@ class Walk:
         if self.stop.late():
             self.cut = "the search ran out of time"
         elif self.seen > MAX_FILES:
-            self.cut = f"only the first {MAX_FILES:,} files were looked at"
+            self.cut = f"only the first {MAX_FILES:,} files were searched"
         return bool(self.cut)
 
 
@@ -290,7 +290,7 @@ class _Hits:
         rows = self.rows or [f"[no line matches {pattern!r:.200} in {self.files:,} files]"]
         notes = [
             "more hits exist: narrow the pattern or the path" if self.more else "",
-            f"{self.large:,} files over 5 MB were passed over" if self.large else "",
+            f"{self.large:,} files over 5 MB were skipped" if self.large else "",
             WITHHELD.format(self.withheld) if self.withheld else "",
             cut,
         ]
@@ -437,7 +437,7 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
         rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with {GLOB.name}]")
     if withheld := len(present) - len(entries):
         rows.append(f"[{WITHHELD.format(withheld)}]")
-    return "\n".join(rows) if rows else f"[{ws.display(folder)} holds nothing to show]"
+    return "\n".join(rows) if rows else f"[{ws.display(folder)} has nothing to show]"
 
 
 def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsFile = shows_all) -> str:
@@ -466,7 +466,7 @@ def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsF
             break
         rows.append(ws.display(path))
     if not rows:
-        rows.append(f"[no file fits {pattern!r:.200}]")
+        rows.append(f"[no file matches {pattern!r:.200}]")
     if withheld:
         rows.append(f"[{WITHHELD.format(withheld)}]")
     if walk.cut:

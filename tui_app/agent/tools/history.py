@@ -174,7 +174,7 @@ def search_history(
             return f"[the conversation has no message {query.strip():.50}]"
         return paged(hit, start, lines, offset)
     hits = history.search(query, most_hits(limit))
-    return listed(hits) if hits else f"[nothing in the conversation fits {query!r:.200}]"
+    return listed(hits) if hits else f"[nothing in the conversation matches {query!r:.200}]"
 
 
 async def search_project(
@@ -198,7 +198,7 @@ async def search_project(
             return f"[this repository has no message {query.strip():.50}]"
         return f"[{hit}]" if isinstance(hit, str) else paged(hit, start, lines, offset)
     hits, left_out = await project.search(query, most_hits(limit), call)
-    found = listed(hits) if hits else f"[no session of this repository holds all of {query!r:.200}]"
+    found = listed(hits) if hits else f"[no session of this repository has all of {query!r:.200}]"
     return f"{found}\n\n[{left_out}]" if left_out else found
 
 

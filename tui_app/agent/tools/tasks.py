@@ -323,7 +323,8 @@ class BackgroundTasks:
         """
         if len(self.running) >= self.most:
             raise ToolProblem(
-                f"{self.most} background commands run already. Stop one first: {TASKS.name}(action='stop')."
+                f"{self.most} background commands are already running. "
+                f"Stop one first: {TASKS.name}(action='stop')."
             )
         self._last += 1
         task_id = f"t{self._last}"

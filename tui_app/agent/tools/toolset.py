@@ -427,7 +427,7 @@ def file_action(change: FileChange, tool: str, call: str, given: str) -> Action:
 
 
 _NO_SANDBOX = (
-    'The settings want commands in a sandbox (sandbox = "require"), which this one would not be in. {}.'
+    'The settings require a sandbox for commands (sandbox = "require"), and there is none for this one. {}.'
 )
 
 
@@ -491,7 +491,7 @@ class CommandTool:
                 kind="command",
                 subject=command,
                 note=", ".join(filter(None, (where, longer))),
-                guarded="leaving the sandbox is always asked about" if leaves else "",
+                guarded="always asked: it leaves the sandbox" if leaves else "",
                 call=call,
             )
             if declined := await self.gate(action):
@@ -521,7 +521,7 @@ class CommandTool:
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:
     """How a command ended, and what it printed."""
     if ended.timed_out:
-        how = f"Timed out after {limit_s:g} s and was ended with all it had started."
+        how = f"Timed out after {limit_s:g} s and was stopped, with everything it had started."
     elif ended.code is not None and ended.code < 0:
         how = f"Ended by signal {-ended.code} after {ended.duration_s:.1f} s."
     else:
@@ -598,7 +598,11 @@ class TaskTool:
         if action == "stop":
             stopped = await self.background.end_task(id)
             task.told = True
-            return f"{id} is stopped, with all it had started." if stopped else f"{id} had ended: {task.how}."
+            return (
+                f"{id} was stopped, with everything it had started."
+                if stopped
+                else f"{id} had ended: {task.how}."
+            )
         return await read_task(task, start, lines)
 
 
@@ -667,7 +671,7 @@ class Notes:
             OSError: if the disk refuses.
         """
         if len(items) > MAX_TODOS:
-            raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; put some together.")
+            raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
         rows = [f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items]
         text = "\n".join(rows)
         if len(text) > MAX_NOTE_CHARS:
@@ -742,7 +746,7 @@ class AskTool:
             if not asked or len(asked) > _QUESTION_CHARS:
                 raise ToolProblem(f"A question has 1 to {_QUESTION_CHARS:,} characters.")
             if offered and (len(offered) not in _CHOICES or len(set(offered)) < len(offered)):
-                raise ToolProblem("Give 2 to 6 different choices, or none to ask for words.")
+                raise ToolProblem("Give 2 to 6 different choices, or none for a free answer.")
             if not all(0 < len(choice) <= _CHOICE_CHARS for choice in offered):
                 raise ToolProblem(f"A choice has 1 to {_CHOICE_CHARS} characters.")
         return await self.asker.ask(asked, offered, ctx.tool_call_id or "")

@@ -284,7 +284,9 @@ class WebTool:
             for _ in range(MAX_REDIRECTS + 1):
                 parts = _parts(url)
                 if parts.hostname != home:
-                    raise ToolProblem(f"It leads to another host: fetch {url:.500} if that is what you want.")
+                    raise ToolProblem(
+                        f"It redirects to another host: fetch {url:.500} if that is what you want."
+                    )
                 address = await self._address(parts)
                 pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
                 # The server, and the check of its certificate, are told the name that was asked for.
@@ -297,9 +299,9 @@ class WebTool:
                     url = urljoin(url, location)
                 except ValueError as error:
                     raise ToolProblem(
-                        f"{url:.200} leads to {location!r:.200}, which is no address."
+                        f"{url:.200} leads to {location!r:.200}, which is not a valid address."
                     ) from error
-        raise ToolProblem(f"{url:.200} leads on more than {MAX_REDIRECTS} times.")
+        raise ToolProblem(f"{url:.200} redirects more than {MAX_REDIRECTS} times.")
 
     async def _address(self, parts: SplitResult) -> str:
         """The address to connect to.
@@ -351,7 +353,7 @@ def _netloc(host: str, port: int | None) -> str:
 async def _text(url: str, answer: httpx2.Response) -> str:
     kind = answer.headers.get("content-type", "text/plain").lower()
     if not kind.startswith(_TEXTUAL):
-        raise ToolProblem(f"{url:.200} is {kind:.60} and no text.")
+        raise ToolProblem(f"{url:.200} is {kind:.60}, not text.")
     data = bytearray()
     cut = False
     async for piece in answer.aiter_bytes():

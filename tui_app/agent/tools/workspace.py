@@ -78,7 +78,7 @@ class Workspace:
                 f"{path!r:.200} is outside the workspace; give a path relative to it, such as '.'."
             )
         if real in self._withheld():
-            raise OutsideWorkspace(f"{path!r:.200} holds what the user has excluded: not read.")
+            raise OutsideWorkspace(f"{path!r:.200} is excluded by the user: not read.")
         if _depth(real, self._below) > _depth(real, self._extra):
             raise OutsideWorkspace(f"{path!r:.200} is in a folder of Plimsoll itself: not read.")
         return real
@@ -101,11 +101,11 @@ class Workspace:
             ToolProblem: if it is no usable path at all, or a folder.
         """
         if not path.strip() or path.endswith("/"):
-            raise ToolProblem("The path names no file; give one relative to the workspace.")
+            raise ToolProblem("The path does not name a file; give one relative to the workspace.")
         real = self.resolve(path)
         opened = any(real.is_relative_to(each) for each in self._roots)
         if not opened or any(real.is_relative_to(each) for each in self._closed):
-            raise OutsideWorkspace(f"{path!r:.200} may be read at most; write inside the workspace.")
+            raise OutsideWorkspace(f"{path!r:.200} is read-only; write inside the workspace.")
         if real in self._roots or (_mode(real) is not None and real.is_dir()):
             raise ToolProblem(f"{path!r:.200} is a folder; name a file.")
         return real
@@ -219,7 +219,7 @@ def open_regular(path: Path) -> BinaryIO:
     """Open a resolved file for reading without ever waiting on a pipe or following a link put there since.
 
     Raises:
-        ToolProblem: if it is no regular file any more, or may not be read.
+        ToolProblem: if it is not a regular file any more, or may not be read.
     """
     name = readable_name(path.name)
     try:

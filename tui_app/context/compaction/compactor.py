@@ -335,9 +335,9 @@ class Compactor:
     def refuse_asked(self) -> str:
         """Say why a compaction that the model asks for now would not be made; empty when it would."""
         if self._job is not None or self.asked is not None:
-            return "a compaction is under way already."
+            return "a compaction is already running."
         if not self.wanted("model"):
-            return "the last attempts did not help, or the provider compacts by itself. Go on without it."
+            return "the last attempts did not help, or the provider compacts by itself. Continue without it."
         plan = plan_of(self.history, self.policy, "model", "", WHOLE, self.host.additions())
         return refuse_asked(plan, self.history.usage(), self._left)
 

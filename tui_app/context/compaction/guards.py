@@ -14,7 +14,7 @@ NO_PROGRESS = (
     "Automatic compaction has stopped: the last attempts freed almost nothing. "
     "Compacting by hand, a larger model or a new conversation can help."
 )
-SENT_ANYWAY = "the request goes on, cut to fit if need be"
+SENT_ANYWAY = "the request is sent anyway, cut to fit if necessary"
 """What follows when the user stops a compaction that a request waits for."""
 _THIS_AND_NEXT = 2
 """Turns for which a stop holds that sent a waiting request on."""
@@ -72,7 +72,7 @@ def refuse_asked(plan: Plan | Refusal, usage: ContextUsage, left: int) -> str:
         return f"only {used} of the window is used; it pays from {LEAST_USED:.0%} on."
     if left and total - left < limit * LEAST_GROWN:
         grown = max(0, total - left)
-        return f"the last compaction was just now, {grown:,} tokens ago. Go on with the work."
+        return f"the last compaction was just now, {grown:,} tokens ago. Continue with the work."
     if isinstance(plan, Refusal):
         return plan.reason
     said = total - plan.sizes.carried

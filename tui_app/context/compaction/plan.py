@@ -71,7 +71,7 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
     stays = pinned if latest is None else pinned | {keys[latest]}
     split = split_at(items, max(start, end), stays, first=start)
     if sum(map(_is_said, split.old)) < _LEAST:
-        return f"Nothing to compact {span.words}: fewer than two messages there may leave."
+        return f"Nothing to compact {span.words}: fewer than two messages there can be replaced."
     return split
 
 

@@ -356,7 +356,7 @@ class ProposalWriter:
                 raise
             raise SummaryFailed(f"the model did not finish within {self.timeout_s:.0f} s") from None
         if not summary.text.strip():
-            raise SummaryFailed("the model answered nothing")
+            raise SummaryFailed("the model gave no answer")
         return summary
 
     def _refusal(self, notes: str) -> str:
@@ -524,7 +524,7 @@ async def review(
                 seconds = round(proposal.complete.duration_s + monotonic() - started, 3)
                 outcome = refuse_gain(outcome.complete, policy) or priced(outcome, again, seconds)
             if isinstance(outcome, str):
-                problem = f"with that focus none was written: {outcome}"
+                problem = f"none was written with that focus: {outcome}"
             else:
                 writing, offered, proposal, problem = again, outcome, outcome, ""
             continue

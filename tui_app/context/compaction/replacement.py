@@ -505,7 +505,7 @@ def reworded(message: ModelMessage, summary: str, facts: str) -> RewordedSummary
     """
     part, earlier = _part(message), parts_of(message)
     if part is None or earlier is None or not isinstance(message, ModelRequest):
-        raise ValueError("This is no summary that can be read.")
+        raise ValueError("This summary cannot be read.")
     words = UserWords(prompts=earlier.prompts, omitted=earlier.omitted, replaced=earlier.replaced)
     # What stands in front of the notes, and what behind them. What was said beside them is taken out of that;
     # all up to there belongs to the notes' frame.

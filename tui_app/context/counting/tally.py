@@ -204,7 +204,7 @@ class Tally:
             if parts.total > total:
                 share = total / parts.total
                 parts, factor = parts.scaled(share), factor * share
-                # What rounding adds is taken off where it shows least: the total is the provider's own.
+                # What rounding adds is removed where it shows least: the total is the provider's own.
                 most = max(CATEGORIES, key=lambda name: int(getattr(parts, name)))
                 excess = max(0, parts.total - total)
                 parts = replace(parts, **{most: getattr(parts, most) - excess})

@@ -106,7 +106,7 @@ def _is_marked(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One bullet of a section, with the handle at its end taken off."""
+    """One bullet of a section, with the handle at its end removed."""
 
     text: str
     key: int | None

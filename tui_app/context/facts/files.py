@@ -32,7 +32,7 @@ from tui_app.context.tool_words import (
 )
 from tui_app.events import Fact
 
-# What was done to one file, and what of it was taken back or committed since.
+# What was done to one file, and what of it was undone or committed since.
 
 
 @dataclass(slots=True)
@@ -46,11 +46,11 @@ class Trail:
     gone: bool = False
     """Whether the last thing done to it was its deletion."""
     undone: bool = False
-    """Whether what was done to it was taken back, and nothing was done since."""
+    """Whether what was done to it was undone, and nothing was done since."""
     added: bool = False
     """Whether git was told of it since it was created."""
     settled: dict[str, int] = field(default_factory=dict)
-    """What had been done when everything was committed last: that is not taken back."""
+    """What had been done when everything was committed last: that is not undone."""
 
     def add(self, verb: str, key: int, index: int, times: int = 1) -> None:
         """Note one more deed; a file that is written again after its deletion is there again."""

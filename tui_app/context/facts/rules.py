@@ -177,7 +177,7 @@ _OWN_WORDS = words(
     "darfst wieder doch nun erlaubt sind ordnung brauchst musst du oublie ce que peux maintenant nouveau "
     "plus olvida puedes ya but then so"
 )
-"""Words by which something is taken back; the others say what."""
+"""Words by which something is undone; the others say what."""
 _ENDING = re.compile(r"(?<=...)(?:ing|ed|es|s|e)$")
 
 

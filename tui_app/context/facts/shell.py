@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 WHOLE_TREE = "."
 """Path of what concerns every file."""
 ON_TRAILS = frozenset({"undone", "cleaned", "added", "committed"})
-"""Verbs that say something of earlier deeds only: that a change was taken back, a file that git does not
+"""Verbs that say something of earlier deeds only: that a change was undone, a file that git does not
 know deleted, a file made known to it, and everything before kept."""
 _OF_ONE = frozenset({"-m", "--message", "-C", "-c", "-s", "--source", "-e"})
 """Options whose value is the next word."""

@@ -668,13 +668,13 @@ def refusal_of(summary: str, evidence: Evidence, *, titled: bool = False) -> str
     names = {name.text for statement in statements(summary) for name in names_in(statement.text)}
     known = {name for name in names if evidence.knows(name)}
     if len(names) >= _FEW_NAMES and (not known or len(known) < len(names) * _MOST_UNKNOWN):
-        return "most of what the summary names came up nowhere in the conversation"
+        return "most names in the summary do not occur in the conversation"
     said = stems_of(summary)
     shared = said & evidence.stems
     same = language_of([summary]) == evidence.user.language
     if known or titled or _HEADED.search(summary):
         invented = not known and len(said) >= _TELLING and len(shared) < _LEAST_SHARED * len(said)
-        return "what the summary tells is not of the conversation" if invented and same else ""
+        return "the summary is not about this conversation" if invented and same else ""
     # A refusal, or a promise to go on, says little of what the conversation is about.
     terse = len(summary) < _TERSE
     least = max(_LEAST, len(said) * (_SHARED_OF_TERSE if terse else _LEAST_SHARED))

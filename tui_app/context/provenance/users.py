@@ -183,14 +183,14 @@ _GRAVE = re.compile(
     r"|supprim\w*|effac\w*|publi\w+|borr\w+|elimin\w+|удал\w+|стер\w+|опублик\w+)(?!\w)|删除|清空|发布"
     r"|部署|推送|削除|公開|삭제|배포|حذف"
 )
-"""What cannot be taken back: it must have been named, not only what it is done to."""
+"""What cannot be undone: it must have been named, not only what it is done to."""
 _CLAUSE = re.compile(r"[^,.;:()]*")
 _QUOTE = re.compile(r"[\"“„«]([^\"”“»\n]{8,400})[\"”“»]")
 _NAMED = re.compile(r"`|\w[./_]\w|\d")
 _HANDLE = re.compile(r"\(?#-?\d{1,12}\)?:?")
 _ONE, _ALL, _LAID_DOWN, _MOST = 0.4, 0.75, 0.5, 0.6
 """Share of a statement's words that one message must hold, all of them together, one for a rule, and one for
-what cannot be taken back."""
+what cannot be undone."""
 _SHORT = 12
 """Words of an answer that says little without the question before it."""
 _QUESTION = 1_500
@@ -270,7 +270,7 @@ class UserEvidence:
 
     @cached_property
     def says_grave(self) -> bool:
-        """Whether the user spoke at all of what cannot be taken back, in whatever language."""
+        """Whether the user spoke at all of what cannot be undone, in whatever language."""
         return any(_GRAVE.search(said.text) for said in self.reading.typed)
 
     @cached_property

@@ -198,12 +198,12 @@ _HEAVY = 0.75
 """Share of the window that what every request carries may take without a word."""
 
 SET_TOO_LARGE = (
-    "{model} takes {limit:,} tokens and not the {set:,} that are set as window: its provider says so. "
-    "{limit:,} counts from now on; correct the setting."
+    "{model} takes {limit:,} tokens, says its provider, not the {set:,} that are set as its window. "
+    "{limit:,} is used from now on; correct the setting."
 )
 SET_ABOVE_LIMIT = (
-    "The provider takes no single request of more than {limit:,} tokens for {model}, and {set:,} are set as "
-    "window. {limit:,} counts from now on; set it as window, or have the account's limit raised."
+    "The provider refuses single requests over {limit:,} tokens for {model}, and its window is set to "
+    "{set:,}. {limit:,} is used from now on; set it as the window, or have the account's limit raised."
 )
 
 

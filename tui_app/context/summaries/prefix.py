@@ -170,9 +170,7 @@ class PrefixSummariser:
             raise SummaryFailed("the model went on working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         notes = unwrapped(said)
-        reason = (
-            why_not_whole(answer) or ("" if notes else "the model answered nothing") or why_no_notes(notes)
-        )
+        reason = why_not_whole(answer) or ("" if notes else "the model gave no answer") or why_no_notes(notes)
         if not reason and self.count(notes) > max(1_024, 4 * budget):
             reason = "the model wrote far more than it was asked for"
         if reason or (reason := await asyncio.to_thread(task.refusal, notes)):

@@ -347,7 +347,7 @@ def why_no_notes(answer: str) -> str:
     if title or _STRUCTURE.search(text):
         return ""
     if text.isascii() and len(text.split()) < _FEWEST_WORDS:
-        return "the model answered something else than a summary"
+        return "the model answered with something other than a summary"
     return ""
 
 

@@ -408,7 +408,7 @@ class NotesRequest:
                 self.ledger.request_id = (ids or [self.ledger.request_id])[-1]
                 self.ledger.book(spent_on(messages, self.model), answered=answered)
         notes = unwrapped(text)
-        nothing = "" if notes else "the model answered nothing"
+        nothing = "" if notes else "the model gave no answer"
         if reason := _ended(messages) or nothing or why_no_notes(notes):
             raise SummaryFailed(reason)
         return notes
@@ -857,7 +857,7 @@ class ModelSummariser:
 
 # Summaries without any model: extraction, and as the last resort a marker.
 
-NO_ROOM = "beside what must stay there is no room to keep the earlier summary"
+NO_ROOM = "there is no room for the earlier summary beside what must stay"
 
 
 @dataclass(frozen=True, slots=True)

@@ -473,11 +473,11 @@ def _brings_back(call: ToolCallPart) -> bool:
 
 HandStage = Literal["archive", "offload"]
 """Stages that the user can ask for."""
-NO_RESULT = "Only results of tools can be archived or put in a file."
+NO_RESULT = "Only results of tools can be archived or moved to a file."
 ARCHIVED = "This result is archived already."
 UNREAD = "The model has not read this result yet."
 IN_FILE = "This result is in a file already."
-NO_GAIN = "Nothing would be gained: what stands for it is as long."
+NO_GAIN = "Nothing would be gained: its placeholder is as long."
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,7 +220,7 @@ class StageRunner:
         return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 
     def _commit(self, rewrite: Rewrite | None) -> None:
-        """Apply a decision, less what the user has taken back; nothing where its files cannot be kept."""
+        """Apply a decision, less what the user has undone; nothing where its files cannot be kept."""
         if rewrite is None or (rewrite.files and self.history.spilled() is None):
             return
         exempt = self.history.exempt(rewrite.stage)

@@ -59,7 +59,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
     title = audits[0]["title"] if len(audits) == 1 else count(len(audits), "conversation")
     parts = [f'<p class="dim">{_text(_about(audits))}</p>']
     if len(audits) > 1:
-        parts.append(_totals(report["total"], "All together"))
+        parts.append(_totals(report["total"], "Total"))
     for audit in audits:
         parts += _audit(audit)
     return page(
@@ -95,7 +95,7 @@ def _audit(audit: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield "<p>This conversation was never compacted: nothing was lost.</p>"
     if len(compactions) > 1:
-        yield _totals(audit["total"], "All compactions of it")
+        yield _totals(audit["total"], "All its compactions")
     for number, compaction in enumerate(compactions, 1):
         yield from _compaction(compaction, number, len(compactions), audit["window"])
     yield "</section>"

@@ -88,7 +88,7 @@ def _of_session(data: Payload) -> str:
         case SubAgentEnd():
             return f"Sub-agent: {inline(data.headline())}"
         case SessionRestored():
-            return f"Taken back: #{data.cut}"
+            return f"Undone: #{data.cut}"
         case SessionClear() | SessionRewind():
             return "Context cleared" if isinstance(data, SessionClear) else "Conversation rewound"
         case _:
@@ -109,7 +109,7 @@ def _of_context(data: Payload) -> str:
         case ViewRewrite():
             return f"In the model's context: {data.headline()}"
         case RewriteUndone():
-            return f"Taken back: #{data.rewrite}"
+            return f"Undone: #{data.rewrite}"
         case Truncation():
             return f"Request cut to fit: {data.tokens_before:,} → {data.tokens_after:,} tokens"
         case CheckpointCreated():

@@ -149,7 +149,7 @@ def import_file(path: Path, format: str = "auto") -> Imported:
             (each for each in TABLE if (each.name == program if program else each.recognises(source))), None
         )
         if found is None:
-            raise ImportFormatError(f"{source.path} is in no known format; tried {', '.join(FORMATS)}.")
+            raise ImportFormatError(f"{source.path} has no known format; tried {', '.join(FORMATS)}.")
     else:
         found = next(each for each in TABLE if each.name == format)
     imported = replace(found.read(source), format=found.name)
@@ -157,5 +157,5 @@ def import_file(path: Path, format: str = "auto") -> Imported:
         imported = replace(imported, skipped=(*imported.skipped, source.cut))
     if not imported.events:
         reason = f" ({imported.skipped[0].reason})" if imported.skipped else ""
-        raise ImportFormatError(f"{path} holds no conversation in the format {imported.format}{reason}.")
+        raise ImportFormatError(f"{path} has no conversation in the format {imported.format}{reason}.")
     return imported

@@ -59,7 +59,7 @@ class _Reader(Reader):
             elif not line.strip(_BLANK) and not self._said:
                 continue
             elif not self._prompt and not self._said and not self._asked:
-                self.out.skip(number, "text in front of the first prompt")
+                self.out.skip(number, "text before the first prompt")
             else:
                 self._flush_prompt()
                 self._begun = self._begun if self._said else number

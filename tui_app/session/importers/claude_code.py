@@ -223,7 +223,7 @@ def _last(lines: list[Line], key: str) -> str:
 
 def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline) -> Json | None:
     if not isinstance(block, dict):
-        report.skip(line, f"content block that is no object: {shown(block)}")
+        report.skip(line, f"content block that is not an object: {shown(block)}")
         return None
     match block.get("type"):
         case "text":
@@ -240,7 +240,7 @@ def _part(block: object, line: int, real: bool, seen: set[str], report: Timeline
                 report.skip(line, "tool call without a tool's name")
                 return None
             if call_id and call_id in seen:
-                report.skip(line, f"tool call id {shown(call_id)} stands twice in one response")
+                report.skip(line, f"tool call id {shown(call_id)} occurs twice in one response")
                 return None
             seen.add(call_id)
             if not isinstance(args, dict):
@@ -331,14 +331,14 @@ class _Reader(LineReader):
         self._end_boundary()
         used = {line.number for line in path}
         off = sum(line.number not in used for line in tree.talk)
-        self.out.left_out["messages on branches that were given up (rewinds) were left out"] += off
-        self.out.left_out["links to missing records were mended by file order"] += tree.mended
+        self.out.left_out["messages on abandoned branches (rewinds) were left out"] += off
+        self.out.left_out["links to missing records were repaired by file order"] += tree.mended
         kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(tree.aside.items()))
         return self.out.finish(
             title=_title(self.records, tree) or title_of(self.out.events),
             cwd=self.cwd,
             model=self.model,
-            notes=[f"Records that are no messages: {kinds}."] if kinds else [],
+            notes=[f"Records that are not messages: {kinds}."] if kinds else [],
         )
 
     def _gather(self, path: list[Line]) -> None:
@@ -432,7 +432,7 @@ def _queued(tree: Tree, path: list[Line], report: Timeline) -> list[Line]:
             on_path = not place or tree.talk[place - 1].number in kept
             if on_path and not _is_written(tree, first, next(behind, None)):
                 found.append(Line(line.number, {**first.data, "timestamp": line.data.get("timestamp")}))
-    report.left_out["prompts in the queue that were never sent were left out"] += len(waiting)
+    report.left_out["queued prompts that were never sent were left out"] += len(waiting)
     return found
 
 

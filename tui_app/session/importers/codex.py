@@ -25,7 +25,7 @@ from tui_app.session.importers.reader import (
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
-# Which records of a Codex rollout count: turns that were taken back, and what the program itself said.
+# Which records of a Codex rollout count: turns that were undone, and what the program itself said.
 
 ITEM = "response_item"
 _TYPES = (ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
@@ -68,7 +68,7 @@ def item_of(record: Json) -> tuple[str, Json]:
 
 
 def unroll(records: tuple[Line, ...]) -> Rollout:
-    """Find the records of turns that were taken back, and the program's own notes."""
+    """Find the records of turns that were undone, and the program's own notes."""
     rollout = Rollout()
     turns: list[list[int]] = []
     for line in records:
@@ -252,7 +252,7 @@ class _Reader(LineReader):
         for line in self.records:
             self.at(line.data.get("timestamp"))
             if line.number in rollout.taken_back:
-                self.out.leave(line.number, "records of turns that were taken back (rewinds) were left out")
+                self.out.leave(line.number, "records of turns that were undone (rewinds) were left out")
             elif line.number in rollout.notes:
                 self.out.leave(line.number, NOTES)
             else:
@@ -274,7 +274,7 @@ class _Reader(LineReader):
                 kept = [event for each in lines if (event := self.out.first_at.get(each))]
                 self.out.compaction(summary, "blocking", (0, 0), self.time, line.number, kept=kept)
             else:
-                self.out.skip(line.number, "compaction without a summary that can be read, not applied")
+                self.out.skip(line.number, "compaction without a readable summary, not applied")
         elif kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
             self.end_answer()
             message = record_text(payload, "message") or "The program reported an error."
@@ -298,7 +298,7 @@ class _Reader(LineReader):
                 self.answer(line.number).thinking("\n\n".join(filter(None, texts)))
             else:
                 # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
-                self.out.leave(line.number, "thoughts that are encrypted were left out")
+                self.out.leave(line.number, "encrypted thoughts were left out")
         elif kind in _CALLS:
             name, args = call_of(item)
             call_id = record_text(item, "call_id") or record_text(item, "id")

@@ -125,7 +125,7 @@ class _Reader(LineReader):
         if kind == ("system", "message"):
             self.out.leave(line.number, "system prompts of the other program were left out")
         elif kind[0] in _GROUPS:
-            self.out.leave(line.number, "events that are no messages were left out")
+            self.out.leave(line.number, "events that are not messages were left out")
         else:
             self.out.skip(line.number, f"unknown event type {shown(line.data.get('type'))}")
 
@@ -135,7 +135,7 @@ class _Reader(LineReader):
             return
         call_id = record_text(request, "toolCallId")
         if call_id and self._asked.get(call_id) == line.number:
-            self.out.skip(line.number, f"tool call id {shown(call_id)} stands twice in one response")
+            self.out.skip(line.number, f"tool call id {shown(call_id)} occurs twice in one response")
             return
         self._asked[call_id] = line.number
         name = record_text(request, name_key)

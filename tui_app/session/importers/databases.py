@@ -62,7 +62,7 @@ def _check_stored(database: sqlite3.Connection, tables: Sequence[str]) -> None:
         pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
         columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
         if any(not page for (page,) in pages) or any(column[-1] for column in columns):
-            raise sqlite3.DatabaseError(f"{name} holds no rows of its own")
+            raise sqlite3.DatabaseError(f"{name} has no rows of its own")
 
 
 def _stored_only(
@@ -196,7 +196,7 @@ def _unpacked(data: bytes) -> bytes:
         )
     except ImportError:
         raise ImportFormatError(
-            "The thread is compressed with zstd, which Python knows from 3.14 on: install Plimsoll with that."
+            "The thread is compressed with zstd, which Python has from 3.14 on: install Plimsoll with it."
         ) from None
     except Exception as error:
         raise ImportFormatError(f"The thread could not be unpacked: {error}.") from error

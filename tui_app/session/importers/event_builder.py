@@ -100,7 +100,7 @@ def plain_text(content: Any) -> str:
 
 
 def is_file(item: str | Json) -> TypeGuard[Json]:
-    """Whether a content item is an image, a document or the like, and no text."""
+    """Whether a content item is an image, a document or the like and no text."""
     return not isinstance(item, str) and "content" not in item
 
 
@@ -440,7 +440,7 @@ class Timeline:
 
     def finish(self, *, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
         """Close the books: answer what was left open, and count."""
-        self.left_out["calls had an id that was used before and got a new one"] += self.calls.renamed
+        self.left_out["calls reused an id and got a new one"] += self.calls.renamed
         counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
         events = answer_open_calls(self.events)
         added = len(events) - len(self.events)

@@ -18,7 +18,7 @@ from tui_app.session.importers.reader import (
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
 
-# Replaying a chat log of Gemini CLI: messages are written anew, taken back, or replaced.
+# Replaying a chat log of Gemini CLI: messages are written anew, undone, or replaced.
 
 _SNAPSHOT = "<state_snapshot>"
 """How the program's summary of a compressed history begins."""
@@ -46,7 +46,7 @@ def replay(records: tuple[Line, ...], report: Timeline) -> Chat:
             if target not in places:
                 report.skip(line.number, f"rewind to a message that is not in the file: {shown(target)}")
             for dropped in chat.messages[start:]:
-                report.leave(dropped.number, "messages that were taken back (rewinds) were left out")
+                report.leave(dropped.number, "messages that were undone (rewinds) were left out")
                 places.pop(record_text(dropped.data, "id"), None)
                 chat.summaries.pop(dropped.number, None)
             del chat.messages[start:]
@@ -129,7 +129,7 @@ class _Reader(Reader):
                 if isinstance(item, dict):
                     self._message(Line(number, item))
                 else:
-                    self.skip_message(number, f"no object: {shown(item)}")
+                    self.skip_message(number, f"not an object: {shown(item)}")
             return self.finish(range(1, len(document["messages"]) + 1))
         lines = self.source.lines
         self.out.skipped.extend(lines.skipped)

@@ -130,7 +130,7 @@ class _Reader(Reader):
             if _is_message(item):
                 self._message(number, item["info"], item["parts"])
             else:
-                self.skip_message(number, f"no message: {shown(item)}")
+                self.skip_message(number, f"not a message: {shown(item)}")
         return self.finish(range(1, len(messages) + 1))
 
     def _message(self, number: int, info: Json, parts: list[Any]) -> None:
@@ -138,7 +138,7 @@ class _Reader(Reader):
         known = [part for part in parts if isinstance(part, dict)]
         for part in parts:
             if not isinstance(part, dict):
-                self.skip_message(number, f"part that is no object: {shown(part)}")
+                self.skip_message(number, f"part that is not an object: {shown(part)}")
         if info.get("role") == "user":
             # Files that the prompt names, as the program read them out to the model.
             self._asked = any(part.get("auto") is False for part in of_type(known, "compaction"))
@@ -196,7 +196,7 @@ class _Reader(Reader):
             case "compaction" | "subtask":
                 return None
             case kind if kind in _ASIDE:
-                self.out.left_out["parts that are no content were left out"] += 1
+                self.out.left_out["parts that are not content were left out"] += 1
                 return None
             case kind:
                 self.skip_message(number, f"part of unknown type {shown(kind)}")
@@ -216,7 +216,7 @@ class _Reader(Reader):
                     answer.call(self.out.calls, call_id, record_text(part, "tool"), state.get("input"))
                     results.append((call_id, state))
                 case kind if kind in (*_ASIDE, "compaction", "subtask", "file"):
-                    self.out.left_out["parts that are no content were left out"] += 1
+                    self.out.left_out["parts that are not content were left out"] += 1
                 case kind:
                     self.skip_message(number, f"part of unknown type {shown(kind)}")
         self.end_answer()

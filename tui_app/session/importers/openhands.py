@@ -124,7 +124,7 @@ class _Reader(Reader):
         self._response = ""
         for number, item in enumerate(events, 1):
             if not isinstance(item, dict):
-                self._skip(number, f"no object: {shown(item)}")
+                self._skip(number, f"not an object: {shown(item)}")
                 continue
             self.at(item.get("timestamp"))
             self._numbers[count(item.get("id"))] = number
@@ -137,7 +137,7 @@ class _Reader(Reader):
                     failed = observation == "error" or item.get("success") is False
                     self.result(target, item.get("content"), "error" if failed else "success", number)
                 elif observation in _QUIET:
-                    self.out.leave(number, "events that are no messages were left out")
+                    self.out.leave(number, "events that are not messages were left out")
                 elif observation == "error" and "cause" not in item:
                     # The program answered what the model wrote before it became an action.
                     self.out.leave(number, NOTES)
@@ -152,7 +152,7 @@ class _Reader(Reader):
 
     def _action(self, number: int, item: Json, action: str) -> None:
         if action in _QUIET:
-            self.out.leave(number, "events that are no messages were left out")
+            self.out.leave(number, "events that are not messages were left out")
         elif action == "system":
             self.end_answer()
             self.out.system(said(item), self.time, number)
@@ -172,7 +172,7 @@ class _Reader(Reader):
         elif action == "message":
             self._begin(number, item).text(said(item))
         elif action == "condensation_request":
-            self.out.leave(number, "events that are no messages were left out")
+            self.out.leave(number, "events that are not messages were left out")
         else:
             response = text_at(item, f"{_RESPONSE}.id")
             fresh = not response or response != self._response
@@ -222,7 +222,7 @@ class _EventReader(Reader):
         events = list(self.numbered(found))
         for number, item in events:
             if not isinstance(item, dict):
-                self.out.skip(number, f"no object: {shown(item)}")
+                self.out.skip(number, f"not an object: {shown(item)}")
                 continue
             self.at(item.get("timestamp"))
             self._numbers[record_text(item, "id")] = number
@@ -233,7 +233,7 @@ class _EventReader(Reader):
             if read is not None:
                 read(self, number, item)
             else:
-                self.out.leave(number, "events that are no messages were left out")
+                self.out.leave(number, "events that are not messages were left out")
         self.out.left_out["further conversations in the file were left out"] += found.others
         return self.finish(number for number, _ in events)
 

@@ -75,7 +75,7 @@ class _Reader(LineReader):
     def _line(self, line: Line) -> None:
         kind, data = record_text(line.data, "type"), line.data.get("data")
         if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
-            self.out.skip(line.number, f"no event of a log: {shown(line.data.get('type'))}")
+            self.out.skip(line.number, f"not an event of a log: {shown(line.data.get('type'))}")
             return
         try:
             payload = _checked(kind, data)
@@ -112,7 +112,7 @@ class _Reader(LineReader):
 
 def _one(message: Any) -> str:
     if not isinstance(message, dict):
-        raise MessageRefusedError("it is no object")
+        raise MessageRefusedError("it is not an object")
     return canonical(message)
 
 

@@ -38,7 +38,7 @@ class _Reader(LineReader):
         for line in self.records:
             if line.number not in path:
                 if not self.out.knows(line.number):
-                    self.out.leave(line.number, "entries on branches that were given up were left out")
+                    self.out.leave(line.number, "entries on abandoned branches were left out")
                 continue
             self.at(line.data.get("timestamp"))
             record = line.data
@@ -55,7 +55,7 @@ class _Reader(LineReader):
                 self.cwd = self.cwd or record_text(record, "cwd")
                 self.model = record_text(record, "modelId") or self.model
                 self.title = record_text(record, "name") if kind == "session_info" else self.title
-                self.out.leave(line.number, "entries that are no messages were left out")
+                self.out.leave(line.number, "entries that are not messages were left out")
             else:
                 self.out.skip(line.number, f"unknown entry type {shown(kind)}")
             self.end_answer()
@@ -98,7 +98,7 @@ class _Reader(LineReader):
     def _block(self, line: Line, block: object) -> None:
         answer = self.answer(line.number)
         if not isinstance(block, dict):
-            self.out.skip(line.number, f"content block that is no object: {shown(block)}")
+            self.out.skip(line.number, f"content block that is not an object: {shown(block)}")
         elif block.get("type") == "text":
             answer.text(self.text([block], line.number))
         elif block.get("type") == "thinking":

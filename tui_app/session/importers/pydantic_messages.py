@@ -54,7 +54,7 @@ class _Reader(Reader):
     def read(self, found: Found) -> Imported:
         for number, item in self.numbered(found):
             if not isinstance(item, dict):
-                self.skip_message(number, "it is no object")
+                self.skip_message(number, "it is not an object")
                 continue
             try:
                 message: Json = json.loads(messages.canonical(_completed(item, self.time)))

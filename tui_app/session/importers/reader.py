@@ -194,7 +194,7 @@ class ContentReader:
         if isinstance(block, str):
             return block
         if not isinstance(block, dict):
-            self.left_out(f"content block that is no object: {shown(block)}")
+            self.left_out(f"content block that is not an object: {shown(block)}")
             return ""
         kind = block.get("type")
         if kind in _TEXT_TYPES:
@@ -210,7 +210,7 @@ class ContentReader:
         if kind == "input_audio":
             value = block.get("input_audio")
             if not isinstance(value, dict):
-                return self._missing("audio", "it holds no data")
+                return self._missing("audio", "it has no data")
             media = {"mp3": "audio/mpeg"}.get(str(value.get("format")), f"audio/{value.get('format')}")
             return self._binary(media, value.get("data"), "audio")
         if kind == "file":
@@ -224,7 +224,7 @@ class ContentReader:
         if not isinstance(source, dict) and "mimeType" in block:
             return self._binary(block["mimeType"], block.get("data"), kind)
         if not isinstance(source, dict):
-            return self._missing(kind, "it holds no data")
+            return self._missing(kind, "it has no data")
         if source.get("type") == "text" and isinstance(source.get("data"), str):
             return str(source["data"])
         if source.get("type") == "url":
@@ -234,7 +234,7 @@ class ContentReader:
     def _url(self, value: Any, kind: str) -> str | Json:
         url = value.get("url") if isinstance(value, dict) else value
         if not isinstance(url, str):
-            return self._missing(kind, "it holds no address")
+            return self._missing(kind, "it has no address")
         if match := _DATA_URL.fullmatch(url):
             return self._binary(match["media"], match["data"], kind)
         # A foreign file must not make the program, or a provider on its behalf, fetch an address.
@@ -243,7 +243,7 @@ class ContentReader:
 
     def _binary(self, media_type: Any, data: Any, kind: str) -> str | Json:
         if not isinstance(data, str) or not isinstance(media_type, str):
-            return self._missing(kind, "it holds no data")
+            return self._missing(kind, "it has no data")
         if not _MEDIA_TYPE.fullmatch(media_type):
             return self._missing(kind, "its media type is malformed")
         if len(data) > MAX_BINARY_CHARS:
@@ -500,6 +500,6 @@ def branch(records: tuple[Line, ...], *, key: str, parent: str, report: Timeline
         if above in by_id and by_id[above] < place:
             place = by_id[above]
         else:
-            report.left_out["links to missing records were mended by file order"] += 1
+            report.left_out["links to missing records were repaired by file order"] += 1
             place -= 1
     return path

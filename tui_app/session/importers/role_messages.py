@@ -108,7 +108,7 @@ class _Reader(Reader):
 
     def _message(self, item: Any, number: int) -> None:
         if not isinstance(item, dict):
-            return self.skip_message(number, f"no object: {shown(item)}")
+            return self.skip_message(number, f"not an object: {shown(item)}")
         self.at(item.get("timestamp"))
         role = item.get("role")
         content = self.content(number).read(item.get("content"))
@@ -143,7 +143,7 @@ class _Reader(Reader):
         if isinstance(item.get("function_call"), dict):
             raw = [{"function": item["function_call"]}]
         if not isinstance(raw, list):
-            self.skip_message(number, "tool_calls is no list")
+            self.skip_message(number, "tool_calls is not a list")
             raw = []
         for entry in raw:
             function = object_at(entry, "function")

@@ -202,7 +202,7 @@ class _Reader(Reader):
             if isinstance(record, dict):
                 self._turn(number, record)
             elif record != "Resume":
-                self.out.skip(number, f"no object: {shown(record)}")
+                self.out.skip(number, f"not an object: {shown(record)}")
             else:
                 self.out.leave(number, _ABOUT)
         self.out.left_out["further conversations in the file were left out"] += found.others
@@ -236,7 +236,7 @@ class _Reader(Reader):
             return Found(value if isinstance(value, list) else [], {})
         for number, each in enumerate(several, 1):
             if not isinstance(each, dict):
-                self.out.skip(number, f"no conversation: {shown(each)}")
+                self.out.skip(number, f"not a conversation: {shown(each)}")
         self.out.left_out["conversations without messages were left out"] += len(known) - len(talks)
         count, part = len(talks), "" if is_database(self.source.raw) else self.source.part
         if part:
@@ -275,7 +275,7 @@ class _Reader(Reader):
             if above in places:
                 at = places[above]
             elif above and not above.startswith(_NO_RECORD) and at > 0:
-                self.out.left_out["links to missing records were mended by file order"] += 1
+                self.out.left_out["links to missing records were repaired by file order"] += 1
                 at -= 1
             else:
                 break
@@ -283,7 +283,7 @@ class _Reader(Reader):
             if at in path:
                 continue
             if isinstance(record, dict) and parent in record:
-                self.out.leave(number, "messages on branches that were given up were left out")
+                self.out.leave(number, "messages on abandoned branches were left out")
             else:
                 # What has no place in the tree is read where it stands: reports, records about the chat.
                 chain.append(at)
@@ -417,7 +417,7 @@ class _Reader(Reader):
         )
         told = joined(self.content(number).read(content))
         if call is None and call_id and self._told.get(call_id) == told:
-            return self.out.leave(number, "results that stand twice count once")
+            return self.out.leave(number, "duplicate results count once")
         if call is None:
             return self.out.skip(number, f"{calls.why_not(call_id)}: {shown(call_id or name)}")
         self._told[call_id] = told

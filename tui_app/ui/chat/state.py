@@ -182,7 +182,7 @@ def loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
 
 
 def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
-    """Show what waits for the agent side after some of it was taken back or moved."""
+    """Show what waits for the agent side after some of it was undone or moved."""
     return replace(state, queue=early, status=state.status if early else Status())
 
 
@@ -275,7 +275,7 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo takes it back", "ctrl+o shows the summary")
+            return f"Compacted {sizes}", ("/undo undoes it", "ctrl+o shows the summary")
         case "cancelled" if done.reason:
             return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
         case "cancelled":
@@ -538,15 +538,13 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             )
         case CompactionEdited(fact=fact, tokens_after=after):
             what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
-            return saying(state, f"{what}, ~{tokens(after)} · u on its row takes it back")
+            return saying(state, f"{what}, ~{tokens(after)} · u on its row undoes it")
         case CompactionRedone(tokens_after=after):
-            return saying(state, f"Applied again: ~{tokens(after)} · /undo takes it back")
+            return saying(state, f"Applied again: ~{tokens(after)} · /undo undoes it")
         case SessionClear():
-            return saying(
-                state, "Cleared: the model starts afresh · /undo takes it back until you send a prompt"
-            )
+            return saying(state, "Cleared: the model starts fresh · /undo undoes it until you send a prompt")
         case SessionRewind(failed=False, again=False):
-            return saying(state, "Rewound: the prompt is in the editor · ctrl+c, then /undo takes it back")
+            return saying(state, "Rewound: the prompt is in the editor · ctrl+c, then /undo undoes it")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
         case _:

@@ -113,7 +113,7 @@ class Unsent:
         try:
             forget_unsent(self._file, self._folder, text)
         except OSError as error:  # it is offered once more: no harm
-            _LOG.warning("a sent prompt could not be taken off the list: %s", error)
+            _LOG.warning("a sent prompt could not be removed from the list: %s", error)
 
     def keep(self, *drafts: str) -> Kept:
         """Keep what has not arrived, and drafts, for the next visit; blocks on the disk."""

@@ -237,7 +237,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
             (
                 ("Send", f"reads all {size} tokens again"),
                 ("Compact first", "then sends the prompt; later turns are cheaper too"),
-                ("Hand over", "goes on in a new session with a brief of this one"),
+                ("Hand over", "continues in a new session with a brief of this one"),
                 ("Cancel", "puts the prompt back"),
             ),
             f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
@@ -297,11 +297,11 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
         send(screen, Prompt(text, () if command.prompt is not None else mentions(text)))
     else:
         editor.give_back(typed)
-        session.say(f"/{command.name} says nothing: {command.file} is empty.")
+        session.say(f"/{command.name} has no text: {command.file} is empty.")
 
 
 _TRUST = """\
-{} is new to Plimsoll. What would count here:
+{} is new to Plimsoll. It would use:
 
 {}
 
@@ -371,7 +371,7 @@ async def _send_above(screen: "Chat", prompt: Prompt) -> None:
         screen.pane.prompt.editor.give_back(prompt.text)
 
 
-ONE_RUNS = "A compaction is running already. Esc cancels it; then another can begin."
+ONE_RUNS = "A compaction is already running. esc cancels it."
 
 
 def compact(session: ChatSession, argument: str = "") -> None:

@@ -189,9 +189,9 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
         ("no such tool", "$text-warning") if wrong else (where, "$text-muted"),
     )
     note = {
-        "settings": "In your settings file, for all repositories. f8 takes it out.",
-        "repository": "In your settings file, for this repository. f8 takes it out, f6 keeps it everywhere.",
-        "session": "Ends with this session. f8 takes it back, f9 keeps it here, f6 everywhere.",
+        "settings": "In your settings file, for all repositories. f8 removes it.",
+        "repository": "In your settings file, for this repository. f8 removes it, f6 keeps it everywhere.",
+        "session": "Ends with this session. f8 removes it, f9 keeps it here, f6 everywhere.",
     }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
     if wrong:
         note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
@@ -228,11 +228,11 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
 # Showing and changing the rules about tools, one after the other, until the user closes the list.
 
 _HOW = (
-    "allow, ask or deny, then a tool, then what of it:\n"
+    "allow, ask or deny, then a tool, then a pattern:\n"
     f"allow {RUN_COMMAND.name} git log …   (commands that begin so)   allow {RUN_COMMAND.name} = make docs\n"
     f"allow {WRITE_FILE.name} docs/**   deny {EDIT_FILE.name} *.lock   ask {WEB_FETCH.name} *.example.org\n"
     "looks my_tool   (it changes nothing: in read-only mode too)\n"
-    "It holds in this repository; f6 in the list keeps it everywhere."
+    "It applies in this repository; f6 in the list keeps it everywhere."
 )
 
 
@@ -288,7 +288,7 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
             await _forget(session, rule)
             return f"{rule.text} is asked about again."
         case RuleWish("remove", ApprovalRule(source="settings" | "repository") as rule):
-            return _take_out(app, session, desk, rule) or f"{rule.text}: taken out of {desk.place}"
+            return _take_out(app, session, desk, rule) or f"{rule.text}: removed from {desk.place}"
         case RuleWish("keep", ApprovalRule(source="session") as rule):
             said = _put_in(app, session, desk, rule, everywhere=False)
             if not said and app.launch.opening().trusted:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tui_app.conversation.session_changes import ChangedFile, SessionChanges
     from tui_app.ui.host import Host
 
-NOTHING = "Nothing has changed: no file by this session, and git sees none."
+NOTHING = "Nothing has changed, neither by this session nor in git."
 UNCOMMITTED = "Not committed. Nothing changed."
-_SECTIONS = {"session": "this session", "git": "git alone"}
+_SECTIONS = {"session": "this session", "git": "git only"}
 _SIGNS = {"new": "new", "changed": "changed", "deleted": "deleted"}
 
 
@@ -93,7 +93,7 @@ class ChangesScreen(FilterDialog["ChangedFile", str]):
 
     @property
     def nothing(self) -> str:
-        return "No file is called that."
+        return "No matching file."
 
     def explain(self, row: "ChangedFile") -> None:
         """Show the diff of the marked file, and where it begins."""
@@ -119,7 +119,7 @@ async def show_changes(app: "Host", session: ChatSession) -> None:
     try:
         changes = await asyncio.to_thread(_read, opening)
     except (sqlite3.Error, OSError) as error:
-        session.report(f"What changed cannot be read. {explained(error, opening.paths.database)}")
+        session.report(f"The changes cannot be read. {explained(error, opening.paths.database)}")
         return
     if not changes.files:
         session.say(changes.problem if changes.problem and not session.id else NOTHING)
@@ -146,15 +146,15 @@ class CommitScreen(ReviewScreen):
     """Shows the message that is proposed, to edit; only *Commit* commits."""
 
     WORDS: ClassVar[Words] = Words(
-        "The commit message is being written …",
+        "Writing the commit message …",
         "Commit with this message?",
         (
             ("Commit", "git commits; its hooks run"),
             ("Edit", "change the message"),
-            ("Again", "have it written anew, with what it should say"),
+            ("Again", "rewrite it, with what it should say"),
             ("Discard", "nothing is committed"),
         ),
-        ("Again", "What should the message say? Nothing has been committed.", "write anew"),
+        ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
         "Discard the message you have edited?",
     )
     HINTS: ClassVar[tuple[Hint, ...]] = tuple(
@@ -173,7 +173,7 @@ class CommitScreen(ReviewScreen):
         what = "what is staged" if not proposal.paths else "the files that this session changed"
         by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
         self._figures = (count(proposal.files, "file"), what, by)
-        reason = f"No model wrote it: {one_line(proposal.reason, 200)}." if proposal.reason else ""
+        reason = f"Written without a model: {one_line(proposal.reason, 200)}." if proposal.reason else ""
         self._problem = problem or reason
         self.propose(CompactionProposed(job="commit", summary=proposal.text))
 
@@ -227,7 +227,7 @@ async def _answered(
         except NoProposal as none:
             return str(none)
         except (sqlite3.Error, OSError) as error:
-            return f"Nothing can be proposed. {explained(error, session.launch.paths.database)}"
+            return f"No message can be proposed. {explained(error, session.launch.paths.database)}"
 
     shown = app.push_screen(screen, wait_for_dismiss=True)
     writing = asyncio.create_task(session.ask(write))

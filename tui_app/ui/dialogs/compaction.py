@@ -401,7 +401,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("tokens removed", f"{done.tokens_removed:,}"),
         ("messages before", f"{done.messages_before:,}"),
         ("messages after", f"{done.messages_after:,}"),
-        ("messages fewer", f"{done.messages_removed:,}"),
+        ("messages removed", f"{done.messages_removed:,}"),
         ("log numbers", ranges),
         (
             "facts kept",
@@ -419,8 +419,8 @@ def number_lines(done: CompactionComplete) -> str:
 # Other words for a summary that stands: its text, and what to do with it.
 
 _ABOUT = (
-    "The model reads these words from the next request on. They are checked like written ones: secrets are "
-    "masked, and what nobody said is marked."
+    "The model reads this text from the next request on. It is checked like any summary: secrets are "
+    "masked, claims not in the log are marked."
 )
 _WAYS = (
     ("Save", "used from the next request on; the old text is kept"),
@@ -465,7 +465,7 @@ class SummaryEditor(Dialog[str]):
             case 0:
                 self.dismiss(self._area.text if self._changed else None)
             case 1:
-                # As an edit, so that it can be taken back like one.
+                # As an edit, so that it can be undone like one.
                 self._area.replace(self._original, (0, 0), self._area.document.end)
                 self._ways.highlighted = 0
                 self.set_focus(self._area)
@@ -556,7 +556,7 @@ class CompactionView:
     time: float
     """When it was applied, in seconds since the epoch."""
     undone: bool = False
-    """Whether it is taken back at present."""
+    """Whether it is undone at present."""
     can_undo: bool = True
     """Whether the view may be changed now."""
     can_edit: bool = False
@@ -696,7 +696,7 @@ class CompactionDetail(Dialog[Decision]):
             return "it changed nothing"
         if self._view.undone is undone:
             return "it is undone already" if undone else "it is applied already"
-        return "" if self._view.can_undo else "only the newest one can be, and not read-only"
+        return "" if self._view.can_undo else "only the newest one, and not in a read-only session"
 
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original

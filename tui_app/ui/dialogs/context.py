@@ -319,7 +319,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
     Args:
         usage: The context as it is.
         outlook: What may be done.
-        together: How many items come back when the marked one is taken back.
+        together: How many items come back when the marked one is undone.
         glyphs: Signs to draw with.
     """
     if usage is None or not outlook.seq:
@@ -338,7 +338,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
     after = f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
     if many < MARKED:
         return after
-    return f"{many} marked{f', {after}' if after else ': nothing but p can be done with them'}"
+    return f"{many} marked{f', {after}' if after else ': only p works on them'}"
 
 
 def _after(usage: ContextUsage, move: Move) -> str:

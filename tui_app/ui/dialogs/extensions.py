@@ -35,7 +35,9 @@ SETTLE_S = 600.0
 """Seconds for which the prompts of servers that start slowly are waited for, behind everything else."""
 LOOK_S = 0.5
 """Seconds between two looks at the servers while the screen is open."""
-NONE = "No server is set. docs/mcp.md says how: [mcp.NAME] with command or url in the settings file."
+NONE = (
+    "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
+)
 _NAME_CELLS, _STATE_CELLS, _TOKENS_CELLS = 34, 16, 8
 
 
@@ -81,7 +83,7 @@ def mcp_note(row: McpRow) -> str:
     """The marked row in words."""
     server, tool = row.server, row.tool
     if tool is not None:
-        hint = " The server says it changes nothing; that is a hint." if tool.claims_read_only else ""
+        hint = " The server says it is read-only; that is only a hint." if tool.claims_read_only else ""
         about = one_line(tool.description, 400) or "The server does not say what it does."
         return f"{about}\n{tool.tokens:,} tokens of each request.{hint}"
     lines = [f"{one_line(server.where, 300)}"]
@@ -198,7 +200,7 @@ class McpScreen(FilterDialog[McpRow, None]):
             return
 
         def show(address: str) -> None:
-            told = f"Sign in in the browser. If none has opened, go to:\n{one_line(address, 2_000)}"
+            told = f"Sign in in your browser. If it did not open, go to:\n{one_line(address, 2_000)}"
             self.app.call_from_thread(self.note, told)
 
         self.note(f"Starting {row.server.name} again.")
@@ -266,9 +268,9 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
             there = ", ".join(defined) or "none"
             session.say(f"No MCP server is called {one_line(unknown, 40)}. There are: {there}.")
         elif not defined:
-            session.say("No MCP server is set.")
+            session.say("No MCP server is configured.")
         else:
-            session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows how they do.")
+            session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
             await _reload(session, names)
     else:
         session.say(USAGE)
@@ -311,7 +313,7 @@ async def _switch(session: ChatSession, name: str, on: bool) -> str:
         file = SettingsFile(launch.paths, launch.env)
         await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
     except (SettingsError, OSError) as error:
-        return f"{name} is switched {word} in this session alone: {one_line(str(error), 300)}"
+        return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
     return f"{name} is switched {word}, in this session and in the settings."
 
 
@@ -346,9 +348,9 @@ def status_lines(all_of_it: Overview) -> list[str]:
 # Skills: what there is for the model to load, where from, and which the conversation has loaded.
 
 NO_SKILLS = (
-    "There is no skill. Put one in .plimsoll/skills/NAME/SKILL.md; docs/instructions-and-skills.md says how."
+    "There are no skills. Put one in .plimsoll/skills/NAME/SKILL.md; see docs/instructions-and-skills.md."
 )
-NO_AGENTS = "There is no agent. Put one in .plimsoll/agents/NAME.md; docs/sub-agents.md says how."
+NO_AGENTS = "There are no agents. Put one in .plimsoll/agents/NAME.md; see docs/sub-agents.md."
 _SKILLS_NAME_CELLS, _SKILLS_STATE_CELLS = 24, 10
 
 
@@ -412,7 +414,7 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
     @property
     def nothing(self) -> str:
         kind, none = ("agent", NO_AGENTS) if self._agents else ("skill", NO_SKILLS)
-        return "\n".join([f"No {kind} has that." if self.total else none, *self._told])
+        return "\n".join([f"No matching {kind}." if self.total else none, *self._told])
 
     @property
     def _told(self) -> list[str]:

@@ -198,14 +198,14 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
 SIGNS: tuple[HelpRow, ...] = (
     HelpRow(
         label="@path",
-        text="Send a text file along",
+        text="Attach a text file",
         more="Up to 128 kB; folders and larger files are only named.",
         where="in a prompt",
     ),
     HelpRow(
         label='@"a path"',
         text="The same for a path with spaces",
-        more="The list behind @ writes the quotes by itself.",
+        more="The list after @ adds the quotes.",
         where="in a prompt",
     ),
 )
@@ -269,7 +269,7 @@ def _custom(command: CustomCommand) -> HelpRow:
     return HelpRow(
         label=one_line(f"/{command.name} {command.argument}".rstrip(), 60),
         text=command.summary,
-        more=f"It stands in {one_line(str(command.file), 200)}.",
+        more=f"It is in {one_line(str(command.file), 200)}.",
         where="command of a file",
         is_typed=True,
     )

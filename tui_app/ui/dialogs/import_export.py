@@ -71,7 +71,7 @@ def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) ->
     )
 
 
-BY_NAME = "/import FILE takes one from anywhere."
+BY_NAME = "/import FILE imports any file."
 
 
 class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
@@ -130,7 +130,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     def explain(self, row: TranscriptRow) -> None:
         again = ""
         if row.session:
-            again = " · enter imports it anew" if row.changed else f" · enter opens session {row.session}"
+            again = " · enter imports it again" if row.changed else f" · enter opens session {row.session}"
         self.note(f"{one_line(str(row.found.path), 160)}{again}")
 
     def use(self, row: TranscriptRow) -> None:
@@ -185,7 +185,7 @@ class ImportProgressDialog(Dialog[bool]):
         if self._stop():
             self.dismiss(None)
         else:
-            self.show("It is being written; that cannot be stopped any more.")
+            self.show("It is being written and can no longer be stopped.")
 
 
 # ``/import``: choose a conversation of another program, read it, and go on with it.
@@ -223,7 +223,7 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
             screen.show(await asyncio.to_thread(_find, launch, closed))
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
-            screen.fail(f"The list cannot be made: {_why(error) or type(error).__name__}. {BY_NAME}")
+            screen.fail(f"The transcripts cannot be listed: {_why(error) or type(error).__name__}. {BY_NAME}")
 
     search = asyncio.create_task(fill())
     try:
@@ -332,7 +332,7 @@ async def export_session(session: ChatSession, target: str) -> None:
     folder = session.launch.cwd
     path = folder / (from_home(target) if target else f"plimsoll-{session.id}.md")
     if path.suffix and path.suffix.lower() not in _FORMATS:
-        session.say(f"Not exported: {path.suffix} is no format. Use .md, .txt, .html, .json or .jsonl.")
+        session.say(f"Not exported: {path.suffix} is not a format. Use .md, .txt, .html, .json or .jsonl.")
         return
     try:
         if not await asyncio.to_thread(path.parent.exists):

@@ -33,7 +33,7 @@ _DATE_CELLS = 12
 _SOURCE_CELLS = 16
 _ROOMY = 100
 EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read once, when it ends."
-OFF = "Memory is switched off: nothing is remembered by itself, and no session is given this board."
+OFF = "Memory is off: nothing is remembered automatically, and sessions do not get this board."
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
         if row.session:
             self.dismiss(MemoryChoice("source", row))
         else:
-            self.note("You wrote this entry outside of any session: there is no message to show.")
+            self.note("You wrote this entry outside any session: there is no message to show.")
 
     def action_edit(self) -> None:
         if (entry := self.marked) is not None:
@@ -142,14 +142,14 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
         if (entry := self.marked) is None:
             return
         said = one_line(entry.text, 120)
-        question = f'Forget "{said}"? No later session is told; it does not come back by itself.'
+        question = f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
         asked = ConfirmDialog(question, verb="Forget", keep="Keep")
         self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.
 
-_ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch are told."
+_ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch read it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +259,13 @@ async def _do(session: ChatSession, change: _Change) -> _Result:
 
 def _forgotten(opened: "OpenSession", number: int) -> _Result:
     opened.remembering.forget(number)
-    return _Result(told=f"Entry {number} is off the board.")
+    return _Result(told=f"Entry {number} was removed from the board.")
 
 
 def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
     board = opened.remembering
     done = board.add(text) if entry is None else board.edit(entry.id, text)
-    told = f"Kept as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} says so already."
+    told = f"Added as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} already says this."
     return _Result(told=told, entry=done.entry.id)
 
 

@@ -67,7 +67,7 @@ KINDS: Mapping[EntryKind, str] = {
     "hook": "hook",
     "memory": "memory",
     "approval": "approval",
-    "files": "files that went back",
+    "files": "restored files",
 }
 _FORMS: Mapping[str, str] = {
     ToolNormalised.TYPE: "cut to size",
@@ -100,7 +100,7 @@ class MessageFacts:
 
     @property
     def stage(self) -> int:
-        """Log number of the rewrite that can be taken back; 0 for none."""
+        """Log number of the rewrite that can be undone; 0 for none."""
         return self.seen.head.form[0] if self.seen is not None and self.seen.stage in _RESTORABLE else 0
 
     @property
@@ -195,7 +195,7 @@ class MessageScreen(Dialog[Deed]):
         names = {
             "pin": "unpin" if entry.pinned else "pin",
             "exclude": "include" if entry.excluded else "exclude",
-            "restore": "take back",
+            "restore": "undo",
         }
         keys: list[tuple[str, Deed]] = [
             ("p", "pin"),
@@ -384,7 +384,7 @@ USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer bef
 PINNABLE = ("user", "assistant", "tool", "shell")
 NOTHING_EXCLUDED = "Nothing is excluded. /exclude #12 excludes a message from the context."
 EXCLUDE_USAGE = (
-    "/exclude takes numbers of messages, as in /exclude #12 #14; turn behind them takes whole turns."
+    "/exclude takes numbers of messages, as in /exclude #12 #14; turn after them takes whole turns."
 )
 INCLUDE_USAGE = "/include takes numbers of excluded messages, as in /include #12 #14."
 
@@ -444,7 +444,7 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
                 ("Prompt", "this message alone; what follows stays"),
                 ("Cancel", "nothing changes"),
             ),
-            "The model sees it no more. x on it, or /undo, brings it back.",
+            "The model no longer sees it. x on it, or /undo, brings it back.",
         )
         way = await app.push_screen_wait(dialog)
         write_on(app, dialog.typed)
@@ -594,9 +594,7 @@ class PinsScreen(FilterDialog[PinRow, PinChoice]):
 
     def explain(self, row: PinRow) -> None:
         sent = "It stays word for word: no compaction takes it, no stage rewrites it."
-        self.note(
-            sent if row.in_view else "The next request does not hold it: it was left before it was pinned."
-        )
+        self.note(sent if row.in_view else "It is not in the next request: it had left before it was pinned.")
 
     def use(self, row: PinRow) -> None:
         self.dismiss(PinChoice(row.seq))

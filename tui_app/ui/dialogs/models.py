@@ -538,7 +538,7 @@ class KeyDialog(Dialog[str]):
         self._model, self._variable, self._refused = model, name, refused
 
     def compose(self) -> ComposeResult:
-        about = "Type or paste it; it is not shown. Nothing is kept before you say so."
+        about = "Type or paste it; it is not shown. Nothing is saved before you say so."
         with Vertical(classes="dialog -small"):
             yield self.heading(f"{one_line(self._model, 48)} needs {one_line(self._variable, 40)}")
             yield Static(about, classes="dialog-note", markup=False)
@@ -587,7 +587,7 @@ async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) 
         except LookupCancelled:
             return False
         if check.verdict == "refused":
-            refused = f"The provider does not take this key ({check.reason}). It was not kept."
+            refused = f"The provider rejected this key ({check.reason}). It was not saved."
             continue
         await _keep(app, session, name, key, check)
         return True

@@ -118,7 +118,7 @@ class QueueScreen(Dialog[Picked]):
 
 # Changing what waits to be sent.
 
-GONE = "That prompt has been sent meanwhile."
+GONE = "That prompt was already sent."
 
 
 async def show_queue(app: "Host", session: ChatSession) -> None:
@@ -152,7 +152,7 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 
 PAGE_LINES = 500
 """Lines of an output that are shown at once."""
-NOTHING = f"No command runs in the background. The model starts one by {RUN_COMMAND.name}(background=true)."
+NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
 _HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 9, 5
 _READ_AGAIN_S = 1.0
 """Seconds behind which a list or a page that may have changed is read again."""
@@ -201,7 +201,7 @@ class TasksScreen(FilterDialog[TaskRow, str]):
 
     def explain(self, row: TaskRow) -> None:
         lines = count(row.lines, "line")
-        what = "ctrl+u stops it with all it has started." if row.is_running else "It has ended."
+        what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
         if row.keep:
             what = "It keeps running when the session ends, unattended."
         self.note(f"{lines} of output. {what}")

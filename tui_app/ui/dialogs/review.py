@@ -192,7 +192,7 @@ SUMMARY = Words(
     "Writing the summary …",
     "Review the summary before it is applied",
     (
-        ("Apply", "the summary takes the place of what leaves"),
+        ("Apply", "the summary replaces what leaves"),
         ("Edit", "change its text"),
         ("Focus", "rewrite it: say what matters most"),
         ("Discard", "nothing changes"),
@@ -229,7 +229,7 @@ class ReviewScreen(Dialog[Reviewed]):
     HINTS = place_hints("review", "enter", "e", "f", "tab", "esc")
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
-        Hint("esc", "back to the ways", 0, "screen.close"),
+        Hint("esc", "back to the options", 0, "screen.close"),
     )
     _WAITING: ClassVar[tuple[Hint, ...]] = (
         Hint("esc", "back to the chat, returns when done", 0, "screen.close"),

@@ -137,7 +137,7 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
     said = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
     if point.compactions:
         taken_back = count(point.compactions, "compaction")
-        said.append(f"{taken_back} would be taken back: the history in front of it comes back in full.")
+        said.append(f"{taken_back} would be undone: the history before it comes back in full.")
     if point.restored:
         comes = "comes" if point.restored == 1 else "come"
         said.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
@@ -149,10 +149,10 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
 Way = Literal["keep", "restore", "overwrite"]
 _FATES: "dict[FileFate, tuple[str, str]]" = {
     "restore": ("restored", ""),
-    "remove": ("removed", "a tool had made it"),
+    "remove": ("removed", "created by a tool"),
     "same": ("as it was", ""),
     "changed": ("left alone", "changed since, but not by a tool"),
-    "lost": ("left alone", "what it held was not kept"),
+    "lost": ("left alone", "its content was not kept"),
 }
 _MOST = 200
 
@@ -239,8 +239,8 @@ def file_lines(files: "Sequence[FileOutlook]") -> list[Content]:
 
 # Going back to before an earlier prompt.
 
-NOTHING = "Nothing to rewind: the context holds no earlier prompt."
-NOTHING_TO_CLEAR = "Nothing to clear: the context holds no message."
+NOTHING = "Nothing to rewind: the context has no earlier prompt."
+NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."
 
 
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:

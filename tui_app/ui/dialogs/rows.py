@@ -66,7 +66,7 @@ def _lines(events: Sequence[Payload]) -> Iterator[str]:
                 ended = True
                 yield f"\n{event.headline()}"
     if events and not ended:
-        yield "\n(still under way, or cut off with the program)"
+        yield "\n(still running, or cut off when the program ended)"
 
 
 def _step(number: int, step: SubAgentStep) -> Iterator[str]:

@@ -221,7 +221,7 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
         return row.title
 
     def line(self, row: CheckpointRow, width: int) -> Content:
-        state = "" if row.standing else "  taken back"
+        state = "" if row.standing else "  undone"
         return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
 
     def first(self) -> int:

@@ -418,7 +418,7 @@ async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
     if text := what_leaving_costs(session):
         launch, wanted = session.launch, chosen.session
         if wanted and (who := await asyncio.to_thread(held_elsewhere, launch, wanted)):
-            text = f"That session is open in {who} and would only be shown. {text}"
+            text = f"That session is open in {who} and would be read-only. {text}"
         if not await confirmed(app, text, verb="Leave", keep="Stay"):
             return
     app.open_session(chosen.session, at=chosen.seq)
@@ -447,7 +447,7 @@ def _searching(launch: Launch) -> Search:
 
 
 async def _rename(app: App[Any], launch: Launch, row: SessionInfo) -> None:
-    about = "What the list calls it. Empty for its first prompt."
+    about = "Its name in the list. Empty: its first prompt."
     title = await app.push_screen_wait(EditDialog("Title of the session", about, one_line(row.title, 200)))
     if title is None:
         return

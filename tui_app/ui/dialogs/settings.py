@@ -292,7 +292,7 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
 def _keep_theme(app: "Host", desk: SettingsDesk, entry: Entry, name: str) -> str:
     """Write a theme to the settings, or use it for now where something ranks above them."""
     if not entry.origin.is_forced:
-        return desk.change("theme", name) or f"Theme {name}, also from the next start on."
+        return desk.change("theme", name) or f"Theme {name}, saved for the next start."
     if name not in entry.choices:
         return f"No theme {name}. Allowed: {entry.allowed}"
     app.theme = name
@@ -381,7 +381,7 @@ def _done(desk: SettingsDesk, entry: Entry, what: str) -> str:
 
 
 def _built_in(desk: SettingsDesk, entry: Entry) -> str:
-    return f"{entry.key} has its built-in value{_when(entry)}. Nothing in {desk.place} says otherwise."
+    return f"{entry.key} has its built-in value{_when(entry)}. Nothing in {desk.place} sets it."
 
 
 def _when(entry: Entry) -> str:
@@ -417,7 +417,7 @@ def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
 
 
 _EFFORTS = {
-    "default": "as much as the model does by itself",
+    "default": "the model's default",
     "off": "not at all, or as little as the model can",
     "minimal": "barely",
     "low": "little: quick and cheap",
@@ -450,7 +450,7 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
     if mode is None:
         session.say(f"No mode {one_line(chosen, 20)}. There are {', '.join(MODES)}.")
     elif mode == session.state.mode:
-        session.say(f"The mode is {mode} already.")
+        session.say(f"The mode is already {mode}.")
     else:
         session.change_mode(mode)
 

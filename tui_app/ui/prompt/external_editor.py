@@ -14,7 +14,7 @@ from textual.app import SuspendNotSupported
 from tui_app.ui.prompt.editor import PromptEditor
 
 NO_EDITOR = "No editor is set. Set VISUAL or EDITOR, for example EDITOR=nano, and start again."
-NO_TERMINAL = "There is no terminal here that an editor could open in. Write in the prompt."
+NO_TERMINAL = "There is no terminal for an editor here. Write in the prompt."
 _KEPT = "The draft is kept."
 
 
@@ -64,7 +64,7 @@ def editor_command(env: Mapping[str, str]) -> list[str]:
     try:
         command = shlex.split(chosen)
     except ValueError as error:
-        raise EditorProblem(f"The editor {chosen!r:.60} cannot be understood: {error}. {_KEPT}") from error
+        raise EditorProblem(f"The editor {chosen!r:.60} cannot be parsed: {error}. {_KEPT}") from error
     if not command:
         raise EditorProblem(NO_EDITOR)
     return command

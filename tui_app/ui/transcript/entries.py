@@ -455,13 +455,13 @@ def _row(entry: Entry, wording: Wording) -> Piece:
     }
     title = one_line(entry.title, _TITLE_CELLS)
     if entry.kind == "clear" and entry.state == "undone":
-        title = f"{title or 'Conversation cleared'} · taken back"
+        title = f"{title or 'Conversation cleared'} · undone"
     elif entry.kind == "clear" and not title:
-        title = "Conversation cleared. The model starts afresh; nothing above is lost."
-    if entry.kind == "files" and "taken back" not in title:
-        title += " · taken back" if entry.state == "undone" else " · u takes it back"
+        title = "Conversation cleared. The model starts fresh; nothing above is lost."
+    if entry.kind == "files" and "undone" not in title:
+        title += " · undone" if entry.state == "undone" else " · u undoes it"
     if entry.kind == "rewrite":
-        title += " · taken back" if entry.state == "undone" else " · u takes it back"
+        title += " · undone" if entry.state == "undone" else " · u undoes it"
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
 
 

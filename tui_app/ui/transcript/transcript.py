@@ -33,7 +33,7 @@ from tui_app.ui.transcript.pieces import Excerpt, folds
 from tui_app.ui.transcript.search import Highlights, Hit
 
 FRAMES_PER_SECOND = 40
-NO_ROW = "No row is marked: tab, then up, goes to one."
+NO_ROW = "No row is marked: press tab, then up."
 _NOW_S = 0.004
 """Text that arrives so shortly before the next frame is painted at once, with the rows around it."""
 _NEAR_PAGES = 3
@@ -75,9 +75,9 @@ def why_not_undone(entry: Entry | None) -> str:
     if entry.state == "ok":
         return ""
     if entry.state == "running":
-        return "This is still under way: esc stops it."
+        return "This is still running: esc stops it."
     if entry.state == "undone":
-        return "This is undone already." + (" /redo applies it again." if entry.kind == "compaction" else "")
+        return "This is already undone." + (" /redo applies it again." if entry.kind == "compaction" else "")
     return "This changed nothing, so there is nothing to undo."
 
 
@@ -688,7 +688,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         if newest is not None:
             self.post_message(self.Opened(newest))
         elif self._pages.entries:
-            self.post_message(self.NothingToDo("Nothing is marked to open: tab, then up."))
+            self.post_message(self.NothingToDo("Nothing is marked: press tab, then up."))
         else:
             self.post_message(self.NothingToDo("Nothing to open yet."))
 
