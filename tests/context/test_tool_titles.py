@@ -77,3 +77,21 @@ def test_blanks_hide_nothing_of_a_command() -> None:
 
 def test_a_picture_is_no_number_of_lines() -> None:
     assert result_note("read_file", "[picture chart.png, 40 × 20]") == "picture"
+
+
+@pytest.mark.parametrize(
+    ("code", "end", "note"),
+    [
+        (1, "FAILED test_a.py::test_b\n=== 1 failed, 213 passed in 4.2s ===", "1 failed"),
+        (0, "....\n=== 215 passed, 2 skipped in 4.2s ===", "215 passed"),
+        (101, "test result: FAILED. 12 passed; 3 failed; 0 ignored", "3 failed"),
+        (0, "test result: ok. 12 passed; 0 failed; 0 ignored\n\n", "12 passed"),
+        (1, "Tests:       2 failed, 20 passed, 22 total\nTime:        1.2 s", "2 failed"),
+        (1, "3 passed", "exit 1"),
+        (0, "1 failed, 2 passed", "1 line"),
+        (0, "3 passed\n" + "a row\n" * 9, "10 lines"),
+        (2, "usage: pytest", "exit 2"),
+    ],
+)
+def test_a_test_run_is_told_by_its_sum(code: int, end: str, note: str) -> None:
+    assert result_note("run_command", f"Exit code {code} after 1.0 s.\n{end}") == note

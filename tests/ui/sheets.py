@@ -44,7 +44,7 @@ from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
-from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.review import ReviewScreen, fill_of
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.todo import TodoItem
@@ -348,6 +348,20 @@ RUN = asks(tool="run_command", kind="command", subject="python3 -m ferry.check d
            waiting=1)  # fmt: skip
 
 
+async def reviews(deck: Deck) -> None:
+    """A proposal with what the model would get, and two claims that the log does not hold."""
+    claims = (
+        "- All 214 tests pass. (not in the log)",
+        "- The user asked for a release on Friday. (not in the log)",
+    )
+    notes = SUMMARY.replace("- Holidays", "\n".join((*claims, "- Holidays")))
+    rules = "## Rules of the user, word for word\n" + "\n".join(f"- {rule}" for rule in RULES)
+    passages = (("model", notes), ("code", FACTS), ("user", rules))
+    event = replace(proposed(DONE), model=DONE.model, passages=passages, claims_marked=2)
+    app = deck.app
+    await app.push_screen(ReviewScreen(event, fill=fill_of(app, app.chat.session)))
+
+
 def pushes(screen: Callable[[], object]) -> Scene:
     async def play(deck: Deck) -> None:
         await deck.app.push_screen(screen())  # type: ignore[call-overload]
@@ -432,7 +446,7 @@ PICTURES: Mapping[str, Picture] = {
     "09-approval-command": Picture(full(48_900, RUN), computing),
     "10-models": Picture(full(91_500, opens(ModelPicker, "ctrl+l"))),
     "11-switch": Picture(full(91_500, pushes(lambda: SwitchDialog(SWITCH)))),
-    "12-review": Picture(full(101_100, pushes(lambda: ReviewScreen(proposed(DONE))))),
+    "12-review": Picture(full(101_100, reviews)),
     "13-sessions": Picture(full(39_700, opens(SessionsScreen, command="/resume"))),
     "14-settings": Picture(full(39_700, opens(SettingsScreen, command="/settings"))),
     "15-help": Picture(full(39_700, opens(HelpScreen, "f1"))),

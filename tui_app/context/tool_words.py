@@ -223,7 +223,26 @@ def _ended(text: str) -> str:
     code = _EXIT.match(first)
     if code is None:
         return _plain(first.partition(" and ")[0].rstrip("."))
+    if tests := _tests(rest, ended_well=code[1] == "0"):
+        return tests
     return _number(len(rest.splitlines()), "line") if code[1] == "0" else f"exit {code[1]}"
+
+
+_SUMMARY_ROWS = 6
+"""Rows at the end of an output in which the sum of a test run stands."""
+_COUNT = re.compile(r"\b(\d{1,7}) (passed|failed)\b")
+
+
+def _tests(output: str, *, ended_well: bool) -> str:
+    """``1 failed`` or ``215 passed``, where an output ends with the sum of a test run; empty elsewhere."""
+    for row in reversed(output.rstrip().splitlines()[-_SUMMARY_ROWS:]):
+        counts = {word: int(number) for number, word in _COUNT.findall(row)}
+        failed, passed = counts.get("failed", 0), counts.get("passed", 0)
+        if failed and not ended_well:
+            return f"{failed:,} failed"
+        if passed and ended_well and not failed:
+            return f"{passed:,} passed"
+    return ""
 
 
 def _rows(text: str) -> list[str]:

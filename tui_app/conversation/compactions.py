@@ -36,6 +36,7 @@ from tui_app.events import (
     TurnStart,
 )
 from tui_app.references import WHOLE, Span
+from tui_app.session.request_ledger import by_origin
 from tui_app.settings import ReviewMode
 
 # Summaries that wait for the user: shown as events, decided by whoever shows them.
@@ -63,7 +64,8 @@ class Reviews:
         return self if self.mode == "always" or trigger in _BY_THE_USER else None
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
-        done = proposal.complete
+        done, part = proposal.complete, proposal.message.parts[0]
+        assert isinstance(part, CompactionPart)
         answer: asyncio.Future[str | Refocus | None] = asyncio.get_running_loop().create_future()
         self._asked[done.job] = answer
         self.report(
@@ -84,6 +86,7 @@ class Reviews:
                 facts_lost=sum(fact.state == "lost" for fact in done.facts),
                 claims_marked=done.claims_marked,
                 facts=done.facts,
+                passages=tuple(by_origin(str(part.content or ""), part.metadata)),
             )
         )
         try:

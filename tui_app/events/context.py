@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tui_app.events.base import FactState, Outcome, Payload, Trigger, event
+from tui_app.events.base import FactState, Origin, Outcome, Payload, Trigger, event
 from tui_app.text import count, thousands
 
 
@@ -163,6 +163,8 @@ class CompactionProposed(Payload):
     """Claims that the log does not hold, each marked behind it; null where code wrote the summary."""
     facts: tuple["Fact", ...] = ()
     """What would become of each."""
+    passages: tuple[tuple[Origin, str], ...] = ()
+    """What the model would get in place of what leaves, in passages by who they are from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Any, Literal
 
 from tui_app.events import (
     AssistantMessage,
@@ -258,10 +258,14 @@ def passages(message: str | None) -> list[tuple[Origin, str]]:
     parts = json.loads(message)["parts"] if message else []
     if len(parts) != 1:
         return []
-    text, start = str(parts[0].get("content") or ""), 0
+    return by_origin(str(parts[0].get("content") or ""), parts[0].get("metadata"))
+
+
+def by_origin(text: str, metadata: Mapping[str, Any] | None) -> list[tuple[Origin, str]]:
+    """The same of the one part of such a message: its text, and what is noted beside it."""
+    start = 0
     found: list[tuple[Origin, str]] = []
-    origins = ((parts[0].get("metadata") or {}).get("plimsoll") or {}).get("origins") or ()
-    for origin, length in origins:
+    for origin, length in ((metadata or {}).get("plimsoll") or {}).get("origins") or ():
         passage = text[start : start + length].strip("\n")
         start += length
         if not passage.strip() or origin not in BY:

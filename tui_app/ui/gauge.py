@@ -100,6 +100,8 @@ class ContextGauge(Widget):
     """Share done of a background compaction; negative when not known; ``None`` when none runs."""
     leaving: reactive[int] = reactive(0)
     """Tokens that a compaction under way would free."""
+    caption: reactive[str] = reactive("")
+    """Said in place of the figures; empty for them."""
     way_out: reactive[str] = reactive("")
     """The key that cancels it and what it does, ``esc cancels``; empty while the key does something else."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
@@ -166,6 +168,8 @@ class ContextGauge(Widget):
         return zone(self.usage, self.background, self.blocking, pending=self.pending)
 
     def _words(self) -> str:
+        if self.caption:
+            return self.caption
         if self.usage is not None and self.usage.window.stated <= 0 and self.size.width >= EXPLAINED:
             return f"{self.text} · limit not known yet"
         return self.text

@@ -299,7 +299,7 @@ def test_what_is_sent_says_line_for_line_who_it_is_from() -> None:
 
 def painted(view: CompactionView) -> list[str]:
     """The lines of the replacement that say something, with their margins."""
-    page = sent_page(view, Painter(PLAIN_PALETTE, UNICODE, 76))
+    page = sent_page(view.sent, Painter(PLAIN_PALETTE, UNICODE, 76))
     lines = zip(page.margins, page.strips, strict=True)
     return [f"{margin.text}{strip.text}".rstrip() for margin, strip in lines if strip.text.strip()]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
@@ -14,9 +14,12 @@ from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, facts_line, numbers_line
+from tui_app.ui.dialogs.compaction import SentText
+from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, numbers_line
+from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.type_ahead import QUIET_S
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 DONE = CompactionComplete(
     job="1",
@@ -28,6 +31,14 @@ DONE = CompactionComplete(
         Fact(kind="command", text="pytest [/x] failed", source="#6", state="recoverable"),
         Fact(kind="detail", text="batch size 250", source="#87", state="lost"),
     ),
+)
+FILL = Fill(
+    ContextUsage(
+        parts=Breakdown(assistant=101_100),
+        window=ContextWindow(limit=128_000, source="setting"),
+        messages=212,
+    ),
+    (0.8, 0.95),
 )
 PROPOSED = replace(proposed(DONE), messages_before=212, messages_after=9)
 SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 12)])
@@ -43,9 +54,14 @@ class Clock:
 
 
 class Host(ThemedApp):
-    def __init__(self, proposed: CompactionProposed | None = PROPOSED, clock: Any = None) -> None:
+    def __init__(
+        self,
+        proposed: CompactionProposed | None = PROPOSED,
+        clock: Any = None,
+        fill: Fill | None = None,
+    ) -> None:
         super().__init__()
-        self.dialog = ReviewScreen(proposed, job="1", clock=clock or Clock())
+        self.dialog = ReviewScreen(proposed, job="1", fill=fill, clock=clock or Clock())
         self.results: list[Reviewed | None] = []
 
     def compose(self) -> ComposeResult:
@@ -86,6 +102,33 @@ async def test_applied_as_it_is(size: tuple[int, int]) -> None:
         assert app.text.size.height >= 1
         await pilot.press("up", "enter")
         assert app.results == [Reviewed(PROPOSED.summary)], "escape sequences are no edit"
+
+
+@SIZES
+async def test_what_would_be_sent_is_shown_until_its_words_are_changed(size: tuple[int, int]) -> None:
+    passages = (("model", "Sail at noon. (not in the log)"), ("user", "- #3: Reef first."))
+    app = Host(replace(PROPOSED, model="gpt-5-mini", passages=passages), fill=FILL)
+    async with app.run_test(size=size) as pilot:
+        sent = app.dialog.query_one(SentText)
+        assert (sent.display, app.text.display) == (True, False)
+        assert any("Sail at noon." in row.text for row in map(sent.render_line, range(sent.size.height)))
+        gauge = app.dialog.query_one(ContextGauge)
+        assert gauge.display
+        assert gauge.caption == "79% now · 12% after"
+        await pilot.press("e")
+        assert (sent.display, app.text.display, app.text.has_focus) == (False, True, True)
+        await pilot.press("escape")
+        assert (sent.display, app.text.display) == (True, False), "nothing was changed"
+        await pilot.press("e", "!", "escape")
+        assert (sent.display, app.text.display) == (False, True)
+
+
+async def test_a_fact_that_is_added_shows_the_text_it_was_added_to() -> None:
+    app = Host(replace(PROPOSED, passages=(("model", "Sail at noon."),)))
+    async with app.run_test() as pilot:
+        await pilot.press("tab", "tab", "enter")
+        assert (app.dialog.query_one(SentText).display, app.text.display) == (False, True)
+        assert "batch size 250" in app.text.text
 
 
 async def test_edited_then_applied() -> None:
@@ -223,7 +266,7 @@ WORDS = CompactionProgress(job="1", part=1, parts=1, tokens_written=1, model="m"
 
 
 async def test_what_comes_before_the_screen_is_built_waits_for_it() -> None:
-    app = App[None]()
+    app = ThemedApp()
     async with app.run_test() as pilot:
         dialog = ReviewScreen(None, job="1", clock=Clock())
         app.push_screen(dialog)
@@ -235,7 +278,7 @@ async def test_what_comes_before_the_screen_is_built_waits_for_it() -> None:
 
 
 async def test_what_was_written_and_proposed_before_the_screen_is_built() -> None:
-    app = App[None]()
+    app = ThemedApp()
     async with app.run_test() as pilot:
         dialog = ReviewScreen(None, job="1", clock=Clock())
         app.push_screen(dialog)
@@ -247,7 +290,7 @@ async def test_what_was_written_and_proposed_before_the_screen_is_built() -> Non
 
 
 async def test_a_job_that_ends_before_the_screen_is_built() -> None:
-    app, results = App[None](), list[Reviewed | None]()
+    app, results = ThemedApp(), list[Reviewed | None]()
     async with app.run_test() as pilot:
         dialog = ReviewScreen(None, job="1", clock=Clock())
         app.push_screen(dialog, results.append)

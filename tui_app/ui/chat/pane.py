@@ -328,8 +328,8 @@ class ChatPane(TellsFailures, Vertical):
         yield OutputTail(id="output", markup=False)
         yield TodoPanel(id="todo-low")
         yield AskPlace()
-        yield QueueView(id="queue")
         yield StatusRow(id="status")
+        yield QueueView(id="queue")
         yield self.prompt
         yield ContextGauge(id="gauge")
         yield ChatHints(self._settings.keymap, id="hints")

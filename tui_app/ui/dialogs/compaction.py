@@ -288,16 +288,32 @@ class SentPage(Wrapped):
     margins: tuple[Segment, ...] = ()
 
 
-def sent_page(view: "CompactionView", painter: Painter) -> SentPage:
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What the model gets in place of what left."""
+
+    passages: Sequence[tuple[Origin, str]] = ()
+    """Who each passage is from, and its text; empty where that is not known."""
+    author: str = ""
+    """The model that wrote the notes."""
+    otherwise: str = ""
+    """Shown where there are no passages."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(passage for _, passage in self.passages) or self.otherwise
+
+
+def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     """Lay out the replacement as the model gets it, with a margin that says who each part is from."""
     lines: list[Line] = []
     margins: list[tuple[str, Tone]] = []
-    if view.passages:
+    if sent.passages:
         lines += [painter.line(_legend(painter)), painter.gap()]
-    for number, (origin, passage) in enumerate(view.passages or ((None, summary_text(view.done)),)):
+    for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
         lines += [painter.gap()] if number else []
         margins += [("", Tone.TEXT)] * (len(lines) - len(margins))
-        body = _notes_head(view.done, painter) if origin == "model" else []
+        body = _notes_head(sent.author, painter) if origin == "model" else []
         for source, gap in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
             body += [painter.gap()] if gap and body else []
             body += markdown_lines(source, painter)
@@ -331,8 +347,8 @@ def _legend(painter: Painter) -> list[Segment]:
     ]
 
 
-def _notes_head(done: CompactionComplete, painter: Painter) -> list[Line]:
-    title = f"Notes of {one_line(done.model, 40) or 'the model'}"
+def _notes_head(author: str, painter: Painter) -> list[Line]:
+    title = f"Notes of {one_line(author, 40) or 'the model'}"
     return [painter.line([painter.styled(title, Tone.HEADING), painter.styled(NOTES_ARE, Tone.FAINT)])]
 
 
@@ -342,14 +358,21 @@ class SentText(LongText):
     COMPONENT_CLASSES: ClassVar[set[str]] = {tone.value for tone in Tone}
     DEFAULT_CSS = "SentText { background: $background; " + TONES_CSS + "}"
 
-    def __init__(self, view: "CompactionView", glyphs: Glyphs, *, plain: bool = False) -> None:
-        super().__init__("\n".join(passage for _, passage in view.passages) or summary_text(view.done))
-        self._view, self._glyphs, self._is_plain = view, glyphs, plain
+    def __init__(
+        self, sent: Replacement, glyphs: Glyphs, *, plain: bool = False, id: str | None = None
+    ) -> None:
+        super().__init__(sent.text, id=id)
+        self._sent, self._glyphs, self._is_plain = sent, glyphs, plain
+
+    def show_sent(self, sent: Replacement) -> None:
+        """Show another replacement from its beginning."""
+        self._sent = sent
+        self.show(sent.text)
 
     def _broken(self, width: int) -> Wrapped:
         palette = Palette.of(self.get_component_rich_style)
         return sent_page(
-            self._view, Painter(palette, self._glyphs, max(8, width - MARGIN), plain=self._is_plain)
+            self._sent, Painter(palette, self._glyphs, max(8, width - MARGIN), plain=self._is_plain)
         )
 
     def _strip(self, number: int) -> Strip:
@@ -574,6 +597,11 @@ class CompactionView:
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
 
+    @property
+    def sent(self) -> Replacement:
+        """What the model gets in place of what left."""
+        return Replacement(self.passages, self.done.model, summary_text(self.done))
+
 
 class CompactionDetail(Dialog[Decision]):
     """Dismisses with what is to be done, or ``None``."""
@@ -611,7 +639,7 @@ class CompactionDetail(Dialog[Decision]):
             lines = fact_options(view.done.facts, self._glyphs, view.done.history_path, back)
             facts = lines or [Option(Content(self._no_facts))]
             parts: dict[str, Widget] = {
-                "tab-summary": SentText(view, self._glyphs, plain=self.app.has_class("-plain")),
+                "tab-summary": SentText(view.sent, self._glyphs, plain=self.app.has_class("-plain")),
                 "tab-facts": OptionList(*facts, id="facts", compact=True),
                 **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
                 "tab-numbers": reading_area(number_lines(view.done), rows=True),

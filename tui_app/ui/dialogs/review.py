@@ -28,11 +28,13 @@ from tui_app.events import (
 )
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
-from tui_app.ui.dialogs.compaction import COLOURS, STATES
+from tui_app.ui.dialogs.compaction import COLOURS, STATES, Replacement, SentText
+from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, tokens
+from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenArea
+from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -240,6 +242,7 @@ class ReviewScreen(Dialog[Reviewed]):
         proposed: CompactionProposed | None,
         *,
         job: str = "",
+        fill: "Fill | None" = None,
         glyphs: Glyphs = UNICODE,
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -248,11 +251,12 @@ class ReviewScreen(Dialog[Reviewed]):
         Args:
             proposed: What would be applied; None while it is still written.
             job: Which compaction this is about, where nothing is proposed yet.
+            fill: How full the context is now; None where that is not shown.
             glyphs: Signs to draw with.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__()
-        self._proposed, self._glyphs = proposed, glyphs
+        self._proposed, self._fill, self._glyphs = proposed, fill, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
         self._heard: CompactionProgress | None = None
@@ -270,7 +274,9 @@ class ReviewScreen(Dialog[Reviewed]):
         with Vertical(classes="dialog -full"):
             yield self.heading(self.WORDS.writing)
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
+            yield ContextGauge(id="review-gauge")
             yield Static(id="review-problem", markup=False)
+            yield SentText(Replacement(), self._glyphs, plain=self.app.has_class("-plain"), id="review-sent")
             yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield OptionList(id="review-facts", compact=True, markup=False)
@@ -283,7 +289,8 @@ class ReviewScreen(Dialog[Reviewed]):
         if self not in self.app.screen_stack:
             return  # given up before it was built: nothing is
         self._built = True
-        for name in ("#review-problem", "#review-facts-line", "#review-facts", "#review-ways"):
+        hidden = ("gauge", "problem", "sent", "facts-line", "facts", "ways")
+        for name in (f"#review-{part}" for part in hidden):
             self.query_one(name).display = False
         self.set_focus(self._area)
         self._show()
@@ -325,6 +332,8 @@ class ReviewScreen(Dialog[Reviewed]):
             self._say("#review-problem", self.problem(self._proposed))
             self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
             self._area.complete(self._proposed.summary)
+            self._sent.show_sent(Replacement(self._proposed.passages, self._proposed.model))
+            self._show_fill(self._proposed)
             self._risks = at_risk(self._proposed.facts)
             self._facts.display = bool(self._risks)
             self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
@@ -336,10 +345,37 @@ class ReviewScreen(Dialog[Reviewed]):
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
 
+    def _show_fill(self, proposed: CompactionProposed) -> None:
+        gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
+        gauge.display = fill is not None
+        if fill is None:
+            return
+        frees = proposed.tokens_before - proposed.tokens_after
+        limit = fill.usage.window.stated
+        now, after = (percent(part / limit) for part in (fill.usage.total, max(0, fill.usage.total - frees)))
+        gauge.usage, gauge.leaving, gauge.glyphs = fill.usage, frees, self._glyphs
+        gauge.background, gauge.blocking = fill.marks
+        gauge.caption = f"{now} now · {after} after"
+
+    def _show_text(self) -> None:
+        """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
+        edits = self.writing or self._area.has_focus or self._area.edited
+        self._area.display = edits or not self._sends
+        self._sent.display = not self._area.display
+
+    @property
+    def _sends(self) -> bool:
+        return self._proposed is not None and bool(self._proposed.passages)
+
+    @property
+    def _sent(self) -> SentText:
+        return self.query_one("#review-sent", SentText)
+
     def on_descendant_focus(self) -> None:
         """Name the keys of the part that has them now; who has changed the text may want it applied."""
         if self._ways.has_focus and self._area.edited:
             self._ways.highlighted = WAYS.index("apply")
+        self._show_text()
         if self.writing:
             self.key_row.hints = self._WAITING
         elif self._facts.has_focus:
@@ -392,17 +428,19 @@ class ReviewScreen(Dialog[Reviewed]):
         event.stop()
         fact = self._risks[event.option_index]
         self._area.add_line(clean(verbatim(fact)))
+        self._show_text()
         row = risk_row(fact, self._glyphs, kept=True)
         self._facts.replace_option_prompt_at_index(event.option_index, row)
 
     def action_other(self) -> None:
         if not self.writing:
-            round_ = [part for part in (self._ways, self._area, self._facts) if part.display]
+            round_ = [part for part in (self._ways, self._sent, self._area, self._facts) if part.display]
             at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
             # At once: the next key may be there already.
             self.set_focus(round_[(at + 1) % len(round_)])
 
     def action_edit(self) -> None:
+        self._area.display = True
         self.set_focus(self._area)
 
     def action_focus_on(self) -> None:
@@ -443,6 +481,27 @@ class ReviewScreen(Dialog[Reviewed]):
         self.dismiss(replace(wanted, typed=self._stray.text.rstrip("\n")))
 
 
+# How full the context is while a summary waits.
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """The context of the next request, as the gauge shows it."""
+
+    usage: ContextUsage
+    """With a window whose size is known."""
+    marks: tuple[float, float]
+    """Shares of the window at its two marks; 0 for none."""
+
+
+def fill_of(app: "Host", session: ChatSession) -> Fill | None:
+    """How full it is now; None while nothing is measured."""
+    usage = session.state.usage
+    if usage is None or usage.window.stated <= 0:
+        return None
+    return Fill(usage, marks(app.launch.settings, usage, session.state.policy))
+
+
 # A summary that waits for a decision, and is looked at while it is written.
 
 Reviewable = CompactionStart | CompactionProgress | CompactionProposed
@@ -458,9 +517,13 @@ def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
         case CompactionProposed() if shown is not None:
             shown.propose(event)
         case CompactionProposed():
-            _begin(app, session, ReviewScreen(event, glyphs=session.glyphs))
+            _begin(app, session, ReviewScreen(event, fill=fill_of(app, session), glyphs=session.glyphs))
         case CompactionStart():
-            _begin(app, session, ReviewScreen(None, job=event.job, glyphs=session.glyphs))
+            _begin(app, session, _written_on(app, session, event.job))
+
+
+def _written_on(app: "Host", session: ChatSession, job: str) -> ReviewScreen:
+    return ReviewScreen(None, job=job, fill=fill_of(app, session), glyphs=session.glyphs)
 
 
 def _begin(app: "Host", session: ChatSession, screen: ReviewScreen) -> None:
@@ -479,7 +542,7 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
         if wanted.focus is not None:
             if session.conversation is not None:
                 session.engine.call(session.conversation.reviews.refocus, job, wanted.focus)
-            screen = ReviewScreen(None, job=job, glyphs=session.glyphs)
+            screen = _written_on(app, session, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
 
