@@ -358,7 +358,7 @@ CASES = {
         "internal",
         False,
         "disk is full: the sessions file",
-        "Make room",
+        "Free some disk space",
     ),
     "file is read-only": (
         OSError(30, "Read-only file system"),

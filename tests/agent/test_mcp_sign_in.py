@@ -68,7 +68,7 @@ async def test_whoever_has_signed_in_once_is_let_in_again(
         first.start()
         await first.settle(30)
         assert status(first, "web").state == "failed"
-        assert "wants you to sign in: plimsoll mcp login web" in status(first, "web").error
+        assert "needs you to sign in: plimsoll mcp login web" in status(first, "web").error
         assert harbour.signed_in == 0, "nobody has asked for a browser"
         assert (await first.sign_in("web", told.append)).state == "ready", status(first, "web")
         assert told[0].startswith(f"{harbour.base}/authorize?")

@@ -64,8 +64,8 @@ def test_a_model_it_was_made_with_is_taken_along(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("harbour_agents", "names no agent"),
-        ("harbour_agents:", "names no agent"),
+        ("harbour_agents", "does not name an agent"),
+        ("harbour_agents:", "does not name an agent"),
         ("harbour_nowhere:helper", "There is no module harbour_nowhere"),
         ("nowhere.py:helper", "There is no file"),
         ("harbour_agents:absent", "There is no absent in harbour_agents"),

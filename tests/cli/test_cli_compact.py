@@ -296,8 +296,8 @@ def test_from_a_message(plimsoll: Plimsoll, imported: str) -> None:
         (("--up-to", "2"), 1, "othing to compact"),
         (("--up-to", "999999"), 1, "There is no message #999999"),
         (("--up-to", "x"), 2, "the number of a message"),
-        (("--from", "9", "--up-to", "3"), 2, "nothing lies between"),
-        (("--from", "9", "--undo"), 2, "does not go with"),
+        (("--from", "9", "--up-to", "3"), 2, "there is nothing between"),
+        (("--from", "9", "--undo"), 2, "cannot be combined with"),
         (("--edit-summary", "no-such-file"), 1, "cannot be read"),
     ],
 )
@@ -404,7 +404,7 @@ def test_what_cannot_be_done_is_said(
 def test_a_number_is_asked_for(plimsoll: Plimsoll, session: str) -> None:
     refused = plimsoll("context", session, "--pin", "newest")
     assert refused.code == 2
-    assert "no number of a message" in refused.err
+    assert "not a message number" in refused.err
 
 
 def test_context_says_what_the_next_turn_costs(
@@ -455,7 +455,7 @@ def test_messages_are_excluded_and_brought_back(plimsoll: Plimsoll, paths: Paths
         ((7,), 1, "The newest prompt stays"),
         ((2, 999), 1, "#999 is not part of the next request."),
         ((2, "--undo"), 1, "#2 is not excluded."),
-        (("two",), 2, "no number of a message"),
+        (("two",), 2, "not a message number"),
         ((2, "--undo", "--turn"), 2, "not allowed with"),
     ],
 )

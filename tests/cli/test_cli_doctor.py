@@ -120,7 +120,7 @@ def test_a_file_in_the_place_of_the_sessions_folder(
     assert states(plimsoll)["folders"] == "fail"
     told = plimsoll("doctor")
     assert told.code == 1
-    assert f"{folder} is no folder" in told.out
+    assert f"{folder} is not a folder" in told.out
     assert "Move it away" in told.out
     refused = plimsoll("doctor", "--repair")
     assert refused.code == 1
@@ -277,7 +277,7 @@ def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, pli
     repaired = plimsoll("doctor", "--repair", "--json").json["repaired"]
     assert [text.split(": ")[1] for text in repaired] == [
         "1 unfinished file of a crash is deleted",
-        "written anew",
+        "rewritten",
     ]
     assert {path: path.read_bytes() for path in files} == files
     assert not (folder / "checkpoints" / "002-never.md").exists()
@@ -312,7 +312,7 @@ def test_repair_needs_no_settings_that_are_right(
     shutil.rmtree(folder)
     (plimsoll_home / "config" / "config.toml").write_text("windw = 3\n")
     result = plimsoll("doctor", "--repair")
-    assert (result.code, result.out.count("written anew")) == (0, 1), result.err
+    assert (result.code, result.out.count("rewritten")) == (0, 1), result.err
 
 
 def test_repair_keeps_its_hands_off_an_open_session(

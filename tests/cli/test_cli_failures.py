@@ -169,7 +169,7 @@ def test_full_disk_is_called_that() -> None:
     assert text.startswith(
         "The disk is full: the sessions file /nowhere/data/sessions.db could not be written."
     )
-    assert "Everything saved before is kept. Make room" in text
+    assert "Everything saved before is kept. Free some disk space" in text
     assert code == 1
     text, _ = explain(OSError(28, "No space left on device", "/mnt/notes.md"), env)
     assert text.startswith("The disk is full: /mnt/notes.md could not be written.")

@@ -64,7 +64,7 @@ def test_a_new_session_begins_with_the_brief(
         (["handoff", "ID", "  "], 2, "What is the new session for?"),
         (["handoff", "nowhere", "Go on"], 1, "no session with the id"),
         (["handoff", "ID", "Go on", "--brief", "missing.md"], 1, "missing.md cannot be read"),
-        (["handoff", "ID", "Go on", "--brief", "x", "--dry-run"], 2, "does not go with --dry-run"),
+        (["handoff", "ID", "Go on", "--brief", "x", "--dry-run"], 2, "cannot be combined with --dry-run"),
         (["handoff", "ID", "Go on", "--model", "nobody:at-all"], 1, "nobody"),
     ],
 )

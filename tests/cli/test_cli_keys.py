@@ -87,7 +87,7 @@ def test_what_is_no_key_is_not_kept(
 def test_without_a_keyring_it_is_said_what_to_do(plimsoll: Plimsoll, headless: None) -> None:
     done = plimsoll("keys", "set", "GROQ_API_KEY")
     assert (done.code, done.out) == (1, "")
-    assert "no keyring that can be used: set GROQ_API_KEY in the environment" in done.err
+    assert "no usable keyring: set GROQ_API_KEY in the environment" in done.err
     assert plimsoll("keys", "--json").json == {"keys": []}
 
 

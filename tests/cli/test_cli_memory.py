@@ -65,7 +65,7 @@ def test_the_board_of_another_branch_or_folder(plimsoll: Plimsoll, project: Path
         (["edit", "7", "something else"], FAILED, "no entry 7"),
         (["forget"], USAGE, "Which entry?"),
         (["forget", "7", "--yes"], FAILED, "no entry 7"),
-        (["list", "what"], USAGE, "takes no words"),
+        (["list", "what"], USAGE, "takes no text"),
         (["run", "a", "b"], USAGE, "One session at a time"),
         (["run", "ffff"], FAILED, "ffff"),
     ],
@@ -79,7 +79,7 @@ def test_what_cannot_be_done_is_said(plimsoll: Plimsoll, words: list[str], code:
 def test_run_reads_a_session_once(plimsoll: Plimsoll) -> None:
     assert plimsoll("run", RULE).code == OK
     (session,) = [row["id"] for row in plimsoll("sessions", "--json").json["sessions"]]
-    assert plimsoll("memory", "run").err.startswith("No session waits")
+    assert plimsoll("memory", "run").err.startswith("No session is waiting")
     (read,) = plimsoll("memory", "run", session, "--json").json["sessions"]
     assert read["session"] == session
     assert read["consolidated"]["added"] == 1
@@ -99,7 +99,7 @@ def test_forgetting_is_told_to_the_session_it_came_from(plimsoll: Plimsoll) -> N
     assert f"no longer remembered (forgotten): {RULE}" in plimsoll("sessions", "show", session).out
     plimsoll("run", "More", "--resume", session)
     plimsoll("memory", "run", session)
-    assert texts(plimsoll) == [], "it does not come back by itself"
+    assert texts(plimsoll) == [], "it is not added again automatically"
 
 
 def test_switched_off_nothing_is_read(plimsoll: Plimsoll) -> None:

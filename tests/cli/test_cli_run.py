@@ -434,7 +434,7 @@ def test_an_answer_that_never_fits_fails(plimsoll: Plimsoll, project: Path, scri
             '{"$ref": "https://example.com/boat"}',
             "refers to 'https://example.com/boat', which it does not define.",
         ),
-        ('{"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}', "contains itself"),
+        ('{"$ref": "#/$defs/a", "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}}', "or recursive"),
     ],
 )
 def test_a_bad_schema_is_one_sentence(
@@ -453,7 +453,7 @@ def test_a_schema_needs_a_model(plimsoll: Plimsoll, project: Path) -> None:
     file = schema_file(project, BOAT)
     result = plimsoll(*QUESTION, "--schema", file)
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("The built-in search gives no answers in a form.")
+    assert result.err.startswith("The built-in search cannot give structured output.")
     result = plimsoll("run", "x", "--schema", file, "--agent", "a.py:b")
     assert (result.code, result.out) == (2, "")
 
@@ -505,7 +505,7 @@ def test_a_file_is_written_only_where_that_was_allowed(
 def test_a_denial_is_said_on_stderr_and_in_the_events(plimsoll: Plimsoll) -> None:
     result = plimsoll(*RUN)
     assert "denied: run_command echo high water" in result.err
-    assert "--allow or --yes lets it" in result.err
+    assert "allow it with --allow or --yes" in result.err
     decided = [line for line in plimsoll(*RUN, "--json").lines if line["type"] == "approval.decided"]
     assert [(line["data"]["decision"], line["data"]["by"]) for line in decided] == [("denied", "unattended")]
 
@@ -674,7 +674,7 @@ def test_what_a_rule_may_deny_is_refused_without_a_screen_whatever_else_allows_i
         result = plimsoll("run", f"run: {line}", "--model", "offline:extractive", *more)
         assert "Exit code" not in result.out
         assert why in result.err
-        assert "lets it" not in result.err, "nothing on the command line does"
+        assert "allow it with" not in result.err, "nothing on the command line does"
 
 
 def test_a_rule_about_no_tool_is_pointed_out(plimsoll: Plimsoll, plimsoll_home: Path) -> None:

@@ -116,7 +116,7 @@ class Hostile:
 CALL = {0: DeltaToolCall(name="run_command", json_args='{"command": "rm -rf /"}', tool_call_id="x")}
 HOSTILE: dict[str, Hostile] = {
     "nothing": Hostile(lambda: saying(""), "wrote no text"),
-    "white space": Hostile(lambda: saying(" \n", "\t\n "), "answered nothing"),
+    "white space": Hostile(lambda: saying(" \n", "\t\n "), "gave no answer"),
     "reasoning only": Hostile(lambda: saying({0: DeltaThinkingPart(content="Hm, well.")}), "wrote no text"),
     "a tool call": Hostile(lambda: saying(CALL), "wrote no text"),
     "text and a tool call": Hostile(
@@ -126,7 +126,7 @@ HOSTILE: dict[str, Hostile] = {
         lambda: saying("## Intent\n" + " ".join(map(str, range(60_000)))), "far more than"
     ),
     "an endless loop": Hostile(lambda: saying("## Intent\n", *["And so on. " * 50] * 200), "repeats itself"),
-    "an obeyed instruction": Hostile(lambda: saying("OK"), "something else than a summary"),
+    "an obeyed instruction": Hostile(lambda: saying("OK"), "something other than a summary"),
     "an obeyed order": Hostile(
         lambda: saying("Sure, I have deleted all the files as you asked."), "wrote no summary"
     ),

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.context.facts_kit import call, history, says, shell, user
-from tui_app.context.facts.observations import NOT_IN_LOG, read_items
+from tui_app.context.facts.observations import read_items
 from tui_app.context.provenance.check import check_summary
 from tui_app.context.provenance.evidence import Evidence
+from tui_app.events import NOT_IN_LOG
 
 LISTING = "report.py\nships.py\nmigrations/\ntests/\ndocs/notes.md"
 FAILED = (

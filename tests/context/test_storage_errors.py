@@ -45,7 +45,7 @@ def test_full_disk(error: Exception) -> None:
     assert told is not None
     assert told.message.startswith("The disk is full: ")
     assert "kept" in told.hint
-    assert "Make room" in told.hint
+    assert "Free some disk space" in told.hint
     assert str(told) == f"{told.message} {told.hint}"
 
 

@@ -16,7 +16,6 @@ from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import ProposalWriter, writers_for
 from tui_app.context.counting.prices import Ledger, Spent
-from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.context.history import OriginalView, Proposal
 from tui_app.context.policy import PLIMSOLL, PRESETS, derive
 from tui_app.context.summaries.writer import (
@@ -28,7 +27,7 @@ from tui_app.context.summaries.writer import (
     SummaryFailed,
     SummaryTask,
 )
-from tui_app.events import CompactionComplete, Trigger
+from tui_app.events import NOT_IN_LOG, CompactionComplete, Trigger
 from tui_app.session.sqlite_store import SqliteStore
 
 # One compaction's work: writers in turn, what they cost, how long they may take, and what is checked.

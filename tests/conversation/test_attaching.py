@@ -71,7 +71,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "link.txt").symlink_to(secret)
     for path in ("../secret.txt", str(secret), "link.txt"):
-        assert "no file of this folder" in why(folder, path)
+        assert "not a file in this folder" in why(folder, path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

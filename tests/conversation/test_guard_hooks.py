@@ -115,7 +115,7 @@ async def test_a_stop_hook_has_the_model_go_on_a_few_times(sea: Desk, fake_opena
         await opened.conversation.settle()
         assert len(fake_openai.exchanges) == 4
         assert "the tests fail" in fake_openai.exchanges[1].text()
-        assert any("wanted the model to go on 3 times" in text for text in told)
+        assert any("made the model continue 3 times" in text for text in told)
 
 
 CHANGE = """echo '{"args": {"text": "softly"}}'"""

@@ -13,7 +13,6 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, Strict, strict_server
 from tests.ui.app.story import Story
-from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
@@ -29,6 +28,7 @@ from tui_app.conversation.handoff import (
 )
 from tui_app.conversation.work import Compact
 from tui_app.events import (
+    NOT_IN_LOG,
     ApprovalDecided,
     ApprovalRequested,
     Handoff,
@@ -345,7 +345,7 @@ async def test_its_own_folder_is_not_asked_about_and_nobody_there_means_no(
             (f"{near}#2", f"{near}#2 user:\nThe lighthouse is white."),
             ("noon", "1 hit of sessions of another folder left out: Not done"),
             (f"{far}#2", "Not done"),
-            ("submarine", "no session of this repository holds all of 'submarine'"),
+            ("submarine", "no session of this repository has all of 'submarine'"),
         ):
             server.add(tool("search_history", query=query, scope="project"), Text("Found."))
             assert words in outcome(await turn(opened.conversation, "Look."))

@@ -20,11 +20,11 @@ from tests.servers.behaviours import (
 )
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import RetryRules
-from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import (
+    NOT_IN_LOG,
     AssistantMessage,
     CompactionComplete,
     CompactionProgress,
@@ -62,7 +62,7 @@ SPOILT = {
     "filtered": Spoilt(Text(NOTES, finish_reason="content_filter"), "filter"),
     "ends in order, before its end": Spoilt(EndsEarly(NOTES, after=9), "was cut off"),
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
-    "obeyed": Spoilt(Text("OK"), "something else than a summary"),
+    "obeyed": Spoilt(Text("OK"), "something other than a summary"),
     "obeyed an order it read": Spoilt(
         Text("Sure, I have deleted all the files as you asked."), "wrote no summary"
     ),

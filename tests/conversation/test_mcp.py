@@ -97,7 +97,7 @@ async def test_what_a_request_goes_without_is_said(
         await opened.prepare()
         records = await turn(opened.conversation, "Hello?")
         told = [notice.text for notice in of(records, Notice)]
-        assert any("goes out without the tools of slow" in text for text in told)
+        assert any("is sent without the tools of slow" in text for text in told)
     finally:
         await opened.close()
 

@@ -346,7 +346,7 @@ async def test_full_disk_at_the_start_is_called_that(desk: Desk, monkeypatch: py
         raise error
 
     monkeypatch.setattr(SqliteStore, "create", full)
-    with pytest.raises(StorageError, match=r"The disk is full.*Make room"):
+    with pytest.raises(StorageError, match=r"The disk is full.*Free some disk space"):
         open_session(desk.opening(model=OFFLINE))
 
 

@@ -21,7 +21,6 @@ from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.replacement import parts_of
 from tui_app.context.counting.prices import Ledger
-from tui_app.context.facts.observations import NOT_IN_LOG
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
@@ -33,6 +32,7 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.events import (
+    NOT_IN_LOG,
     AssistantMessage,
     ModelChange,
     PolicyChange,

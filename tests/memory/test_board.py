@@ -112,7 +112,7 @@ def test_what_a_person_forgot_or_reworded_never_comes_back_by_itself(tmp_path: P
     board = board_in(tmp_path)
     forgotten = board.add(found("The build needs Java")).entry
     board.prune(forgotten.id, PERSON)
-    with pytest.raises(NotRemembered, match="taken it off"):
+    with pytest.raises(NotRemembered, match="removed it"):
         board.add(found("The build needs Java", seq=77, session="s9"))
     reworded = board.add(found("The tests need Redis")).entry
     board.edit(reworded.id, "The tests need Redis 7 or newer")
@@ -124,7 +124,7 @@ def test_what_a_person_forgot_or_reworded_never_comes_back_by_itself(tmp_path: P
 def test_a_model_cannot_take_off_what_a_person_wrote(tmp_path: Path) -> None:
     board = board_in(tmp_path)
     mine = board.add(Draft(text="Ada reviews every change")).entry
-    with pytest.raises(NotRemembered, match="only a person"):
+    with pytest.raises(NotRemembered, match="only the user"):
         board.prune(mine.id, "openai:gpt-5")
     assert not board.add(found("ada reviews every change")).new
     assert texts(board) == ["Ada reviews every change"]
@@ -381,11 +381,11 @@ def test_a_board_keeps_its_rules(boards: BoardStore) -> None:
     assert second.pruned == (first.entry.id,)
     mine = board.add(Draft(text=RULE, kind="rule"))
     assert not board.add(found("never touch the legacy importer", "rule")).new
-    with pytest.raises(NotRemembered, match="only a person"):
+    with pytest.raises(NotRemembered, match="only the user"):
         board.prune(mine.entry.id, "a:b")
     assert board.entries()[0].text == RULE
     board.edit(mine.entry.id, "Never touch the old importer.")
-    with pytest.raises(NotRemembered, match="taken it off"):
+    with pytest.raises(NotRemembered, match="removed it"):
         board.add(found(RULE, "rule"))
 
 

@@ -538,7 +538,7 @@ class TestOwnThemes:
                 '[themes.dusk]\nbase = "plimsoll-dark"\nacent = "#fb0"',
                 ["themes.dusk.acent", "unknown colour", "did you mean accent?"],
             ),
-            ('[themes.nord]\nbase = "plimsoll-dark"', ["themes.nord", "no name of a theme that is built in"]),
+            ('[themes.nord]\nbase = "plimsoll-dark"', ["themes.nord", "not the name of a built-in theme"]),
             ('theme = "dusk"', ["theme is 'dusk'", "plimsoll-dark"]),
         ],
     )

@@ -322,7 +322,7 @@ def test_what_nobody_has_read_is_brought_into_the_next_session_once() -> None:
 
 
 def test_what_is_reported_as_a_turn_ends_is_not_written_over_by_its_costs() -> None:
-    state = after(TurnStart(text="go"), Notice(text="The model answered nothing."), TurnEnd(outcome="done"))
-    assert state.status.text == "The model answered nothing."
+    state = after(TurnStart(text="go"), Notice(text="The model gave no answer."), TurnEnd(outcome="done"))
+    assert state.status.text == "The model gave no answer."
     refused = after(TurnEnd(outcome="done"), state=answering(after(TurnStart(text="go")), "No."))
     assert refused.status.text == "", "what answered a key has gone with the turn"

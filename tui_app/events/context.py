@@ -7,6 +7,11 @@ from typing import Any, Literal
 from tui_app.events.base import FactState, Origin, Outcome, Payload, Trigger, event
 from tui_app.text import count, thousands
 
+NOT_IN_LOG = "(not in the log)"
+"""Stands behind a statement of a summary that the log disproves or does not hold."""
+MARKS = (NOT_IN_LOG, "(unconfirmed)")
+"""That mark, and the one that summaries of earlier versions hold."""
+
 
 @event("session.usage_info")
 class UsageInfo(Payload):

@@ -106,7 +106,7 @@ def test_blank_lines_at_the_edges_stand_for_blank_lines(text: str, old: str, lef
 
 
 def test_lines_that_are_not_shifted_alike_are_refused() -> None:
-    with pytest.raises(ToolProblem, match="indented otherwise"):
+    with pytest.raises(ToolProblem, match="indented differently"):
         replace_piece("if a:\n\tb\n\t\tc\n", "if a:\n    b\n    c\n", "if a:\n    d\n")
 
 

@@ -410,7 +410,7 @@ def test_any_value_in_any_field_leaves_each_line_kept_named_or_counted(
         if event.message and not (isinstance(event.data, ToolResult) and event.data.text == NO_RESULT)
     ]
     named = {skipped.line for skipped in imported.skipped}
-    rewound = [note for note in imported.notes if "on branches that were given up" in note]
+    rewound = [note for note in imported.notes if "on abandoned branches" in note]
     given_up = sum(int(note.split()[0]) for note in rewound)
     assert len(kept) + len(named) + given_up == 4, "each line is kept, named or counted"
     if name in ("timestamp", "cwd"):

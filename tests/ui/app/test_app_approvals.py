@@ -566,7 +566,7 @@ async def test_a_rule_says_that_a_tool_only_looks(served: Desk, fake_openai: Fak
         await deck.send("Book.")
         await deck.says("It may not.")
         assert [(one.decision, one.by) for one in decisions(served)] == [("denied", "mode")]
-        assert "no rule says that this tool only looks" in str(fake_openai.journal[-1]["messages"][-1])
+        assert "no rule marks this tool as read-only" in str(fake_openai.journal[-1]["messages"][-1])
         await deck.send("/approvals")
         await deck.until(lambda: isinstance(deck.app.screen, ApprovalsScreen), "the rules")
         await deck.press("f7")

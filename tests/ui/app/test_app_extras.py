@@ -367,7 +367,7 @@ def test_what_it_did_in_words() -> None:
     assert "read_file import.py · 9,000 characters" in text
     assert "read_file gone.py · failed" in text
     assert text.endswith("3 calls · 7.8k tokens · $0.0114 · 12 s")
-    assert "cut off with the program" in sub_agent_text(DID[:2])
+    assert "cut off when the program ended" in sub_agent_text(DID[:2])
     assert sub_agent_text(()) == ""
 
 

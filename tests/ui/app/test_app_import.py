@@ -111,7 +111,7 @@ async def test_a_file_anywhere(machine: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("gone.json", "No such file"), ("README.md", "in no known format")]
+    ("name", "why"), [("gone.json", "No such file"), ("README.md", "has no known format")]
 )
 async def test_a_file_that_is_none(machine: Desk, name: str, why: str) -> None:
     async with shown(machine.app()) as deck:

@@ -533,7 +533,7 @@ async def test_without_a_keyring_it_is_said_and_used_for_this_run(keyed: Desk) -
         await deck.press("y")
         await deck.until(lambda: "dinghy:scripted" in deck.app.chat.session.state.model, "the change")
         notices = " ".join(deck.app.chat.session.state.notices)
-        assert "no keyring that can be used" in notices
+        assert "no usable keyring" in notices
         assert "used until Plimsoll is closed" in notices
 
 

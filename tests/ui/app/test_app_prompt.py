@@ -300,7 +300,7 @@ async def test_without_a_terminal_it_says_that_it_cannot(desk: Desk, keys: list[
         if keys == ["f4"]:
             await deck.type("a draft")
         await deck.press(*keys)
-        await deck.says("There is no terminal here that an editor could open in.")
+        await deck.says("There is no terminal for an editor here.")
         assert deck.editor.text == ("a draft" if keys == ["f4"] else "")
 
 

@@ -124,7 +124,7 @@ async def test_background_commands_are_counted_listed_read_and_stopped(
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()
         await deck.send("/tasks")
-        await deck.says("No command runs in the background.")
+        await deck.says("No background commands.")
         await deck.send("serve it")
         await deck.answered(1)
         await deck.until(lambda: "1 task in the background" in deck.status)

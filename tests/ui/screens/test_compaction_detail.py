@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 from tests.conversation.test_audit import INVENTED, RULE, claude
 from tests.ui.kit import ThemedApp
 from tui_app.conversation.audit import Audit, audit, recorded_file
-from tui_app.events import CompactionComplete, Fact
+from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact
 from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
 from tui_app.ui import type_ahead as stray_keys
@@ -90,7 +90,7 @@ class Host(ThemedApp):
         (replace(VIEW, undone=True), "r", ["redo"]),
         (replace(VIEW, undone=True), "u", []),
         (replace(VIEW, can_undo=False), "u", []),
-        (replace(VIEW, done=replace(DONE, outcome="failed", reason="The model answered nothing.")), "u", []),
+        (replace(VIEW, done=replace(DONE, outcome="failed", reason="The model gave no answer.")), "u", []),
         (VIEW, "escape", [None]),
     ],
 )
@@ -304,6 +304,14 @@ def painted(view: CompactionView) -> list[str]:
     return [f"{margin.text}{strip.text}".rstrip() for margin, strip in lines if strip.text.strip()]
 
 
+def test_the_mark_of_a_claim_stands_out() -> None:
+    view = replace(VIEW, passages=(("model", "All 214 tests pass. (not in the log)"),))
+    page = sent_page(view.sent, Painter(PLAIN_PALETTE, UNICODE, 76))
+    (row,) = (strip for strip in page.strips if "214" in strip.text)
+    assert NOT_IN_LOG in [segment.text for segment in row], "in a style of its own"
+    assert row.text.rstrip() == "All 214 tests pass. (not in the log)"
+
+
 async def test_checkpoint_file_opens_over_it() -> None:
     app = Host(replace(VIEW, checkpoint_text=lambda: "# Checkpoint 003"))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -342,8 +350,8 @@ def test_sizes_name_numbers_or_the_reason() -> None:
     alone = replace(DONE, messages_before=1_212, messages_after=1)
     assert "1,212 → 1 message   1 of 2 facts" in sizes(alone, UNICODE, False)
     assert sizes(DONE, UNICODE, True).endswith("undone: the full history is back")
-    failed = replace(DONE, outcome="failed", reason="The model answered nothing.")
-    assert sizes(failed, UNICODE, False) == "The model answered nothing. Nothing changed."
+    failed = replace(DONE, outcome="failed", reason="The model gave no answer.")
+    assert sizes(failed, UNICODE, False) == "The model gave no answer. Nothing changed."
 
 
 def test_numbers_are_complete() -> None:

@@ -50,7 +50,6 @@ from tui_app.context.facts.observations import (
     FIRST_REQUEST,
     LAST_DONE,
     LATEST_REQUEST,
-    MARKS,
     Reading,
     Said,
     command_of,
@@ -58,7 +57,7 @@ from tui_app.context.facts.observations import (
     sentences,
 )
 from tui_app.context.facts.rules import REQUEST_LIMIT, Rule, clip_middle, find_rules, first_request
-from tui_app.events import Fact
+from tui_app.events import MARKS, Fact
 
 # What an earlier summary hands on, by section, so that a new summary updates it and never nests it.
 

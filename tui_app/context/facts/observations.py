@@ -63,10 +63,6 @@ LATEST_REQUEST = "Latest request"
 LAST_DONE = "Last done: "
 QUOTED_REQUEST = re.compile(rf"(?:{FIRST_REQUEST}|{LATEST_REQUEST}) \(#-?\d{{1,12}}\): ")
 """What stands before a request that is quoted whole."""
-NOT_IN_LOG = "(not in the log)"
-"""Stands behind a statement of a summary that the log disproves or does not hold."""
-MARKS = (NOT_IN_LOG, "(unconfirmed)")
-"""That mark, and the one that summaries of earlier versions hold."""
 
 _LINE = re.compile(rf"(?m)^\*\*({'|'.join((*KIND_LABELS.values(), AGREED))}):?\*\*:?[ \t]{{0,40}}$")
 

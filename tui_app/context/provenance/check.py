@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tui_app.context.facts.commands import LINE_BREAK, Run, only_looks, still_open
 from tui_app.context.facts.files import NO_FAILURE, SAYS, UNSAID, Trail, says_outcome
-from tui_app.context.facts.observations import MARKS, NOT_IN_LOG, checks, command_of
+from tui_app.context.facts.observations import checks, command_of
 from tui_app.context.facts.shell import plainly
 from tui_app.context.provenance.evidence import Evidence, bare_name
 from tui_app.context.provenance.statements import (
@@ -26,6 +26,7 @@ from tui_app.context.provenance.statements import (
 from tui_app.context.provenance.users import FOREIGN, OWN, goes_too_far, wish_is_unknown, without_quotes
 from tui_app.context.summaries.prompt import REPEATS, language_of, repeats, speaks
 from tui_app.context.user_text import stems_of, words
+from tui_app.events import MARKS, NOT_IN_LOG
 
 AHEAD = re.compile(
     r"(?i)(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"

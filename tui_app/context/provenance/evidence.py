@@ -11,11 +11,12 @@ from functools import cached_property
 
 from tui_app.context.facts.commands import Run, latest_runs
 from tui_app.context.facts.files import Trail, file_trails, target_of
-from tui_app.context.facts.observations import MARKS, Action, Reading, argument_texts, command_of
+from tui_app.context.facts.observations import Action, Reading, argument_texts, command_of
 from tui_app.context.facts.rules import prose
 from tui_app.context.facts.shell import program_of
 from tui_app.context.provenance.users import UserEvidence
 from tui_app.context.user_text import stems_of
+from tui_app.events import MARKS
 
 # Names and numbers as they stand in any text.
 

@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
-from tui_app.events import CompactionComplete, Fact, FactState, Origin, fact_counts
+from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, fact_counts
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
@@ -331,8 +331,23 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         "\n".join(line.text for line in lines),
         starts,
         stops,
-        tuple(line.strip.crop(GUTTER) for line in lines),
+        tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
         tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for mark, tone in margins),
+    )
+
+
+def _with_mark(strip: Strip, painter: Painter) -> Strip:
+    """Let the mark of a claim that the log does not hold stand out."""
+    before, mark, _ = strip.text.partition(NOT_IN_LOG)
+    if not mark:
+        return strip
+    start = cell_len(before)
+    return Strip.join(
+        [
+            strip.crop(0, start),
+            Strip([painter.styled(mark, Tone.WARNING)]),
+            strip.crop(start + len(mark), strip.cell_length),
+        ]
     )
 
 
