@@ -144,7 +144,7 @@ class CompactionProgress(Payload):
 
 @event("session.compaction_proposed", stored=False)
 class CompactionProposed(Payload):
-    """A summary is written and waits for a person to accept, edit or discard it; nothing changed."""
+    """A summary is written and waits for the user to accept, edit or discard it; nothing changed."""
 
     job: str
     summary: str
