@@ -129,6 +129,8 @@ class Entry:
     is_table: bool = False
     section: str = ""
     """Where the settings screen lists it."""
+    otherwise: str = ""
+    """What counts while it is not set, in words."""
 
     @property
     def is_unset(self) -> bool:
@@ -148,6 +150,14 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
         sources: What it was put together from.
     """
     own_names = {"theme": (*THEMES, *settings.themes), "policy": (*POLICIES, *settings.policies)}
+    background, blocking = _thresholds(settings)
+    otherwise = {
+        "model": "by your API keys",
+        "summarization_model": "the session's own",
+        "window": "from the model",
+        "background_threshold": f"{background:.0%}",
+        "blocking_threshold": f"{blocking:.0%}",
+    }
     found: list[Entry] = []
     section = ""
     for key, each in SETTINGS.items():
@@ -166,6 +176,7 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
             is_flag=isinstance(rule, Flag),
             is_table=isinstance(value, Mapping),
             section=section,
+            otherwise=otherwise.get(key, ""),
         )
         found.append(entry)
     return found

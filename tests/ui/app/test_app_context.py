@@ -84,7 +84,7 @@ async def test_pin_archive_offload_and_take_back_are_an_event_each(served: Desk)
     session = served.store(story())
     async with shown(served.app(session), WIDE) as deck:
         await opened(deck)
-        await deck.says("after o: ")
+        await deck.says("this row: o ")
         await deck.press("p")
         await deck.until(lambda: "pinned  #" in marked(deck), "the pin")
         await deck.says("pinned 6.")
@@ -93,14 +93,14 @@ async def test_pin_archive_offload_and_take_back_are_an_event_each(served: Desk)
         await deck.says("This message is pinned: it stays as it is until it is unpinned.")
         await deck.press("p")
         await deck.until(lambda: "pinned" not in marked(deck), "no pin")
-        await deck.says("after o: ")
+        await deck.says("this row: o ")
         await deck.press("o")
         await deck.until(lambda: "in read_file" in marked(deck), "the file")
         await deck.says("Saved ")
         await deck.says("u: ")
         await deck.press("u")
         await deck.until(lambda: "in read_file" not in marked(deck), "the old form")
-        await deck.says("after o: ")
+        await deck.says("this row: o ")
         await deck.press("a")
         await deck.until(lambda: "archived" in marked(deck), "the stub")
         gauge = deck.gauge
@@ -131,7 +131,7 @@ async def test_plain_signs_only(served: Desk) -> None:
     session = served.change(plain=True).store(story())
     async with shown(served.app(session), WIDE) as deck:
         await opened(deck)
-        await deck.says("after o: ")
+        await deck.says("this row: o ")
         assert deck.text.isascii()
 
 
@@ -143,7 +143,7 @@ async def test_several_items_are_marked_with_one_preview_before_anything_is_done
         await opened(deck)
         before = deck.app.chat.session.state.usage
         await deck.press("space", "space")
-        await deck.says("2 marked, after o: ")
+        await deck.says("2 marked: o ")
         [row] = [row for row in deck.rows if "2 marked" in row]
         promised = row.partition("o: ")[2].partition("% ")[0]
         assert not deck.app.chat.session.presenter.agent_view.rewrites, "nothing is done yet"

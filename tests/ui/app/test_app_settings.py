@@ -276,7 +276,7 @@ async def test_settings_at_40x12(desk: Desk, file: Path) -> None:
         await open_settings(deck)
         options = deck.app.screen.query_one(OptionList)
         assert options.size.height >= 3
-        assert any(row.strip("│ ").startswith("model") and "not set" in row for row in deck.rows)
+        assert any(row.strip("│ ").startswith("model") and "by your API keys" in row for row in deck.rows)
 
 
 # Seeing and changing the policy.

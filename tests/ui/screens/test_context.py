@@ -265,7 +265,7 @@ async def test_what_makes_no_sense_is_said_and_not_asked_for() -> None:
     source = Source()
     async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "after a: 47% of 128k (-25.5k) · u: 70% of 128k (+4.5k)" in words(pilot)
+        assert "this row: a frees 25.5k, down to 47% · u adds 4.5k, up to 70%" in words(pilot)
         await pilot.press("o")
         assert source.asked == []
         assert "This result is in a file already." in words(pilot)
@@ -371,7 +371,7 @@ def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
 
 
 def test_taking_back_says_how_much_comes_back() -> None:
-    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith("(+4.5k), all 7 items of that step")
+    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith("u adds 4.5k, up to 70%, all 7 items of that step")
     nothing = Move(refused="Only results.")
     refused = replace(OUTLOOK, archive=nothing, offload=nothing, restore=nothing)
     assert outlook_text(USAGE, refused, 0, UNICODE) == ""

@@ -331,21 +331,20 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
     )  # fmt: skip
     many = len(outlook.seqs)
     parts = [
-        f"{key}: {_after(usage, move)}{more}{f', {move.count} of {many}' if move.count < many else ''}"
+        f"{key} {_after(usage, move)}{more}{f', {move.count} of {many}' if move.count < many else ''}"
         for key, move, more in moves
         if not move.refused
     ]
-    after = f"after {f' {glyphs.separator} '.join(parts)}" if parts else ""
+    after = f" {glyphs.separator} ".join(parts)
     if many < MARKED:
-        return after
-    return f"{many} marked{f', {after}' if after else ': only p works on them'}"
+        return f"this row: {after}" if after else ""
+    return f"{many} marked: {after or 'only p works on them'}"
 
 
 def _after(usage: ContextUsage, move: Move) -> str:
     change = move.after - usage.total
-    limit = usage.window.stated
-    sign = "+" if change > 0 else ""
-    return f"{percent_text(move.after, limit)} of {window_text(limit)} ({sign}{tokens(change)})"
+    what, to = ("adds", "up to") if change > 0 else ("frees", "down to")
+    return f"{what} {tokens(abs(change))}, {to} {percent_text(move.after, usage.window.stated)}"
 
 
 # Which keys of the context screen act, for its last row.

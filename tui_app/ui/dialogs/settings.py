@@ -45,12 +45,14 @@ class Wish:
 
 def value_text(entry: Entry) -> str:
     """What is in force, with its unit."""
+    if entry.is_unset:
+        return entry.otherwise or entry.value
     if entry.is_flag:
         return "on" if entry.value == "true" else "off"
     for end, unit in _UNITS.items():
         if entry.key.endswith(end):
             return f"{float(entry.value):,g}{unit}"
-    if entry.key.endswith("_threshold") and not entry.is_unset:
+    if entry.key.endswith("_threshold"):
         return f"{round(float(entry.value) * 100)}%"
     return entry.value
 
