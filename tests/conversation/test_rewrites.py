@@ -31,6 +31,7 @@ from tui_app.events import (
     ToolNormalised,
     ToolOffloaded,
     ToolResult,
+    ToolSuperseded,
     ToolTrimmed,
     Truncation,
     TurnEnd,
@@ -147,6 +148,41 @@ async def test_old_results_make_room_before_anything_is_summarised(
         await done(open_.conversation, Restore(newest))
         assert len(stored(open_, RewriteUndone)) == 1, "there is nothing to take back twice"
         assert_valid(open_.conversation)
+
+
+async def test_a_file_that_is_read_again_stays_once_and_comes_back_with_undo(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    log = desk.cwd / "log.txt"
+    desk.server("local", fake_openai.base_url, window=40_000)
+    async with desk.session() as open_:
+        for number in range(11):
+            log.write_text(LINES[:12_000] + f"entry {number}")
+            fake_openai.add(tool("read_file", path="log.txt"), Text(f"Seen {number}.", usage=(0, 0)))
+            await turn(open_.conversation, "Read it again.")
+        history = open_.conversation.history
+        [event, *_] = stored(open_, ToolSuperseded)
+        assert isinstance(event, ToolSuperseded)
+        assert event.tokens_removed > 2_000 * len(event.changes) > 0
+        assert stored(open_, CompactionStart) == []
+        assert_valid(open_.conversation)
+        sent = str(fake_openai.journal[-1]["messages"])
+        assert "entry 10" in sent
+        assert "log.txt was read again below" in sent
+        seen, shortened = history.view.in_sight()
+        left = {change.seq for each in stored(open_, ToolSuperseded) for change in each.changes}  # type: ignore[attr-defined]
+        assert left <= seen & shortened, "the rail shows a part"
+        full = open_.conversation.usage.total
+        newest = history.view.rewrites[-1]
+        await done(open_.conversation, Restore(newest))
+        assert open_.conversation.usage.total > full
+        assert history.exempt("superseded") >= {
+            change.seq
+            for change in stored(open_, ToolSuperseded)[-1].changes  # type: ignore[attr-defined]
+        }
+        before, session = view(open_), open_.conversation.session
+    async with desk.session(session=session) as open_:
+        assert view(open_) == before
 
 
 async def read_three(opened: OpenSession, server: FakeOpenAI, desk: Desk) -> None:

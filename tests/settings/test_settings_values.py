@@ -453,7 +453,7 @@ class TestPolicies:
             "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
             "model_compacts": "ask", "summary_instructions": "Name the tickets.",
         }  # fmt: skip
-        stages = {"normalise", "offload", "archive", "trim", "pointers"}
+        stages = {"normalise", "offload", "superseded", "archive", "trim", "pointers"}
         keys = policy_keys().keys
         for key in set(keys) - {"base"}:
             value = False if key in stages else other.get(key, 0.4 if "share" in key or "thres" in key else 7)

@@ -19,7 +19,7 @@ from tui_app.context.message_marks import is_digest_part, is_shell_part, mark_of
 from tui_app.context.view import is_summary
 from tui_app.providers import ANTHROPIC
 
-_LASTING = frozenset({"archive", "pointers"}), frozenset({"trim"})
+_LASTING = frozenset({"archive", "pointers"}), frozenset({"trim", "superseded"})
 """Stages behind which results are as they stay, by what else is done."""
 
 
@@ -81,7 +81,7 @@ def is_cache_mark(part: object) -> bool:
 def lasting_end(messages: Sequence[ModelMessage]) -> int | None:
     """Place of the last request in front of all that a stage may rewrite; None where there is none.
 
-    What was trimmed may still be archived, so it lasts only where nothing is.
+    What was trimmed or left out may still be archived, so it lasts only where nothing is.
     """
     rewritten: list[int] = []
     for stages in _LASTING:

@@ -29,6 +29,7 @@ from tui_app.events import (
     ToolNormalised,
     ToolOffloaded,
     ToolPointers,
+    ToolSuperseded,
     ToolTrimmed,
     ViewRewrite,
 )
@@ -224,6 +225,7 @@ def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequenc
 EVENTS: Mapping[Stage, type[ViewRewrite]] = {
     "normalise": ToolNormalised,
     "offload": ToolOffloaded,
+    "superseded": ToolSuperseded,
     "archive": ToolArchived,
     "trim": ToolTrimmed,
     "pointers": ToolPointers,

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 from tui_app.modes import Mode, mode_named
 from tui_app.tool_specs import PLAN, SEARCH_HISTORY
 
-Stage = Literal["normalise", "offload", "archive", "trim", "pointers"]
+Stage = Literal["normalise", "offload", "superseded", "archive", "trim", "pointers"]
 
 
 OWN = "plimsoll"

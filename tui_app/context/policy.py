@@ -101,6 +101,26 @@ class Offload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded:
+    """When reads that something newer has superseded, and thinking of earlier turns, are left out."""
+
+    start: float = 0.0
+    """Share of the window from which the stage runs; at 0 it always does."""
+    batch: Annotated[Size, "superseded_batch"] = 4
+    """Messages that lose outdated reads or thinking at once, so that prompt caches keep hitting; fewer where
+    that frees much."""
+
+    def __post_init__(self) -> None:
+        """Check the size.
+
+        Raises:
+            ValueError: if the batch is below 1.
+        """
+        if self.batch < 1:
+            raise ValueError("A batch must be at least 1.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
     """Sizes for archiving old tool results behind a digest."""
 
@@ -263,6 +283,7 @@ class Stages:
 
     normalise: Annotated[NormaliseLimits | None, "normalise"] = None
     offload: Annotated[Offload | None, "offload"] = None
+    superseded: Annotated[Superseded | None, "superseded"] = None
     archive: Annotated[Archive | None, "archive"] = None
     trim: Annotated[Trim | None, "trim"] = None
     pointers: Annotated[Pointers | None, "pointers"] = None
@@ -485,6 +506,7 @@ PLIMSOLL = Policy(
     stages=Stages(
         normalise=NormaliseLimits(),
         offload=Offload(),
+        superseded=Superseded(start=RELIEF),
         archive=Archive(start=RELIEF),
         trim=Trim(start=RELIEF),
         pointers=Pointers(),

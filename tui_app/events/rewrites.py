@@ -63,6 +63,13 @@ class ToolOffloaded(ViewRewrite):
     CHANGED = ("large result moved to a file", "large results moved to files")
 
 
+@event("tool.superseded")
+class ToolSuperseded(ViewRewrite):
+    """Files that were read again or written anew, and thinking of earlier turns, left the view."""
+
+    CHANGED = ("outdated read or thinking left out", "outdated reads and thinking left out")
+
+
 @event("tool.archived")
 class ToolArchived(ViewRewrite):
     """Old results became one digest, which only the model sees."""

@@ -29,6 +29,7 @@ from tui_app.events import (
     ToolNormalised,
     ToolOffloaded,
     ToolPointers,
+    ToolSuperseded,
     ToolTrimmed,
     UsageInfo,
 )
@@ -46,6 +47,7 @@ _CHANGES = {
     CompactionEdited.TYPE: "edited summary",
     ToolNormalised.TYPE: "results cut to size",
     ToolOffloaded.TYPE: "offload",
+    ToolSuperseded.TYPE: "superseded",
     ToolArchived.TYPE: "archive",
     ToolTrimmed.TYPE: "trim",
     ToolPointers.TYPE: "pointers",

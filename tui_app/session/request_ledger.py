@@ -17,6 +17,7 @@ from tui_app.events import (
     ToolOffloaded,
     ToolPointers,
     ToolResult,
+    ToolSuperseded,
     ToolTrimmed,
     UserMessage,
 )
@@ -30,6 +31,7 @@ ItemState = Literal[
     "stand_in",
     "archived",
     "offloaded",
+    "superseded",
     "trimmed",
     "cut",
     "pointer",
@@ -40,6 +42,7 @@ ItemState = Literal[
 _FORMS: dict[str, ItemState] = {
     ToolNormalised.TYPE: "cut",
     ToolOffloaded.TYPE: "offloaded",
+    ToolSuperseded.TYPE: "superseded",
     ToolArchived.TYPE: "archived",
     ToolTrimmed.TYPE: "trimmed",
     ToolPointers.TYPE: "pointer",

@@ -29,6 +29,7 @@ from tui_app.events import (
     ToolOffloaded,
     ToolPointers,
     ToolResult,
+    ToolSuperseded,
     ToolTrimmed,
     Truncation,
     UsageInfo,
@@ -151,6 +152,7 @@ def number(data: Mapping[str, Any], name: str) -> int:
 STAGES: dict[str, str] = {
     ToolNormalised.TYPE: "normalise",
     ToolOffloaded.TYPE: "offload",
+    ToolSuperseded.TYPE: "superseded",
     ToolArchived.TYPE: "archive",
     ToolTrimmed.TYPE: "trim",
     ToolPointers.TYPE: "pointers",

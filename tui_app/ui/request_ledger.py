@@ -42,6 +42,7 @@ STATES: dict[ItemState, str] = {
     "stand_in": "replaces others",
     "archived": "archived",
     "offloaded": "in a file",
+    "superseded": "outdated, left out",
     "trimmed": "trimmed",
     "cut": "cut to size",
     "pointer": "pointer",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ThinkingPart
 
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import as_items, messages
@@ -36,6 +36,7 @@ from tui_app.context.policy import (
     Offload,
     Pointers,
     Policy,
+    Superseded,
     Trim,
     derive,
 )
@@ -215,3 +216,46 @@ async def test_one_long_result_is_cut_although_it_is_the_only_one(policy: Policy
     [part] = [part for item in history.items() for _, part in results_of(item)]
     assert str(part.content).startswith("0: xxx")
     assert 2_000 < len(str(part.content)) < 2_200
+
+
+# What something newer has superseded leaves before anything else.
+
+
+def reread(times: int, *, thinking: bool, cache: CacheRates | None = None) -> StageRunner:
+    """One file was read in several turns, each time after the same thought."""
+    history = ListHistory(plain_counter())
+    messages: list[ModelMessage] = []
+    for number in range(times):
+        thought = [ThinkingPart("tide " * 100)] if thinking else []
+        asked = call(f"r{number}", args={"path": "a.py"} if not thinking else {"path": f"{number}.py"})
+        asked = replace(asked, parts=[*thought, *asked.parts])
+        messages += [said("look"), asked, result(f"r{number}", f"{number}: {BODY}"), words("seen")]
+    history.sync([*messages, said("and now?")])
+    total = sum(history.weigh(item).total for item in history.items())
+    history.fix(resolve_window(setting=round(total / 0.85)), Breakdown(), "scripted", 1.0)
+    return StageRunner(policy=PLIMSOLL, history=history, count=len, around=StageHost(cache=lambda: cache))
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("thinking", [False, True], ids=["reads", "thinking"])
+async def test_what_is_superseded_makes_room_before_anything_is_archived(thinking: bool) -> None:
+    relief = reread(12, thinking=thinking)
+    seen: list[str] = []
+    relief.history.listener = lambda event: seen.append(event.TYPE)  # type: ignore[attr-defined]
+    before = relief.history.usage().total
+    await relief.make_room()
+    assert seen == ["tool.superseded"]
+    assert relief.history.usage().total < before * 0.85
+    await relief.make_room()
+    assert seen == ["tool.superseded"], "once, and then the prefix stays"
+
+
+@pytest.mark.asyncio
+async def test_it_waits_where_it_costs_more_of_the_cache_than_it_saves() -> None:
+    relief = reread(12, thinking=False, cache=CacheRates(kept=0.0, changed=1.0))
+    wide = resolve_window(setting=1_000_000)
+    relief.history.fix(wide, Breakdown(), "scripted", 1.0)
+    relief.policy = replace(PLIMSOLL, stages=replace(PLIMSOLL.stages, superseded=Superseded()))
+    before = relief.history.usage()
+    await relief.make_room()
+    assert relief.history.usage() == before

@@ -1,4 +1,8 @@
-"""Stage 5, pointers: text that a call has written to a file becomes a pointer to that file."""
+"""Stage 5, pointers: text that a call has written to a file becomes a pointer to that file.
+
+Before it, superseded: a read that a newer one or a write of the whole file has taken the place of becomes one
+line, and thinking of earlier turns leaves.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,10 +12,18 @@ from operator import attrgetter
 from posixpath import normpath
 from typing import Any, Literal
 
-from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_core import from_json, to_json
 
-from tui_app.context.facts.files import target_of
+from tui_app.context.facts.files import target_of, verb_of
+from tui_app.context.facts.observations import Action
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Pointers
 from tui_app.context.tool_results.results import (
@@ -20,8 +32,11 @@ from tui_app.context.tool_results.results import (
     SpillNames,
     call_of,
     length_of,
+    newest_answers,
     paired,
     recall,
+    recalled,
+    result_text,
     rewrite_results,
     sha256_of,
     source_of,
@@ -34,7 +49,7 @@ from tui_app.context.tool_words import (
     PIECE_LIST_ARGUMENT,
     body_kind,
 )
-from tui_app.context.view import Change, Item, Rewrite, SpillFile
+from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile
 from tui_app.tool_specs import BodyKind
 
 # Calls that write to files: which of their arguments hold text that is in the file afterwards.
@@ -297,3 +312,130 @@ def _shorten_reports(
 
     rewrite = rewrite_results("pointers", items, decide)
     return rewrite.changes if rewrite is not None else ()
+
+
+# What something newer has superseded: reads of files that were read or written again, and old thinking.
+
+_SUPERSEDED = "[Superseded: "
+_NUMBERED = re.compile(r"[ ]{0,12}(\d{1,9})(?:\t|→|: )")
+"""The number that a line of a file is shown with."""
+_EDGE_LINES = 3
+"""Lines at either end of a result among which the first and the last number are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A successful call that read a file."""
+
+    index: int
+    """Index of the message that calls."""
+    result: ToolReturnPart
+    path: str
+    args: Mapping[str, Any]
+    """Without the path."""
+    lines: tuple[int, int] | None
+    """The first and the last line that it shows; None where they have no numbers."""
+
+    def covers(self, earlier: "_Read") -> bool:
+        """Whether all that an earlier read of the same file shows is seen here, as the file was then."""
+        if "stages" in mark_of(self.result):
+            return False  # what it showed has been shortened
+        mine, other = self.lines, earlier.lines
+        if self.args == earlier.args or mine is None or other is None:
+            return not self.args or self.args == earlier.args
+        return mine[0] <= other[0] and other[1] <= mine[1]
+
+
+def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None:
+    """Leave out reads that something newer has taken the place of, and thinking of earlier turns.
+
+    The newest read of a file always stays, and so do what the model has not answered yet and what it has
+    brought back in the present turn. Thinking leaves without a word: in an answer's own words anything in its
+    place would be taken for a way to speak.
+
+    Args:
+        items: The view.
+        handles: Whether the model has a tool that brings a message back by its handle.
+
+    Returns:
+        The smaller forms, or None when everything is still of use.
+    """
+    found = paired(items)
+    stays = recalled(items, found) | newest_answers(items, found)
+    reads, writes = _reads_and_writes(items, found)
+    left: dict[int, str] = {}
+    for path, each in reads.items():
+        for place, read in enumerate(each[:-1]):
+            if id(read.result) in stays:
+                continue
+            if any(newer.covers(read) for newer in each[place + 1 :]):
+                left[id(read.result)] = f"{path} was read again"
+            elif any(index > read.index for index in writes.get(path, ())):
+                left[id(read.result)] = f"{path} was written anew"
+
+    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
+        if (why := left.get(id(part))) is None or text.startswith(_SUPERSEDED):
+            return None
+        told = f"{_SUPERSEDED}{why} below; {length_of(part, text):,} characters"
+        return ResultForm(text=f"{told}{recall(item.key, handles=handles)}]", note=why)
+
+    rewrite = rewrite_results("superseded", items, decide)
+    by_key = {change.key: change for change in (*_thoughts(items), *(rewrite.changes if rewrite else ()))}
+    changes = tuple(by_key[item.key] for item in items if item.key in by_key)
+    return Rewrite(stage="superseded", changes=changes) if changes else None
+
+
+def _reads_and_writes(
+    items: Sequence[Item], found: Sequence[Pair]
+) -> tuple[dict[str, list[_Read]], dict[str, list[int]]]:
+    """Reads of each file, and places of the calls that wrote the whole of it, in the order of the calls."""
+    reads: dict[str, list[_Read]] = {}
+    writes: dict[str, list[int]] = {}
+    for pair in sorted(found, key=attrgetter("call")):
+        part, result = call_of(items, pair), pair.part
+        if not isinstance(result, ToolReturnPart) or result.outcome != "success":
+            continue
+        if (call := file_call(part)) is not None:
+            whole = bool(call.bodies) and all(body.kind == "file" for body in call.bodies)
+            for target in call.targets if whole else ():
+                writes.setdefault(target, []).append(pair.call)
+            continue
+        args = part.args_as_dict()
+        text, path = result_text(result), target_of(args)
+        action = Action(items[pair.answer].key, pair.answer, part.tool_name, args)
+        if text is None or not path or verb_of(action) != "read":
+            continue
+        path = normpath(path.replace("\\", "/"))
+        rest = {name: value for name, value in args.items() if target_of({name: value}) == ""}
+        reads.setdefault(path, []).append(_Read(pair.call, result, path, rest, _numbered(text)))
+    return reads, writes
+
+
+def _numbered(text: str) -> tuple[int, int] | None:
+    """The first and the last number that the lines of a result begin with."""
+    lines = text.split("\n", _EDGE_LINES)[:_EDGE_LINES], text.rsplit("\n", _EDGE_LINES)[:0:-1] or [text]
+    first, last = (next(filter(None, map(_NUMBERED.match, edge)), None) for edge in lines)
+    return None if first is None or last is None else (int(first[1]), int(last[1]))
+
+
+def _thoughts(items: Sequence[Item]) -> Iterator[Change]:
+    """Answers of earlier turns without what was thought before them."""
+    for item in items[: turn_start(items)]:
+        message = item.message
+        if not isinstance(message, ModelResponse) or not any(map(_thinks, message.parts)):
+            continue
+        if all(isinstance(part, ThinkingPart) for part in message.parts):
+            continue
+        parts = [_without_thinking(part) for part in message.parts]
+        yield Change(key=item.key, message=replace(message, parts=parts), note="thinking of an earlier turn")
+
+
+def _thinks(part: ModelResponsePart) -> bool:
+    return isinstance(part, ThinkingPart) and bool(part.content or part.signature)
+
+
+def _without_thinking(part: ModelResponsePart) -> ModelResponsePart:
+    """An empty thought, which is not sent; a text or call without the id that its server knows behind one."""
+    if isinstance(part, ThinkingPart):
+        return ThinkingPart("")
+    return replace(part, id=None) if isinstance(part, TextPart | ToolCallPart) and part.id else part

@@ -22,7 +22,7 @@ from tui_app.context.tool_results.archive import (
 )
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload, offload_newest
-from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.pointers import pointers, superseded
 from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, unread
 from tui_app.context.view import Digest, Item, Rewrite
 
@@ -118,6 +118,8 @@ class StageRunner:
     async def make_room(self) -> None:
         """Run every stage whose share of the window is reached, the least costly for the model first."""
         stages = self.policy.stages
+        if (outdated := stages.superseded) is not None and self._reached(outdated.start):
+            self._commit_batch(superseded(self.history.items(), handles=self._handles), outdated.batch)
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):

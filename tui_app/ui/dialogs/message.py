@@ -28,6 +28,7 @@ from tui_app.events import (
     ToolNormalised,
     ToolOffloaded,
     ToolPointers,
+    ToolSuperseded,
     ToolTrimmed,
 )
 from tui_app.references import log_number
@@ -73,6 +74,7 @@ _FORMS: Mapping[str, str] = {
     ToolNormalised.TYPE: "cut to size",
     ToolOffloaded.TYPE: "as the beginning of a file that holds it",
     ToolArchived.TYPE: "as a stub, archived",
+    ToolSuperseded.TYPE: "without what is outdated in it",
     ToolTrimmed.TYPE: "trimmed",
     ToolPointers.TYPE: "with pointers in place of file bodies",
 }
