@@ -30,6 +30,12 @@ class Alone:
     async def ask(self, server: str, message: str, schema: object) -> None:
         return None
 
+    def room(self) -> int:
+        return 0
+
+    def sent(self) -> Collection[str]:
+        return ()
+
     def weigh(self, tool: Offered) -> int:
         return 0
 

@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent, Tool
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
 
 from tests.conversation.hook_commands import place
 from tests.process_ends import alive, gone
 from tests.servers import mcp_stdio
 from tests.servers.mcp_http import mcp_http
+from tests.servers.strict import strict_server
 from tui_app.agent.mcp import connection
 from tui_app.agent.mcp import server as server_module
 from tui_app.agent.mcp.connection import CallFailed
 from tui_app.agent.mcp.server import RESTARTS, Offered
-from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.servers import McpServers, SeenTools, found_by_search, mcp_tool_search
 from tui_app.agent.mcp.status import McpStatus, ServerRequired
+from tui_app.context import ContextGovernor
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 
@@ -55,6 +59,12 @@ class Ours:
 
     def weigh(self, tool: Offered) -> int:
         return 0
+
+    def room(self) -> int:
+        return 0
+
+    def sent(self) -> Collection[str]:
+        return ()
 
 
 @asynccontextmanager
@@ -369,3 +379,45 @@ async def test_without_the_extra_it_is_said_what_to_install(
     monkeypatch.setitem(sys.modules, "pydantic_ai.mcp", None)
     async with running(tmp_path, program()) as servers:
         assert install_command("mcp") in status(servers).error
+
+
+# Tools that are found by searching.
+
+
+@pytest.mark.parametrize(
+    ("room", "found"), [(0, ""), (60, ""), (59, "b"), (30, "b"), (29, "bc"), (5, "abc"), (10, "bc")]
+)
+def test_the_largest_servers_are_found_by_searching_until_the_others_fit(room: int, found: str) -> None:
+    assert found_by_search({"a": 10, "b": 30, "c": 20}, room) == frozenset(found)
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "google"])
+async def test_a_tool_is_found_and_called_where_the_provider_cannot_search(wire: str) -> None:
+    def echo(text: str) -> str:
+        """Says it again."""
+        return text
+
+    def count_boats() -> str:
+        """Counts what floats."""
+        return "3"
+
+    def tools(body: Any) -> str:
+        return json.dumps(body["tools"])
+
+    hidden = [Tool(echo, defer_loading=True), Tool(count_boats, defer_loading=True)]
+    with strict_server() as server:
+        agent = Agent(server.of_wire(wire), tools=hidden, capabilities=[ContextGovernor(), mcp_tool_search()])
+        server.calls, server.call = True, ("search_tools", {"queries": ["says again"]})
+        first = await agent.run("go")
+        server.call = ("echo", {"text": "ahoy"})
+        stored = ModelMessagesTypeAdapter.dump_json(first.all_messages())
+        history = ModelMessagesTypeAdapter.validate_json(stored)
+        last = await agent.run("on", message_history=history)
+    assert server.refused == []
+    before, *after = map(tools, server.bodies)
+    assert "Says it again." not in before
+    assert len(set(after)) == 1
+    assert "Says it again." in after[0]
+    assert "Counts what floats." not in after[0]
+    parts = [part for message in last.new_messages() for part in message.parts]
+    assert "ahoy" in [part.content for part in parts if isinstance(part, ToolReturnPart)]

@@ -32,6 +32,15 @@ def test_a_server_is_added_tried_listed_and_removed(
 
     (listed,) = plimsoll("mcp", "--json").json["servers"]
     assert (listed["name"], listed["tools"], listed["tokens"]) == ("files", 10, tried.json["tokens"])
+    assert (listed["by_search"], listed["saved"]) == (False, 0)
+    small = file.read_text().replace('policy = "off"', 'policy = "off"\nwindow = 2048')
+    file.write_text(small)
+    (listed,) = plimsoll("mcp", "--json").json["servers"]
+    assert (listed["by_search"], listed["saved"]) == (True, tried.json["tokens"])
+    assert "by search" in plimsoll("mcp").out
+    file.write_text(f"{small}\n[tools]\ndefer_above = 0\n")
+    assert not plimsoll("mcp", "--json").json["servers"][0]["by_search"]
+    file.write_text(small.replace("window = 2048\n", ""))
     assert plimsoll("mcp", "remove", "files").code == 0
     assert plimsoll("mcp", "--json").json == {"servers": []}
     assert file.read_text().strip() == '# mine\npolicy = "off"'

@@ -11,9 +11,11 @@ import pytest
 from tests.conversation.driving import Desk, of, turn
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool
+from tests.servers.exchange import Exchange
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.mcp import servers as servers_module
 from tui_app.conversation.assembly import open_session
+from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
     Error,
@@ -182,8 +184,6 @@ async def test_a_long_result_is_made_smaller_like_any_other(desk: Desk, fake_ope
 async def test_what_is_measured_without_starting_anything_knows_the_servers(
     desk: Desk, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    from tui_app.conversation.inspection import inspect_session
-
     desk.server("local", fake_openai.base_url)
     fake_openai.add(Text("Yes."))
     servers = {"files": program()}
@@ -199,3 +199,68 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
         ]
     finally:
         inspection.close()
+
+
+# Tools that are found by searching.
+
+
+def names(exchange: Exchange) -> list[str]:
+    return [each["function"]["name"] for each in exchange.body.get("tools", ())]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001])
+async def test_tools_above_the_share_are_found_by_searching(
+    desk: Desk, fake_openai: FakeOpenAI, share: float
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    settings = {"approvals": LET, "mcp": {"files": program()}, "tools": {"defer_above": share}}
+    for number in range(3):
+        fake_openai.add(Text(f"{number}.", usage=(0, 0)))
+    async with desk.session(read_only=False, **settings) as opened:
+        for _ in range(3):
+            await turn(opened.conversation, "Hello?")
+        first, *others = fake_openai.exchanges
+        head = [json.dumps([each.body["tools"], each.body["messages"][0]]) for each in (first, *others)]
+        assert len(set(head)) == 1, "the beginning stays the same while nothing is loaded"
+        assert ("files_echo" in names(first)) is (share == 0.0)
+        assert ("search_tools" in names(first)) is (share > 0.0)
+        assert ("files (10 tools)" in head[0]) is (share > 0.0)
+        [status] = opened.extras.servers.statuses()
+        ours, files = (each for each in opened.extras.shares() if each.category == "tools")
+        assert (files.tokens, files.saved) == (status.tokens, status.saved)
+        assert bool(files.saved) is (share > 0.0)
+        assert bool(files.tokens) is (share == 0.0)
+        assert opened.conversation.usage.parts.tools == pytest.approx(ours.tokens + files.tokens, abs=250)
+        session = opened.conversation.session
+    inspection = await inspect_session(desk.opening(session=session, read_only=False, **settings))
+    try:
+        measured = {each.name: (each.tokens, each.saved) for each in inspection.shares}
+        assert measured["files"] == (files.tokens, files.saved)
+    finally:
+        inspection.close()
+
+
+async def test_what_was_found_is_sent_called_and_still_there_when_the_session_is_resumed(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(
+        Tool((("search_tools", {"queries": ["says again"]}),)),
+        Tool((("files_echo", {"text": "ahoy"}),)),
+        Text("It said ahoy."),
+        Text("Still here."),
+    )
+    settings = {"approvals": LET, "mcp": {"files": program()}, "tools": {"defer_above": 0.001}}
+    async with desk.session(read_only=False, **settings) as opened:
+        records = await turn(opened.conversation, "Say ahoy.")
+        found, said = of(records, ToolResult)
+        assert (found.name, said.name, said.text) == ("search_tools", "files_echo", "ahoy")  # type: ignore[attr-defined]
+        before, after, _ = map(names, fake_openai.exchanges)
+        assert set(after) - set(before) == {"files_echo"}, "only what was found"
+        [status] = opened.extras.servers.statuses()
+        assert [tool.name for tool in status.tools if not tool.deferred] == ["files_echo"]
+        assert 0 < status.tokens < status.saved
+        session = opened.conversation.session
+    async with desk.session(session=session, read_only=False, **settings) as opened:
+        await turn(opened.conversation, "Are you there?")
+        assert names(fake_openai.exchanges[-1]) == after

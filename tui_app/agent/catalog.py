@@ -29,6 +29,7 @@ from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
 from tui_app.context.window_limits import Limits
+from tui_app.context.windows import DEFAULT_LIMIT
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import (
     KEY_CHECKS,
@@ -338,6 +339,12 @@ def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | N
         prices = float(found.input_price * 1_000), float(found.output_price * 1_000)
         return found.model.context_window, *prices
     return None, None, None
+
+
+def listed_window(name: str) -> int:
+    """Window of a model by its name alone; what is taken for granted where no list has it."""
+    prefix, _, model = name.partition(":")
+    return _facts(prefix, model)[0] or DEFAULT_LIMIT
 
 
 def price_words(price_in: float | None, price_out: float | None) -> str:

@@ -94,7 +94,8 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
         # Tools by server, memory by file; the program's own tools are a server of that name.
         tools = {each.name: each.tokens for each in shares if each.category == "tools"}
         memory = {each.name: each.tokens for each in shares if each.category == "memory"}
-        by_source = {"tools_by_server": tools, "memory_by_source": memory}
+        saved = {each.name: each.saved for each in shares if each.saved}
+        by_source = {"tools_by_server": tools, "tools_saved_by_server": saved, "memory_by_source": memory}
         figures = {**usage.to_json(), **by_source, "cache": cache.to_json()}
         print_json({"session": opening.session, "model": model, **figures})
     else:
@@ -265,7 +266,15 @@ def show_shares(shares: Sequence["Share"]) -> None:
     """Print the parts of tool definitions and memory, where there is more than one thing."""
     if len(shares) > 1:
         say()
-        rows = [(each.category, one_line(each.name, 60), numbers.tokens(each.tokens)) for each in shares]
+        rows = [
+            (
+                each.category,
+                one_line(each.name, 60),
+                numbers.tokens(each.tokens),
+                f"{numbers.tokens(each.saved)} saved" if each.saved else "",
+            )
+            for each in shares
+        ]
         say_table(rows, right=(2,))
 
 

@@ -10,6 +10,7 @@ from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
 from tui_app.files import repository_root
 from tui_app.settings import Settings
 from tui_app.settings.edit import RefusedChange, SettingsFile
+from tui_app.settings.spec import defer_above
 from tui_app.settings.tables import McpServer, servers_here
 from tui_app.text import count
 from tui_app.ui.text import one_line
@@ -134,20 +135,23 @@ def show(program: Program, *, as_json: bool) -> int:
     servers = program.settings().mcp
     here = servers_here(servers, program.cwd)
     # What counts tools comes with the agent side.
-    from tui_app.agent.mcp.servers import SeenTools
+    from tui_app.agent.mcp.servers import SeenTools, found_by_search
 
-    counter = _counter(program)
-    seen = SeenTools(program.paths.state / "mcp.json")
+    counter, seen = _counter(program), SeenTools(program.paths.state / "mcp.json")
+    known = {name: seen.of(server) for name, server in servers.items()}
+    sizes = {name: counter.tools(tools) for name, tools in known.items() if tools is not None}
+    started = {name: size for name, size in sizes.items() if name in here and servers[name].enabled}
+    searched = found_by_search(started, _room(program.settings()))
     rows = []
     for name, server in servers.items():
-        tools = seen.of(server)
-        size = counter.tools(tools) if tools is not None else None
+        tools, size = known[name], sizes.get(name)
         state = "off" if not server.enabled else "on" if name in here else f"only in {server.project}"
         rows.append((server, state, None if tools is None else len(tools), size))
     if as_json:
         listed = [
             {"name": server.name, "where": server.where, "enabled": server.enabled, "project": server.project,
-             "here": server.name in here, "tools": tools, "tokens": size}
+             "here": server.name in here, "tools": tools, "tokens": size,
+             "by_search": server.name in searched, "saved": size if server.name in searched else 0}
             for server, _, tools, size in rows
         ]  # fmt: skip
         print_json({"servers": listed})
@@ -156,10 +160,10 @@ def show(program: Program, *, as_json: bool) -> int:
     else:
         table = [
             (server.name, state, "?" if tools is None else str(tools), "?" if size is None else f"{size:,}",
-             one_line(server.where, _SHOWN_CELLS))
+             "by search" if server.name in searched else "", one_line(server.where, _SHOWN_CELLS))
             for server, state, tools, size in rows
         ]  # fmt: skip
-        say_table([("NAME", "STATE", "TOOLS", "TOKENS", "WHERE"), *table], right=(2, 3))
+        say_table([("NAME", "STATE", "TOOLS", "TOKENS", "LOADED", "WHERE"), *table], right=(2, 3))
     return OK
 
 
@@ -183,6 +187,12 @@ class Alone:
 
     def weigh(self, tool: "Offered") -> int:
         return self.counter.tools([tool.definition])
+
+    def room(self) -> int:
+        return 0
+
+    def sent(self) -> Sequence[str]:
+        return ()
 
 
 def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) -> int:
@@ -292,6 +302,15 @@ def _servers(program: Program, settings: Settings, server: McpServer) -> "McpSer
         Alone(_counter(program)),
         tokens=TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json"),
     )
+
+
+def _room(settings: Settings) -> int:
+    """Tokens that tools of servers may take with the model of the settings."""
+    from tui_app.agent.catalog import listed_window
+
+    endpoint = settings.endpoints.get(settings.model.partition(":")[0])
+    set_to = settings.window or (endpoint.window if endpoint is not None else None)
+    return round((set_to or listed_window(settings.model)) * defer_above(settings.tools))
 
 
 def _counter(program: Program) -> "TokenCounter":

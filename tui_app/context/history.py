@@ -15,11 +15,14 @@ from tui_app.context.view import (
     Item,
     ItemIndex,
     Rewrite,
+    is_summary,
     is_system,
+    latest_prompt_index,
     place_summary,
     rewritten_items,
     sections,
     to_messages,
+    with_partners,
 )
 from tui_app.events import (
     CompactionComplete,
@@ -310,6 +313,10 @@ class History(Protocol):
         """The visible messages, oldest first."""
         ...
 
+    def kept(self) -> Sequence[Item]:
+        """What the run's own list holds: the visible messages, and excluded ones that nothing else keeps."""
+        ...
+
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """Visible messages as they were before any stage; the very item where none has touched it."""
         ...
@@ -409,6 +416,8 @@ class ListHistory:
     """Keys of messages that stay word for word, within the budget of the policy."""
     is_pinned: Callable[[ModelMessage], bool] = lambda _message: False
     """Whether a message that has just come is one of them."""
+    is_excluded: Callable[[ModelMessage], bool] | None = None
+    """Whether a message is not to be sent; asked before every request."""
     _items: list[Item] = field(default_factory=list)
     _next: int = 1
     _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
@@ -420,11 +429,17 @@ class ListHistory:
     _tally: Tally = field(default_factory=Tally)
     _counted_by_tokenizer: bool = False
     _originals: Originals = field(default_factory=Originals)
+    _shown: Sequence[Item] | None = None
+    """The messages that are sent; None where that is all of them."""
     _lengths: dict[int, int] = field(default_factory=dict)
     """Number of parts each message of the list had, by identity: an agent may still add to its newest one."""
 
     def items(self) -> Sequence[Item]:
-        """The messages as items; keys count up from 1."""
+        """The messages that are sent as items; keys count up from 1."""
+        return self._items if self._shown is None else self._shown
+
+    def kept(self) -> Sequence[Item]:
+        """All messages, those among them that are excluded."""
         return self._items
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
@@ -433,7 +448,7 @@ class ListHistory:
 
     def everything(self) -> Sequence[Item]:
         """The messages as they were; of what has left this list, summaries hold what is known."""
-        return self.originals(self._items)
+        return self.originals(self.items())
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""
@@ -462,15 +477,37 @@ class ListHistory:
         for index, message in enumerate(messages):
             items.extend(known.find(message) or self._take(message, known, is_answer=index == answer))
         old, self._items = self._items, items
-        if len(items) >= len(old) and all(map(is_, old, items)):
+        if self._exclude() and len(items) >= len(old) and all(map(is_, old, items)):
             for item in items[len(old) :]:
                 self._tally.add(self._weighed(item))
             return
         self._items = [replace(item, reported=0) if item.reported else item for item in items]
+        self._exclude()
         self._originals.keep(items)
         # It may be another conversation altogether.
         self._tally = Tally()
         self._recount()
+
+    def _exclude(self) -> bool:
+        """Look anew which messages are excluded; whether none is, and none was."""
+        before, self._shown = self._shown, None
+        if self.is_excluded is None:
+            return True
+        items, newest = self._items, latest_prompt_index(self._items)
+        stays = {item.key for item in items if is_system(item.message) or is_summary(item.message)}
+        stays |= {items[newest].key} if newest is not None else set()
+        wanted = {item.key for item in items if item.key not in stays and self.is_excluded(item.message)}
+        if left := with_partners(items, wanted) - stays:
+            self._shown = [item for item in items if item.key not in left]
+        return before is None and self._shown is None
+
+    def note(self, event: Payload, message: ModelMessage) -> None:
+        """Put a note of the program behind the newest message."""
+        item = Item(self._next, message)
+        self._items, self._next, self.version = [*self._items, item], self._next + 1, self.version + 1
+        self._exclude()
+        self._recount()
+        self.listener(event)
 
     def fix(
         self,
@@ -512,20 +549,22 @@ class ListHistory:
         self._items = rewritten_items(self._items, rewrite, self._next)
         self._next += rewrite.digest is not None
         self.version += 1
+        self._exclude()
         self._recount()
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Put the summary and its acknowledgement where the proposal wants them."""
-        before, items = self.usage(), self._items
+        before, items = self.usage(), self.items()
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
         new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
         after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self._tokens, new)))
-        stays = [replace(item, reported=0) for item in items if item.key not in proposal.left]
+        stays = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
         self._items = place_summary(stays, new, proposal.complete.behind)
         self._next += len(new)
         self.version += 1
+        self._exclude()
         self._recount()
         complete = replace(
             proposal.complete,
@@ -533,8 +572,8 @@ class ListHistory:
             tokens_after=after,
             tokens_removed=before.total - after,
             messages_before=len(items),
-            messages_after=len(self._items),
-            messages_removed=len(items) - len(self._items),
+            messages_after=len(self.items()),
+            messages_removed=len(items) - len(self.items()),
         )
         self.listener(complete)
         return complete
@@ -571,7 +610,7 @@ class ListHistory:
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded
         newest = self._tally.newest
-        self._tally.reset(map(self._weighed, self._items), newest=newest)
+        self._tally.reset(map(self._weighed, self.items()), newest=newest)
 
 
 def reported_tokens(message: ModelMessage) -> int:

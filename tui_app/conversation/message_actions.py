@@ -63,6 +63,8 @@ class Share:
     name: str
     """A server, a file, or what else it is; foreign text."""
     tokens: int
+    saved: int = 0
+    """What it would take besides, were all of it sent."""
 
 
 def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
@@ -86,7 +88,7 @@ def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
             given += tokens
         else:
             tokens = min(parts.memory, round(share.tokens * factor))
-        scaled.append(replace(share, tokens=tokens))
+        scaled.append(replace(share, tokens=tokens, saved=round(share.saved * factor)))
     return tuple(scaled)
 
 

@@ -38,6 +38,7 @@ from tui_app.agent.tools.files import is_part
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import folder_text
+from tui_app.context.requests.pipeline import sent_tools
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
@@ -372,5 +373,5 @@ class OverheadWatch(AbstractCapability[Any]):
         parts = [part.content for part in parameters.instruction_parts or ()]
         apart = self._overhead.project(), self._overhead.servers(), self._overhead.surroundings()
         self._overhead.instructions = "\n\n".join(part for part in parts if part not in apart)
-        self._overhead.tools = (*parameters.function_tools, *parameters.output_tools)
+        self._overhead.tools = sent_tools(parameters)
         return request_context

@@ -17,7 +17,7 @@ from tui_app.agent.instructions import (
 )
 from tui_app.agent.mcp.connection import CallFailed
 from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
-from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.servers import McpServers, SeenTools, found_by_search
 from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.agent.tools.workspace import Workspace
@@ -38,6 +38,7 @@ from tui_app.conversation.project_context import (
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.events import Notice, ServerAsked
 from tui_app.pictures import image_type
+from tui_app.settings.spec import defer_above
 from tui_app.settings.tables import servers_here
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
@@ -75,12 +76,15 @@ class Extras:
     """By server, what was said of it last."""
     questions: "dict[str, asyncio.Future[dict[str, Any] | None]]" = field(default_factory=dict)
     """Questions of servers that wait for the user, by id."""
+    defer_above: float = field(default=0.0, init=False)
+    """Share of the window above which tools of servers are found by searching; 0 for never."""
     attended: bool = field(default=False, init=False)
     """Whether there is a user who can be asked."""
     measure: Callable[[], object] | None = None
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
     def __post_init__(self, opening: Opening) -> None:
+        self.defer_above = defer_above(opening.settings.tools)
         self.attended, self.masked = opening.attended, opening.secrets().masked
         self.workspace = Workspace(
             opening.cwd,
@@ -126,7 +130,9 @@ class Extras:
             told = " ".join(status.left_out[:3])
             more = f" {len(status.left_out) - 3} more." if len(status.left_out) > 3 else ""
             self._tell(f"{status.name} left out", f"MCP server {status.name}: {told}{more}")
-        self.overhead.tools = (*self.own, *(tool.definition for _, tool in self.servers.offered()))
+        searched, offered = self.servers.searched(), self.servers.offered()
+        loaded = (tool.definition for server, tool in offered if server.settings.name not in searched)
+        self.overhead.tools = (*self.own, *loaded)
         self.measure()
 
     def without(self, servers: Sequence[McpStatus]) -> None:
@@ -210,8 +216,10 @@ class Extras:
 
     def shares(self) -> tuple[Share, ...]:
         """What the tools of each server, instructions and skills take of each request."""
-        servers = [Share("tools", status.name, status.tokens) for status in self.servers.statuses()]
-        return self._shares([share for share in servers if share.tokens])
+        servers = [
+            Share("tools", status.name, status.tokens, status.saved) for status in self.servers.statuses()
+        ]
+        return self._shares(servers)
 
     def last_known(self) -> tuple[list[ToolDefinition], tuple[Share, ...]]:
         """Definitions that the servers had when they last ran, and the shares with them; none is started."""
@@ -220,8 +228,14 @@ class Extras:
             for name, server in self.servers.defined.items()
             if server.enabled
         }
-        shares = [Share("tools", name, self._tools(tools)) for name, tools in known.items() if tools]
-        return [tool for tools in known.values() for tool in tools], self._shares(shares)
+        sizes = {name: self._tools(tools) for name, tools in known.items()}
+        searched = found_by_search(sizes, self.room())
+        shares = [
+            Share("tools", name, 0, size) if name in searched else Share("tools", name, size)
+            for name, size in sizes.items()
+        ]
+        loaded = [tool for name, tools in known.items() if name not in searched for tool in tools]
+        return loaded, self._shares(shares)
 
     def _folder_files(self) -> list[InstructionFile]:
         told = dict.fromkeys(self.folders.told().values())
@@ -246,10 +260,16 @@ class Extras:
         agents = Share("memory", "agents", self._text(agents_text(self.project.agents.found)))
         said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
         every = (ours, *servers, *instructions, *folders, skills, agents, said)
-        return tuple(each for each in every if each.tokens)
+        return tuple(each for each in every if each.tokens or each.saved)
 
     def weigh(self, tool: Offered) -> int:
         return self._tools([tool.definition])
+
+    def room(self) -> int:
+        return round(self.history.usage().window.limit * self.defer_above)
+
+    def sent(self) -> Collection[str]:
+        return {tool.name for tool in self.overhead.tools}
 
     def _tools(self, tools: Sequence[ToolDefinition]) -> int:
         return round(self.history.counter.tools(tools) * self.history.factor)

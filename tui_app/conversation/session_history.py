@@ -345,6 +345,10 @@ class SessionHistory:
             self._items = [self._item(head) for head in heads]
         return self._items
 
+    def kept(self) -> Sequence[Item]:
+        """The visible messages: the log keeps the others."""
+        return self.items()
+
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were said, read from the log where a stage has rewritten them."""
         first = self.view.rewritten()

@@ -167,6 +167,15 @@ def cache_settings(values: Mapping[str, Any]) -> CacheSettings:
     return CacheSettings(**values)
 
 
+DEFER_ABOVE = 0.1
+"""Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
+
+
+def defer_above(values: Mapping[str, float]) -> float:
+    """What the table ``[tools]`` says of that."""
+    return values.get("defer_above", DEFER_ABOVE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything the user can set, in the order of the documentation."""
@@ -361,6 +370,13 @@ class Settings:
     )
     mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.", allowed=_TABLE)
     """By name."""
+    tools: Mapping[str, float] = setting(
+        {},
+        Group({"defer_above": Number(0.0, 1.0, "a share of the window from 0 to 1; 0 for never")}),
+        "When tools of MCP servers are found by searching and not sent with each request.",
+        allowed=_TABLE,
+    )
+    """``defer_above``: see ``defer_above``."""
     hooks: Mapping[str, tuple[Hook, ...]] = setting(
         {}, HOOKS, "Your own commands that run on events.", allowed=_TABLE
     )

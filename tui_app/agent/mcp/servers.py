@@ -4,12 +4,14 @@ import asyncio
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic_ai import RunContext
+from pydantic_ai.capabilities import ToolSearch
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -22,7 +24,7 @@ from tui_app.agent.mcp.sign_in import SignIn, TokenStore
 from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool, ServerRequired, ServerState
 from tui_app.files import Refused, write_atomic
 from tui_app.settings.tables import McpServer
-from tui_app.text import plain_text
+from tui_app.text import count, plain_text
 from tui_app.trust import ProgramPlace
 
 # Definitions of the tools that servers had when they last ran: what is counted where none is started.
@@ -116,6 +118,38 @@ class McpHost(Protocol):
 
     def weigh(self, tool: Offered) -> int: ...
 
+    def room(self) -> int:
+        """Tokens that the tools of all servers may take of each request; 0 for no limit."""
+        ...
+
+    def sent(self) -> Collection[str]:
+        """Names of the tools that the newest request held."""
+        ...
+
+
+def found_by_search(sizes: Mapping[str, int], room: int) -> frozenset[str]:
+    """The servers whose tools are not sent before the model has searched for them.
+
+    Args:
+        sizes: What each server's tools take of a request.
+        room: What all may take together; 0 for no limit.
+
+    Returns:
+        The largest ones, as many as it takes for the others to fit.
+    """
+    total, found = sum(sizes.values()), set[str]()
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if not room or total <= room:
+            break
+        found.add(name)
+        total -= sizes[name]
+    return frozenset(found)
+
+
+_SEARCHED = (
+    "Tools of these MCP servers are not loaded; search for tools to load those you need, by what they do: {}."
+)
+
 
 @dataclass(slots=True)
 class McpServers:
@@ -137,6 +171,8 @@ class McpServers:
     """Under way, one of each server at most; nobody who asks for one can cancel it."""
     _started: bool = False
     _closed: bool = False
+    _decided: tuple[object, frozenset[str]] = (None, frozenset())
+    """What was decided on, and the servers whose tools are found by searching."""
 
     def start(self) -> None:
         if self._started or self._closed:
@@ -161,10 +197,12 @@ class McpServers:
         said = {
             name: self._servers[name].status.instructions for name in self.defined if self._is_ready(name)
         }
-        return (
-            "\n\n".join([_SAID_BY_SERVERS, *(f"{name}:\n{text}" for name, text in said.items() if text)])
-            if any(said.values())
-            else ""
+        texts = [f"{name}:\n{text}" for name, text in said.items() if text]
+        searched = self.searched()
+        numbers = Counter(server.settings.name for server, _ in self.offered())
+        named = ", ".join(f"{name} ({count(numbers[name], 'tool')})" for name in numbers if name in searched)
+        return "\n\n".join(
+            [*([_SEARCHED.format(named)] if named else []), *([_SAID_BY_SERVERS, *texts] if texts else [])]
         )
 
     async def read(self, mention: str) -> str | bytes | None:
@@ -268,7 +306,19 @@ class McpServers:
         kept = without_clashes({name: server.offer for name, server in ready.items()}, self.host.other_names)
         return [(ready[name], tool) for name, each in kept.items() for tool in each.tools]
 
+    def searched(self) -> frozenset[str]:
+        """The servers whose tools are found by searching; decided again for other tools or other room."""
+        offered, room = self.offered(), self.host.room()
+        what = (room, *((server.settings.name, tool) for server, tool in offered))
+        if what != self._decided[0]:
+            sizes = Counter[str]()
+            for server, tool in offered:
+                sizes[server.settings.name] += self.host.weigh(tool)
+            self._decided = what, found_by_search(sizes, room)
+        return self._decided[1]
+
     def statuses(self) -> tuple[McpStatus, ...]:
+        searched, sent = self.searched(), self.host.sent()
         ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
         kept = without_clashes(ready, self.host.other_names)
         found = []
@@ -285,6 +335,7 @@ class McpServers:
                         name=tool.definition.name,
                         description=tool.definition.description or "",
                         tokens=self.host.weigh(tool),
+                        deferred=name in searched and tool.definition.name not in sent,
                         claims_read_only=tool.claims_read_only,
                     )
                     for tool in kept[name].tools
@@ -349,14 +400,15 @@ class McpTools(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """What can be called now; waits a while for servers that are starting, never for one that hangs."""
         await self._servers.gather()
+        searched = self._servers.searched()
         return {
             tool.definition.name: ToolsetTool(
                 toolset=self,
-                tool_def=replace(tool.definition, sequential=False),
+                tool_def=replace(tool.definition, defer_loading=server.settings.name in searched),
                 max_retries=MAX_RETRIES,
                 args_validator=_ANY_ARGUMENTS,
             )
-            for _, tool in self._servers.offered()
+            for server, tool in self._servers.offered()
         }
 
     async def call_tool(
@@ -375,3 +427,16 @@ class McpTools(AbstractToolset[Any]):
                     raise ToolFailed(str(error)) from error
         gone = (tool.tool_def.metadata or {}).get("mcp_server", "")
         raise ToolFailed(f"The MCP server {gone} is not running, so {name} cannot be called.")
+
+
+def mcp_tool_search() -> ToolSearch[Any]:
+    """How tools are found that are not sent; without any of them it is not there.
+
+    The search is by words, in this process: so the log holds the same calls and results whoever is asked, and
+    a provider that can hide a definition shows it once it is found, with all in front of it unchanged.
+    """
+    return ToolSearch(
+        strategy="keywords",
+        tool_description="Find tools of MCP servers that are not loaded, by words of their names and what "
+        "they do. Those found can be called from the next step on. What finds nothing is not there.",
+    )

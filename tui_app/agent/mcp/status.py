@@ -18,6 +18,8 @@ class McpTool:
     description: str = ""
     tokens: int = 0
     """What its definition takes of each request."""
+    deferred: bool = False
+    """Whether it is not sent: the model has to search for it first."""
     claims_read_only: bool = False
     """What the server says of itself; a hint, nothing to rely on."""
 
@@ -107,7 +109,12 @@ class McpStatus:
     @property
     def tokens(self) -> int:
         """What its tools take of each request."""
-        return sum(tool.tokens for tool in self.tools)
+        return sum(tool.tokens for tool in self.tools if not tool.deferred)
+
+    @property
+    def saved(self) -> int:
+        """What its tools would take that the model has not searched for."""
+        return sum(tool.tokens for tool in self.tools if tool.deferred)
 
     @property
     def words(self) -> str:

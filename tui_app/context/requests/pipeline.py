@@ -1,11 +1,13 @@
 """The steps around every model request of one conversation, in order."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, chain
 from operator import eq
+from time import time
 from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic_ai import RunContext, exceptions
@@ -16,14 +18,25 @@ from pydantic_ai.capabilities import (
     WrapRunHandler,
 )
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart, ToolCallPart
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
 from pydantic_ai.run import AgentRunResult
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_core import to_json
 
 from tui_app.context.attempts import PREPARES_ATTEMPTS
 from tui_app.context.cache_marks import CacheMarks
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
+from tui_app.context.counting.prompt_cache import (
+    CachedAnswer,
+    CacheOutlook,
+    CacheRates,
+    CacheRule,
+    cache_outlook,
+    cache_rates,
+    cache_rule,
+)
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
@@ -43,7 +56,7 @@ from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.wire_form import WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
 from tui_app.providers import SEARCHING
-from tui_app.usage import Breakdown, Kinds
+from tui_app.usage import Breakdown, ContextUsage, Kinds
 
 # The share of a request that its provider may still hold in its prompt cache.
 #
@@ -187,6 +200,69 @@ def _digest(sent: bytes) -> bytes:
     return blake2b(sent, digest_size=_DIGEST_BYTES).digest()
 
 
+@dataclass(slots=True)
+class CacheWatch:
+    """Follows what a provider's prompt cache holds of one conversation, where no log does."""
+
+    now: Callable[[], float] = time
+    _rule: CacheRule | None = None
+    _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
+    _asked: float = 0.0
+    _kept: float | None = None
+    _version: int = 0
+    """That of the view when the newest answer came."""
+
+    def asked(self, kept: float | None) -> None:
+        """Note that a request is about to be sent, which begins with that share of the one before."""
+        self._asked, self._kept = self.now(), kept
+
+    def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
+        """Note what an answer says of its request."""
+        usage = response.usage
+        if response.state != "complete" or not usage.input_tokens:
+            return
+        model = f"{request.model.system}:{request.model.model_name}"
+        self._rule = cache_rule(model, _retention(request.model_settings))
+        self._version = version
+        self._answers.append(
+            CachedAnswer(
+                model=model,
+                asked=self._asked,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                read_tokens=usage.cache_read_tokens,
+                kept=self._kept,
+            )
+        )
+
+    def outlook(self, usage: ContextUsage, version: int) -> CacheOutlook | None:
+        """What the next request reads and costs; None before the first answer."""
+        if not self._answers:
+            return None
+        *before, last = self._answers
+        if version != self._version:
+            last = replace(last, changes=("rewrite",))
+        front = usage.parts.system + usage.parts.tools + usage.parts.memory
+        return cache_outlook(
+            last.model, self._rule, [*before, last], total=usage.total, front=front, now=self.now()
+        )
+
+    def rates(self) -> CacheRates | None:
+        """What a rewrite of what was sent costs just now; None where that is not known."""
+        if not self._answers:
+            return None
+        last = self._answers[-1]
+        return cache_rates(last.model, self._rule, self.now() - last.asked)
+
+
+def _retention(settings: ModelSettings | None) -> str:
+    """What a request asks of providers that want to be asked to keep something."""
+    wanted = [
+        value for name, value in (settings or {}).items() if name.startswith(("cache", "anthropic_cache"))
+    ]
+    return "1h" if "1h" in wanted else "auto" if any(wanted) else "off"
+
+
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
     "Set the window to what it really holds."
@@ -225,6 +301,8 @@ class Pipeline:
     """Whether the library may fetch a file that a message only names: the program's own messages alone."""
     fullness: FullnessNotes | None = None
     """Tells the model how full its window is; None tells nothing."""
+    cache: CacheWatch = field(default_factory=CacheWatch, init=False)
+    """What is known of the prompt cache by this process alone."""
     relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
@@ -284,7 +362,7 @@ class Pipeline:
             # A streamed run's result has kept the list as it was: its compaction holds all the same.
             ends = accumulate(len(message.parts) for message in messages)
             behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
-            version, messages = None, [*to_messages(self.history.items()), *behind]
+            version, messages = None, [*to_messages(self.history.kept()), *behind]
         self.history.sync(messages)
         self._fix(request)
         self.relief.arrivals()
@@ -350,6 +428,7 @@ class Pipeline:
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
+        self.cache.answered(request, response, self.history.version)
         # Whatever a provider reports with a compaction of its own is not the size of what was sent.
         if response.state != "complete" or is_summary(response):
             return
@@ -419,7 +498,7 @@ class Pipeline:
     def _persist(self, ctx: RunContext[object], version: int | None) -> None:
         """Make a rewritten view the run's own history."""
         if self.history.version != version:
-            ctx.messages[:] = to_messages(self.history.items())
+            ctx.messages[:] = to_messages(self.history.kept())
 
     def _fix(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
@@ -507,7 +586,7 @@ class Pipeline:
             await compact_at_turn_end(compactor)
             if self.history.version != version:
                 self._compacted = _parts(messages)
-                messages[:] = to_messages(self.history.items())
+                messages[:] = to_messages(self.history.kept())
 
     async def _compact(self, trigger: Trigger) -> None:
         """Wait for the running job, then run another one if the view is still too full."""
@@ -549,6 +628,7 @@ class Pipeline:
             self.history.distrust()
             self.history.report(out.truncation)
         kept = self._prefix.next(*_head(request), out.messages)
+        self.cache.asked(kept)
         carried, growth = (
             self._carried(request),
             self.limits.learnt.growth(self.limits.model_key(request.model)),
@@ -584,7 +664,14 @@ def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
     """Instructions and tools, which stand in front of the messages."""
     parameters = request.model_request_parameters
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-    return instructions, [*parameters.function_tools, *parameters.output_tools]
+    return instructions, sent_tools(parameters)
+
+
+def sent_tools(parameters: ModelRequestParameters) -> list[ToolDefinition]:
+    """The tools that the model is shown: of those it has to search for, what it has found."""
+    found = parameters.revealed_tool_names
+    shown = (tool for tool in parameters.function_tools if not tool.defer_loading or tool.name in found)
+    return [*shown, *parameters.output_tools]
 
 
 # One run under governance: the hooks of pydantic-ai, passed on to the pipeline of its conversation.
@@ -613,8 +700,9 @@ class Pipelines(Protocol):
 class GovernedRun(AbstractCapability[Any]):
     """Governs the requests of a single run."""
 
-    def __init__(self, pipelines: Pipelines) -> None:
+    def __init__(self, pipelines: Pipelines, toolset: AbstractToolset[Any] | None = None) -> None:
         self._pipelines = pipelines
+        self._toolset = toolset
         self._pipeline: Pipeline | None = None
         self._sent: ModelRequestContext | None = None
 
@@ -628,6 +716,10 @@ class GovernedRun(AbstractCapability[Any]):
         if self._pipeline is None:
             raise RuntimeError("the run has not started or is over")
         return self._pipeline
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        """What the model can call of the governor."""
+        return self._toolset
 
     def get_ordering(self) -> CapabilityOrdering:
         """In front of the hooks of an agent, which have the last word on a request."""

@@ -307,8 +307,11 @@ def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
     rows = sorted((each for each in shares if each.category == "tools"), key=lambda each: -each.tokens)
     if usage is None or not usage.parts.tools:
         return "No tools are sent."
-    listed = [(each.tokens, one_line(each.name, 100)) for each in rows] or [(usage.parts.tools, "Plimsoll")]
-    lines = [f"{tokens(size):>7}  {name}" for size, name in listed]
+    listed = [(each.tokens, one_line(each.name, 100), each.saved) for each in rows]
+    lines = [
+        f"{tokens(size):>7}  {name}{f' · {tokens(saved)} saved, found by searching' if saved else ''}"
+        for size, name, saved in listed or [(usage.parts.tools, "Plimsoll", 0)]
+    ]
     total = f"{tokens(usage.parts.tools):>7}  in each request. /mcp shows the servers and their tools."
     return "\n".join([f"{'tok':>7}  from", "", *lines, "", total])
 

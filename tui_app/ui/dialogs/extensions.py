@@ -70,7 +70,7 @@ def mcp_line(row: McpRow, width: int) -> Content:
     shown = " " * indent + one_line(name.lstrip(), name_cells - 1 - indent)
     padding = " " * (name_cells - Content(shown).cell_length)
     about = tool.description if tool is not None else server.error or server.where
-    state = "" if tool is not None else server.words
+    state = server.words if tool is None else "by search" if tool.deferred else ""
     return Content.assemble(
         (f"{shown}{padding}", "" if tool is not None else "bold"),
         (f"{state:<{_STATE_CELLS}}", "$text-error" if server.state == "failed" else "$text-muted"),
@@ -85,10 +85,13 @@ def mcp_note(row: McpRow) -> str:
     if tool is not None:
         hint = " The server says it is read-only; that is only a hint." if tool.claims_read_only else ""
         about = one_line(tool.description, 400) or "The server does not say what it does."
-        return f"{about}\n{tool.tokens:,} tokens of each request.{hint}"
+        when = "saved until the model finds it by searching" if tool.deferred else "of each request"
+        return f"{about}\n{tool.tokens:,} tokens {when}.{hint}"
     lines = [f"{one_line(server.where, 300)}"]
     if server.restarts:
         lines.append(f"Started again {times(server.restarts, 'time')} because it was lost.")
+    if server.saved:
+        lines.append(f"The model searches for its tools: {server.saved:,} tokens of each request saved.")
     if server.error:
         lines.append(f"Last error: {one_line(server.error, 600)}")
     has = [times(len(server.resources), "resource") if server.resources else "",
@@ -135,7 +138,9 @@ class McpScreen(FilterDialog[McpRow, None]):
     @property
     def title_text(self) -> str:
         count, size = len(self._servers), sum(server.tokens for server in self._servers)
-        return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request"
+        saved = sum(server.saved for server in self._servers)
+        more = f" · {tokens(saved)} saved" if saved else ""
+        return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request{more}"
 
     def on_mount(self) -> None:
         self._follow()
