@@ -40,4 +40,5 @@ run "$work/venv/bin/plimsoll" run "what does this project do?" --model offline:e
 cp "$checks"/../docs/examples/*.py .
 run "$work/venv/bin/python" beside_harness.py
 run "$work/venv/bin/python" harbour_agent.py
+echo "Which ferries leave on day 1?" | run "$work/venv/bin/python" chat_loop.py
 run "$work/venv/bin/plimsoll" run "when is low water?" --model offline:extractive

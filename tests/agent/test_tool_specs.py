@@ -11,7 +11,6 @@ import pytest
 
 import tui_app
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
-from tui_app.agent.tools.context import ContextTool
 from tui_app.agent.tools.toolset import (
     AskTool,
     CommandTool,
@@ -22,6 +21,7 @@ from tui_app.agent.tools.toolset import (
     skill_toolset,
 )
 from tui_app.agent.tools.web import WebTool
+from tui_app.context.compaction.asked import ContextTool
 from tui_app.tool_specs import TOOLS, tool_spec
 
 FUNCTIONS: dict[str, Any] = {

@@ -18,6 +18,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 
 EXAMPLE = DOCS / "examples" / "harbour_agent.py"
+CHAT = DOCS / "examples" / "chat_loop.py"
 ALONE = """
 import sys
 from tui_app.context import PLIMSOLL, PRESETS, ContextGovernor, Policy
@@ -27,6 +28,18 @@ rooms = ("ui", "conversation", "session", "agent", "cli")
 foreign = ("textual", "sqlite3", *(f"tui_app.{room}" for room in rooms))
 print(sorted(name for name in sys.modules if name.startswith(foreign)))
 """
+
+
+class Priced(TestModel):
+    """Answers under the name of a model whose price is known."""
+
+    @property
+    def system(self) -> str:
+        return "anthropic"
+
+    @property
+    def model_name(self) -> str:
+        return "claude-sonnet-4-5"
 
 
 @pytest.fixture
@@ -43,7 +56,11 @@ def days(first: int, last: int) -> list[str]:
 
 
 def test_the_page_shows_how_to_run_the_example() -> None:
-    assert f"docs/examples/{EXAMPLE.name}" in page("docs/context-package.md")
+    examples = {path.name for path in EXAMPLE.parent.glob("*.py")}
+    assert len(examples) == 3
+    assert {
+        name for name in examples if f"docs/examples/{name}" in page("docs/context-package.md")
+    } == examples
 
 
 @pytest.mark.usefixtures("no_job_left")
@@ -53,6 +70,31 @@ async def test_the_example_runs_without_any_network(example: Any, capsys: pytest
     assert compactions
     assert [line for line in compactions if not line.startswith("compacted: ")] == []
     assert last.endswith("of 4,000 tokens")
+
+
+@pytest.mark.usefixtures("no_job_left")
+async def test_the_chat_compacts_leaves_out_and_knows_how_full_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    loop = load_script(CHAT)
+    lines = [
+        *(f"{day} What do they cost with bicycles?" for day in days(1, 26)),
+        "/exclude Answer",
+        "Why?",
+        "/include Answer",
+        "",
+    ]
+    chat = await loop.main(loop.practice_model(), lines)
+    said = capsys.readouterr().out
+    assert "(the model was told that 50% of its window is used)" in said
+    assert "(compacted, model: " in said
+    assert "of 4,000 tokens]" in said.splitlines()[-1]
+    assert chat.left_out == set()
+    assert len(summaries(chat.messages)) == 1
+    assert complaints(chat.messages, ends_with_request=False) == []
+    priced = loop.Chat(Priced())
+    await priced.say("What do ferries cost? " * 2_000)
+    assert "· next turn $0.0" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_job_left")

@@ -17,14 +17,17 @@ from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
+from pydantic_ai.toolsets import AbstractToolset
 
+from tui_app.context.compaction.asked import ContextToolset
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.fullness import FullnessNotes
-from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
+from tui_app.context.requests.pipeline import CacheWatch, GovernedRun, Pipeline, Pipelines
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, SpanConversation, Spans, traced
@@ -75,12 +78,34 @@ class Conversations:
     summary_model: Model | None = None
     """Writes the summaries; None is the run's own model."""
     is_pinned: Callable[[ModelMessage], bool] = lambda _message: False
+    is_excluded: Callable[[ModelMessage], bool] | None = None
     memory_limit_mb: int = 0
+    takes_part: bool = False
+    """Whether the model is told how full its window is, and may ask for a compaction."""
+    _running: dict[str, Pipeline] = field(default_factory=dict)
+    """By the id of the run."""
     _resting: OrderedDict[str, tuple[str | None, Pipeline]] = field(default_factory=OrderedDict)
     _texts: dict[str | None, TextCounter] = field(default_factory=dict)
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
         """Take the conversation's pipeline out of those at rest, or make one."""
+        pipeline = await self._acquire(ctx)
+        self._running[ctx.run_id or ""] = pipeline
+        return pipeline
+
+    def of_run(self, ctx: RunContext[Any] | None) -> Compactor | None:
+        """The compactor of a run's conversation; None outside of runs."""
+        pipeline = None if ctx is None else self._running.get(ctx.run_id or "")
+        return None if pipeline is None else pipeline.compactor
+
+    def outlook(self, conversation: str) -> CacheOutlook | None:
+        """What the next request of a conversation costs; None where it is not known or has no answer yet."""
+        _, pipeline = self._resting.get(conversation, (None, None))
+        if pipeline is None:
+            return None
+        return pipeline.cache.outlook(pipeline.history.usage(), pipeline.history.version)
+
+    async def _acquire(self, ctx: RunContext[Any]) -> Pipeline:
         encoding = _encoding(ctx)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
@@ -107,6 +132,7 @@ class Conversations:
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
+        self._running.pop(ctx.run_id or "", None)
         if not ctx.conversation_id:
             _stop(pipeline)
             return
@@ -130,7 +156,12 @@ class Conversations:
         counter = TokenCounter(text)
         # Whoever sets a tracer provider for the process gets spans; else this writes none.
         spans = Spans(get_tracer(SCOPE), conversation)
-        history = ListHistory(counter, traced(self.listener, spans), is_pinned=self.is_pinned)
+        history = ListHistory(
+            counter,
+            traced(self.listener, spans),
+            is_pinned=self.is_pinned,
+            is_excluded=self.is_excluded,
+        )
         writers = _Writers(
             fallback=ExtractiveSummariser(text.count),
             limits=self.limits,
@@ -138,10 +169,13 @@ class Conversations:
             asked=lambda: self.summary_model or pipeline.model,
             conversation=conversation,
         )
-        around = StageHost(handles=False, digest=writers.digest)
+        watch = CacheWatch()
+        around = StageHost(handles=False, digest=writers.digest, cache=watch.rates)
         pipeline = Pipeline(self.policy, history, None, counter, self.limits, around, self.memory_limit_mb)
         # The messages of such an agent, and what is fetched for them, are its own program's.
-        pipeline.downloads = True
+        pipeline.downloads, pipeline.cache = True, watch
+        if self.takes_part:
+            pipeline.fullness = FullnessNotes(counter, history.note)
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
@@ -216,6 +250,8 @@ class ContextGovernor(AbstractCapability[Any]):
         listener: Callable[[Payload], None] = ignore,
         summary_model: Model | None = None,
         is_pinned: Callable[[ModelMessage], bool] = lambda _message: False,
+        is_excluded: Callable[[ModelMessage], bool] | None = None,
+        takes_part: bool = False,
         memory_limit_mb: int = 0,
         surroundings: StageHost | None = None,
         tell: Callable[[Payload, ModelMessage], object] | None = None,
@@ -233,6 +269,12 @@ class ContextGovernor(AbstractCapability[Any]):
                 own.
             is_pinned: Whether a message stays word for word in every request; asked when it is first seen.
                 A given ``history`` has pins of its own.
+            is_excluded: Whether a message is not to be sent, asked before every request; its calls and
+                results stay away with it, it stays in the run's messages, and no summary tells of it. System
+                prompts, summaries and the newest prompt are sent all the same.
+            takes_part: Whether the model is told in one line when half, 70% and the load line of its window
+                are passed, and has the tool ``compact_context`` where the policy lets it ask. Not where
+                ``history`` is given.
             memory_limit_mb: Megabytes of the process above which garbage is collected and, where that does
                 not help, a long history compacted; 0 for no limit, as where ``history`` is given.
             surroundings: What the reversible stages may ask of the files around a given ``history``.
@@ -254,12 +296,32 @@ class ContextGovernor(AbstractCapability[Any]):
             raise ValueError("a compactor belongs to a history: give both or neither")
         else:
             self._pipelines = Conversations(
-                policy, known, listener, summary_model, is_pinned, memory_limit_mb
+                policy, known, listener, summary_model, is_pinned, is_excluded, memory_limit_mb, takes_part
             )
 
     def get_ordering(self) -> CapabilityOrdering:
         """As each run it hands out: in front of the hooks of an agent."""
         return CapabilityOrdering(position="outermost")
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        """The tool by which the model asks for a compaction; a program with a history has its own."""
+        conversations = self._pipelines
+        if not isinstance(conversations, Conversations) or not conversations.takes_part:
+            return None
+        return ContextToolset(conversations.of_run, searchable=False)
+
+    def outlook(self, conversation_id: str) -> CacheOutlook | None:
+        """What the next request costs with a warm and a cold prompt cache, and until when it is warm.
+
+        Args:
+            conversation_id: pydantic-ai's id of a conversation that no run is using just now
+                (``result.conversation_id``).
+
+        Returns:
+            The outlook; None where nothing is known of the conversation, or a program keeps its history.
+        """
+        conversations = self._pipelines
+        return conversations.outlook(conversation_id) if isinstance(conversations, Conversations) else None
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Give each run, a turn of its conversation, hooks of its own."""
@@ -267,7 +329,7 @@ class ContextGovernor(AbstractCapability[Any]):
             self._compactor.breaker.turn_begins()
             # What was asked for in a turn that was stopped is asked for again, or is not wanted any more.
             self._compactor.asked = None
-        return GovernedRun(self._pipelines)
+        return GovernedRun(self._pipelines, self.get_toolset())
 
     async def aclose(self) -> None:
         """Stop compactions that still run in the background, as at the end of a program."""

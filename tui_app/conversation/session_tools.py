@@ -6,15 +6,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pydantic_ai import RunContext
+
 from tui_app.agent.approvals.command_line import Folder
-from tui_app.agent.approvals.rules import AgentGate, Judge
+from tui_app.agent.approvals.rules import Action, AgentGate, Judge
 from tui_app.agent.tools.commands import ProcessRunner
-from tui_app.agent.tools.context import ContextToolset
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import AskTool, CommandTool, FileTools, Notes, NoteTools, TaskTool
 from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.compaction.compactor import Compactor
+from tui_app.context.compaction.asked import ContextToolset
+from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.conversation.approvals import Approvals, Questions, command_line_rules
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
@@ -29,7 +31,7 @@ from tui_app.events import (
 from tui_app.sandbox import Confinement, find_sandbox
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
-from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
+from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
 
 MOST_DECISIONS = 500
 """So many of the newest are shown."""
@@ -140,7 +142,20 @@ def make_tooling(
 
     working = asking_tools(approvals)
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
-    context = ContextToolset(compactor, approvals)
+
+    async def permit(ctx: RunContext[Any], asked: Asked) -> str | None:
+        return await approvals(
+            Action(
+                tool=COMPACT_CONTEXT.name,
+                kind="other",
+                subject=asked.reason,
+                detail=asked.focus,
+                note="compacts the conversation",
+                call=ctx.tool_call_id or "",
+            )
+        )
+
+    context = ContextToolset(lambda _run: compactor, permit)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
     news = (TaskNews(tasks, history),)
     working += [TaskTool(tasks).tasks, notes.todo, notes.plan, AskTool(questions).ask_user]

@@ -1,27 +1,34 @@
 """The tool by which the model asks for a compaction at a boundary that it chooses."""
 
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic_ai import RunContext, Tool, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.providers import SEARCHING
-from tui_app.tool_specs import COMPACT_CONTEXT
 
 MOST_CHARS = 500
 """Characters of a reason, a focus, or what is to be kept."""
 _AHEAD = "The conversation is compacted before your next step. Continue with the next sub-task then."
+_BACK = "plan and\ntodo list stay, and what leaves can be searched."
+_GONE = "and what was\nread last stay."
+"""The same words where nothing can be searched."""
+
+CompactorOf = Callable[[RunContext[Any] | None], Compactor | None]
+"""The compactor of a run's conversation; None where that is not known, or the tool is only measured."""
+Permit = Callable[[RunContext[Any], Asked], Awaitable[str | None]]
+"""Asks the user about it; returns why not, or None for yes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextTool:
     """Takes the model's wish; the next request carries it out, with every guard."""
 
-    compactor: Compactor
-    gate: Gate
+    compactor_of: CompactorOf
+    permit: Permit | None = None
 
     async def compact_context(
         self, ctx: RunContext[Any], reason: str, focus: str = "", keep: str = ""
@@ -39,22 +46,18 @@ class ContextTool:
             focus: What the summary should be about above all.
             keep: Names, numbers and decisions that it must hold.
         """
-        if why_not := self.compactor.refuse_asked():
+        compactor = self.compactor_of(ctx)
+        if compactor is None:
+            return "Not compacted: there is no conversation."
+        if why_not := compactor.refuse_asked():
             return f"Not compacted: {why_not}"
         said = [" ".join(text.split())[:MOST_CHARS] for text in (reason, focus, keep)]
-        if self.compactor.policy.model_compacts == "ask":
-            detail = "\n".join(filter(None, said[1:]))
-            action = Action(
-                tool=COMPACT_CONTEXT.name,
-                kind="other",
-                subject=said[0],
-                detail=detail,
-                note="compacts the conversation",
-                call=ctx.tool_call_id or "",
-            )
-            if declined := await self.gate(action):
+        asked = Asked(said[0], "; ".join(filter(None, said[1:])))
+        if compactor.policy.model_compacts == "ask" and self.permit is not None:
+            shown = replace(asked, focus="\n".join(filter(None, said[1:])))
+            if declined := await self.permit(ctx, shown):
                 return ToolDenied(declined)
-        self.compactor.asked = Asked(said[0], "; ".join(filter(None, said[1:])))
+        compactor.asked = asked
         return _AHEAD
 
 
@@ -62,20 +65,26 @@ class ContextToolset(FunctionToolset[Any]):
     """The one tool; it is described to models that can make use of it, under policies that let them.
 
     Args:
-        compactor: Carries out what is asked for; None where the tool is only measured.
-        gate: Asks the user, where the policy wants that.
+        compactor_of: Finds who carries out what is asked for.
+        permit: Asks the user, where the policy wants that; None is yes.
+        searchable: Whether the model can search what leaves.
     """
 
-    def __init__(self, compactor: Compactor | None, gate: Gate) -> None:
-        self._compactor = compactor
-        # A tool that is only measured is never called.
-        tool = ContextTool(cast("Compactor", compactor), gate)
+    def __init__(
+        self, compactor_of: CompactorOf, permit: Permit | None = None, *, searchable: bool = True
+    ) -> None:
+        self._compactor_of, self._searchable = compactor_of, searchable
+        tool = ContextTool(compactor_of, permit)
         super().__init__([Tool(tool.compact_context, prepare=self._prepared)], docstring_format="google")
 
-    def offered_to(self, provider: str) -> bool:
+    def offered_to(self, provider: str, ctx: RunContext[Any] | None = None) -> bool:
         """Whether the models of a provider are told of the tool."""
-        policy = None if self._compactor is None else self._compactor.policy
-        return provider not in SEARCHING and (policy is None or policy.model_compacts != "ignore")
+        compactor = self._compactor_of(ctx)
+        wanted = compactor is None or compactor.policy.model_compacts != "ignore"
+        return wanted and provider not in SEARCHING
 
     async def _prepared(self, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
-        return tool if self.offered_to(ctx.model.system) else None
+        if not self.offered_to(ctx.model.system, ctx):
+            return None
+        said = tool.description or ""
+        return tool if self._searchable else replace(tool, description=said.replace(_BACK, _GONE))
