@@ -21,7 +21,7 @@ from tui_app.agent.tools.toolset import (
     skill_toolset,
 )
 from tui_app.agent.tools.web import WebTool
-from tui_app.context.compaction.asked import ContextTool
+from tui_app.context.compaction.compaction_tool import ContextTool
 from tui_app.tool_specs import TOOLS, tool_spec
 
 FUNCTIONS: dict[str, Any] = {

@@ -10,8 +10,7 @@ from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
 from tui_app.files import repository_root
 from tui_app.settings import Settings
 from tui_app.settings.edit import RefusedChange, SettingsFile
-from tui_app.settings.spec import defer_above
-from tui_app.settings.tables import McpServer, servers_here
+from tui_app.settings.tables import McpServer, defer_above, servers_here
 from tui_app.text import count
 from tui_app.ui.text import one_line
 

@@ -19,7 +19,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset
 
-from tui_app.context.compaction.asked import ContextToolset
+from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prompt_cache import CacheOutlook
@@ -175,7 +175,7 @@ class Conversations:
         # The messages of such an agent, and what is fetched for them, are its own program's.
         pipeline.downloads, pipeline.cache = True, watch
         if self.takes_part:
-            pipeline.fullness = FullnessNotes(counter, history.note)
+            pipeline.fullness = FullnessNotes(counter, history.append_note)
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline

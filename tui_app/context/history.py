@@ -501,7 +501,7 @@ class ListHistory:
             self._shown = [item for item in items if item.key not in left]
         return before is None and self._shown is None
 
-    def note(self, event: Payload, message: ModelMessage) -> None:
+    def append_note(self, event: Payload, message: ModelMessage) -> None:
         """Put a note of the program behind the newest message."""
         item = Item(self._next, message)
         self._items, self._next, self.version = [*self._items, item], self._next + 1, self.version + 1

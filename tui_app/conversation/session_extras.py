@@ -38,8 +38,7 @@ from tui_app.conversation.project_context import (
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.events import Notice, ServerAsked
 from tui_app.pictures import image_type
-from tui_app.settings.spec import defer_above
-from tui_app.settings.tables import servers_here
+from tui_app.settings.tables import defer_above, servers_here
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
 

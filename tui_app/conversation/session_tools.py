@@ -15,7 +15,7 @@ from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import AskTool, CommandTool, FileTools, Notes, NoteTools, TaskTool
 from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.compaction.asked import ContextToolset
+from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.conversation.approvals import Approvals, Questions, command_line_rules
 from tui_app.conversation.file_snapshots import FileKeeper

@@ -167,15 +167,6 @@ def cache_settings(values: Mapping[str, Any]) -> CacheSettings:
     return CacheSettings(**values)
 
 
-DEFER_ABOVE = 0.1
-"""Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
-
-
-def defer_above(values: Mapping[str, float]) -> float:
-    """What the table ``[tools]`` says of that."""
-    return values.get("defer_above", DEFER_ABOVE)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything the user can set, in the order of the documentation."""

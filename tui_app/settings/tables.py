@@ -525,6 +525,15 @@ class _Server(NamedTuple):
 MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
 
 
+DEFER_ABOVE = 0.1
+"""Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
+
+
+def defer_above(values: Mapping[str, float]) -> float:
+    """What the table ``[tools]`` says of that."""
+    return values.get("defer_above", DEFER_ABOVE)
+
+
 def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:
     """The servers that belong to a session: those of all projects, and those of its own."""
     root = repository_root(folder)
