@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static, TabbedContent, TextArea
 
 from tests.ui.kit import ThemedApp
+from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Move, Outlook, Share
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
@@ -27,8 +28,11 @@ from tui_app.ui.dialogs.context import (
     forecast,
     limits,
     outlook_text,
+    tool_lines,
     window_bar,
 )
+from tui_app.ui.dialogs.extensions import McpRow, mcp_line, mcp_note
+from tui_app.ui.dialogs.extensions import rows_of as mcp_rows
 from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
 from tui_app.ui.text import UNICODE
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
@@ -479,3 +483,19 @@ async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_tak
         await pilot.press("right_square_bracket", "a")
         await pilot.pause()
         assert source.asked
+
+
+def test_tools_that_are_found_by_searching_say_what_they_save() -> None:
+    shares = (Share("tools", "Plimsoll", 4_000), Share("tools", "tracker", 800, 9_800))
+    text = tool_lines(USAGE, shares)
+    assert "0.8k  tracker · 9.8k saved, found by searching" in text
+    assert "Plimsoll ·" not in text
+    seen = McpTool(name="tracker_search", description="Search.", tokens=800)
+    hidden = McpTool(name="tracker_close", description="Close.", tokens=9_800, deferred=True)
+    server = McpStatus(name="tracker", state="ready", tools=(seen, hidden))
+    assert (server.tokens, server.saved) == (800, 9_800)
+    rows = [mcp_line(row, 100).plain for row in mcp_rows((server,))]
+    assert ["by search" in row for row in rows] == [False, False, True]
+    assert "9,800 tokens of each request saved" in mcp_note(McpRow(server))
+    assert "9,800 tokens saved until the model finds it" in mcp_note(McpRow(server, hidden))
+    assert "800 tokens of each request" in mcp_note(McpRow(server, seen))
