@@ -1,5 +1,6 @@
 """Superseded reads and old thinking: only what something newer holds leaves, and never the newest read."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -141,3 +142,11 @@ def test_any_view_stays_valid_and_is_done_at_once(history: list[ModelMessage]) -
         after = applied(items, rewrite)
         assert complaints(sendable(to_messages(after))) == []
         assert superseded(after) is None
+
+
+def test_a_file_that_was_read_thousands_of_times_costs_no_more_than_its_reads() -> None:
+    pages = (read(str(number), page(number, number + 1), path="log", start=number) for number in range(3_000))
+    items = view(said(), *(message for each in pages for message in each), said())
+    started = time.process_time()
+    assert left(items) == {}
+    assert time.process_time() - started < 5.0

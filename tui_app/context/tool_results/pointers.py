@@ -319,6 +319,8 @@ def _shorten_reports(
 _SUPERSEDED = "[Superseded: "
 _NUMBERED = re.compile(r"[ ]{0,12}(\d{1,9})(?:\t|→|: )")
 """The number that a line of a file is shown with."""
+_COMPARED = 64
+"""The newest whole reads of a file with which an older one is compared."""
 _EDGE_LINES = 3
 """Lines at either end of a result among which the first and the last number are looked for."""
 
@@ -337,9 +339,7 @@ class _Read:
     """The first and the last line that it shows; None where they have no numbers."""
 
     def covers(self, earlier: "_Read") -> bool:
-        """Whether all that an earlier read of the same file shows is seen here, as the file was then."""
-        if "stages" in mark_of(self.result):
-            return False  # what it showed has been shortened
+        """Whether all lines that an earlier read of the same file shows are seen here."""
         mine, other = self.lines, earlier.lines
         if self.args == earlier.args or mine is None or other is None:
             return not self.args or self.args == earlier.args
@@ -364,14 +364,19 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
     stays = recalled(items, found) | newest_answers(items, found)
     reads, writes = _reads_and_writes(items, found)
     left: dict[int, str] = {}
-    for path, each in reads.items():
-        for place, read in enumerate(each[:-1]):
-            if id(read.result) in stays:
-                continue
-            if any(newer.covers(read) for newer in each[place + 1 :]):
-                left[id(read.result)] = f"{path} was read again"
-            elif any(index > read.index for index in writes.get(path, ())):
-                left[id(read.result)] = f"{path} was written anew"
+    for path, (newest, *older) in ((path, each[::-1]) for path, each in reads.items()):
+        # What a shortened read showed is not seen any more, so it takes no other's place.
+        whole = [] if mark_of(newest.result) else [newest]
+        written = max(writes.get(path, ()), default=-1)
+        for read in older:
+            marked = mark_of(read.result)
+            if id(read.result) not in stays and "superseded" not in marked.get("stages", ()):
+                if any(newer.covers(read) for newer in whole[:_COMPARED]):
+                    left[id(read.result)] = f"{path} was read again"
+                elif written > read.index:
+                    left[id(read.result)] = f"{path} was written anew"
+            if not marked:
+                whole.append(read)
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if (why := left.get(id(part))) is None or text.startswith(_SUPERSEDED):
