@@ -73,7 +73,9 @@ async def test_the_model_asks_for_a_compaction_at_a_boundary_of_its_own() -> Non
     assert "the survey is done" in start.headline() + str(start)
     assert sum(map(is_summary, history)) == 1
     said = [part.content for each in history for part in each.parts if isinstance(part, ToolReturnPart)]
-    assert said == ["The conversation is compacted before your next step. Go on with the next sub-task then."]
+    assert said == [
+        "The conversation is compacted before your next step. Continue with the next sub-task then."
+    ]
     conversations = governor._pipelines
     assert isinstance(conversations, Conversations)
     assert conversations._running == {}

@@ -375,7 +375,9 @@ def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
 
 
 def test_taking_back_says_how_much_comes_back() -> None:
-    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith("u adds 4.5k, up to 70%, all 7 items of that step")
+    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith(
+        "u adds 4.5k, up to 70%, all 7 items of that step"
+    )
     nothing = Move(refused="Only results.")
     refused = replace(OUTLOOK, archive=nothing, offload=nothing, restore=nothing)
     assert outlook_text(USAGE, refused, 0, UNICODE) == ""
