@@ -71,6 +71,23 @@ def image_type(data: bytes) -> str:
     return ""
 
 
+def size_of(data: bytes) -> tuple[int, int] | None:
+    """Width and height of a picture in pixels by its head; None where it is none, or is damaged there."""
+    if not image_type(data):
+        return None
+    # Loaded by the first picture alone.
+    from PIL import Image as images
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with images.open(io.BytesIO(data), formats=("PNG", "JPEG", "GIF", "WEBP")) as image:
+                width, height = image.size
+    except Exception:  # a damaged file may raise anything
+        return None
+    return (width, height) if width > 0 and height > 0 else None
+
+
 def fitted(data: bytes) -> Picture:
     """Scale a picture down to what providers read, if it is larger; blocks.
 

@@ -1,9 +1,11 @@
 """Messages as text, and every type of part under its heading."""
 
+import io
 import warnings
 from dataclasses import dataclass
 
 import pytest
+from PIL import Image
 from pydantic_ai.messages import (
     AudioUrl,
     BinaryContent,
@@ -243,6 +245,55 @@ def test_files_are_never_counted_as_base64(wrap, words) -> None:
 def test_text_documents_are_counted_as_text(counter) -> None:
     note = BinaryContent(b"# three little words", media_type="text/markdown")
     assert counter.message(ModelRequest(parts=[UserPromptPart([note])])).attachments == 4
+
+
+def picture(width: int, height: int, kind: str = "PNG") -> BinaryContent:
+    out = io.BytesIO()
+    Image.new("1", (width, height)).convert("L").save(out, kind)
+    return BinaryContent(out.getvalue(), media_type=f"image/{kind.lower()}")
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [
+        # The examples on the vendors' own pages, and for Google the sizes at the edges of its rule.
+        ("claude-sonnet-4-6", {(200, 200): 64, (1_000, 1_000): 1_296, (1_092, 1_092): 1_521}),
+        ("claude-haiku-4-5-20251001", {(1_920, 1_080): 1_560, (2_000, 1_500): 1_564, (3_840, 2_160): 1_560}),
+        ("anthropic/claude-3.5-sonnet:beta", {(1_075, 1_520): 33 * 47}),
+        ("us.anthropic.claude-opus-4-7-v1:0", {(1_920, 1_080): 2_691, (2_000, 1_500): 3_888}),
+        ("claude-opus-4-8", {(3_840, 2_160): 4_784}),
+        ("claude-sonnet-4-20250514", {(3_840, 2_160): 1_560}),
+        ("claude-fable-5", {(1_075, 1_520): 2_145}),
+        ("gpt-5.4", {(1_024, 1_024): 1_229, (2_048, 2_048): 3_000}),
+        ("openai:gpt-6", {(1_920, 1_080): 2_448, (3_840, 2_160): 9_792}),
+        ("gpt-4o", {(1_024, 1_024): 765, (2_048, 4_096): 1_105, (512, 512): 255}),
+        ("gpt-4o-mini", {(512, 512): 8_500}),
+        ("gpt-5", {(1_024, 1_024): 630}),
+        ("gemini-2.5-flash", {(384, 384): 258, (960, 540): 6 * 258}),
+        ("google/gemini-3-pro-preview", {(384, 384): 1_120, (3_000, 2_000): 1_120}),
+        ("pixtral-12b", {(64, 64): 20}),
+        ("gpt-oss:20b", {(1_024, 1_024): IMAGE_TOKENS}),
+        ("llava", {(32, 32): IMAGE_TOKENS}),
+    ],
+)
+def test_pictures_cost_what_their_models_vendor_says(model: str, sizes, words) -> None:
+    for size, tokens in sizes.items():
+        assert attachment_tokens(picture(*size), model) == tokens, size
+    # What has no size, or one that breaks a rule, costs something all the same.
+    for odd in (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" * 9, b"", b"GIF89a" + bytes(20)):
+        assert attachment_tokens(BinaryContent(odd, media_type="image/png"), model) == IMAGE_TOKENS
+    for thin in ((1, 1), (3_000, 1), (1, 3_000)):
+        assert attachment_tokens(picture(*thin), model) > 0
+    assert attachment_tokens(ImageUrl("https://example.com/a.png"), model) == IMAGE_TOKENS
+
+
+def test_a_counted_picture_is_counted_anew_for_another_model(words) -> None:
+    counter, message = TokenCounter(words), ModelRequest(parts=[UserPromptPart(["See:", picture(900, 600)])])
+    counted = []
+    for model in ("", "claude-opus-5", "gemini-3-pro"):
+        counter.count_as(None, model)
+        counted.append(counter.message(message).attachments)
+    assert counted == [IMAGE_TOKENS, 33 * 22, 1_120]
 
 
 def test_attachments_by_kind_and_size() -> None:

@@ -315,7 +315,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         store=place.store,
         session=place.session,
         archive=Archive(place.folder),
-        counter=TokenCounter(text),
+        counter=TokenCounter(text, model=place.model),
         publish=bus.publish,
         model=place.model,
     )

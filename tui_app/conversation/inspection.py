@@ -83,7 +83,7 @@ async def inspect_session(opening: Opening) -> Inspection:
             store=store,
             session=info.id,
             archive=Archive(SessionFolder(opening.paths.sessions_dir / info.id)),
-            counter=TokenCounter(text),
+            counter=TokenCounter(text, model=model),
             publish=lambda record: None,
             model=model,
         )

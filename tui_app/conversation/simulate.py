@@ -229,7 +229,7 @@ async def simulate(
     name = model or transcript.model
     text = TextCounter(encoding_name(name))
     await asyncio.to_thread(text.load)
-    counter = TokenCounter(text)
+    counter = TokenCounter(text, model=name)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(extract_facts, items)
     run = _Run(transcript, name, text, counter, items, facts, retention)

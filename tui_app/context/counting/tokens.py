@@ -54,13 +54,14 @@ _DEPTH = 16
 _NESTED_FILE = "[file]"
 
 
-def part_costs(part: object, text: TextCounter, *, unknown: str) -> Costs:
+def part_costs(part: object, text: TextCounter, *, unknown: str, model: str = "") -> Costs:
     """Count one part of a request or response. Never fails, whatever a part holds.
 
     Args:
         part: Any message part, of known or unknown kind.
         text: Counts the text in it.
         unknown: Category for a kind of part that is not known.
+        model: Name of the model that gets it: pictures cost what its vendor says.
 
     Returns:
         The costs, empty only for records that pydantic-ai keeps in a history but never sends.
@@ -68,7 +69,7 @@ def part_costs(part: object, text: TextCounter, *, unknown: str) -> Costs:
     if getattr(part, "part_kind", "") in _NEVER_SENT:
         return []
     try:
-        costs = _request_part(part, text) or _response_part(part, text)
+        costs = _request_part(part, text, model) or _response_part(part, text, model)
     except (ValueError, TypeError, AttributeError, RecursionError):
         costs = None  # A part that breaks its own type (hand-made, from a newer version) still takes room.
     if costs is None:
@@ -88,20 +89,20 @@ def to_json_text(value: object) -> str:
         return f"{type(value).__name__}: {type(error).__name__}"
 
 
-def _request_part(part: object, text: TextCounter) -> Costs | None:
+def _request_part(part: object, text: TextCounter, model: str) -> Costs | None:
     match part:
         case SystemPromptPart():
             return [("system", text.count(part.content))]
         case InstructionDeltaPart():
             return [("system", text.count(part.render()))]
         case UserPromptPart():
-            costs = _user_content(part.content, text)
+            costs = _user_content(part.content, text, model)
             # Notes of the program's own go out in the user's place, too.
             by = "memory" if is_inbox_part(part) or is_folder_part(part) else "user"
             by = "tool_results" if is_digest_part(part) or is_shell_part(part) else by
             return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
-            return _tool_return(part, text)
+            return _tool_return(part, text, model)
         case RetryPromptPart() | RetryFeedbackPart():
             # The program's own words on an answer are like those on a call that failed.
             return [("tool_results", text.count(part.model_response()))]
@@ -113,7 +114,7 @@ def _request_part(part: object, text: TextCounter) -> Costs | None:
             return None
 
 
-def _response_part(part: object, text: TextCounter) -> Costs | None:
+def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
     match part:
         case TextPart():
             return [("assistant", text.count(part.content))]
@@ -124,9 +125,11 @@ def _response_part(part: object, text: TextCounter) -> Costs | None:
             args = part.args if isinstance(part.args, str) else to_json_text(part.args or {})
             return [("tool_calls", text.count(part.tool_name) + text.count(args) + CALL_OVERHEAD)]
         case FilePart():
-            return [("attachments", _file(part.content, text))]
+            return [("attachments", _file(part.content, text, model))]
         case SpeechPart():
-            spoken = text.count(part.transcript or "") or (_file(part.audio, text) if part.audio else 0)
+            spoken = text.count(part.transcript or "") or (
+                _file(part.audio, text, model) if part.audio else 0
+            )
             return [(part.speaker, spoken)]
         case _:
             return None
@@ -137,7 +140,7 @@ def _hidden_tokens(encrypted: str) -> int:
     return -(-len(encrypted) * 3 // 16)
 
 
-def _user_content(content: Any, text: TextCounter) -> Costs:
+def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
     if isinstance(content, str):
         return [("user", text.count(content))]
     spoken = attached = 0
@@ -149,13 +152,13 @@ def _user_content(content: Any, text: TextCounter) -> Costs:
         elif isinstance(item, TextContent):
             spoken += text.count(item.content)
         elif is_multi_modal_content(item):
-            attached += _file(item, text)
+            attached += _file(item, text, model)
         elif not isinstance(item, CachePoint):
             spoken += text.count(to_json_text(item))
     return [("user", spoken), ("attachments", attached)]
 
 
-def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter) -> Costs:
+def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
     content: Any = part.content
     if is_search(part):
         # Providers hand the pages out encrypted.
@@ -166,7 +169,7 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter) -> Costs:
     files: list[MultiModalContent] = []
     data = _without_files(content, files, _DEPTH)
     tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-    return [("tool_results", tokens), ("attachments", sum(_file(item, text) for item in files))]
+    return [("tool_results", tokens), ("attachments", sum(_file(item, text, model) for item in files))]
 
 
 def _unsealed(content: Any) -> tuple[Any, str]:
@@ -196,9 +199,9 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
     return value
 
 
-def _file(item: MultiModalContent, text: TextCounter) -> int:
+def _file(item: MultiModalContent, text: TextCounter, model: str) -> int:
     content = text_of(item)
-    return attachment_tokens(item) if content is None else text.count(content)
+    return attachment_tokens(item, model) if content is None else text.count(content)
 
 
 MESSAGE_OVERHEAD = 4
@@ -230,15 +233,17 @@ class TokenCounter:
     the text counter gets its tokenizer. For one thread at a time.
     """
 
-    def __init__(self, text: TextCounter, factor: float = 1.0) -> None:
+    def __init__(self, text: TextCounter, factor: float = 1.0, model: str = "") -> None:
         """Count with a text counter.
 
         Args:
             text: Counts plain text, loaded or not.
             factor: Tokens the model's provider reports per token counted with factor 1.
+            model: Name of the model, as far as it is known yet.
         """
         self.factor = factor
         self._form: Callable[[object], object] | None = None
+        self._model = model
         self._text = text
         self._loaded = text.loaded
         self._messages: dict[int, _Counted] = {}
@@ -298,18 +303,19 @@ class TokenCounter:
         plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
         return round(plain * self.factor)
 
-    def count_as(self, form: Callable[[object], object] | None) -> bool:
-        """Count parts that hold more than text in the form in which a model gets them.
+    def count_as(self, form: Callable[[object], object] | None, model: str = "") -> bool:
+        """Count parts that hold more than text in the form in which a model gets them, and as it counts them.
 
         Args:
             form: Gives the form of a part, the same for the same part; None counts parts as they are.
+            model: Name of the model.
 
         Returns:
-            Whether that is another form than before.
+            Whether that is another form or model than before.
         """
-        if form == self._form:
+        if (form, model) == (self._form, self._model):
             return False
-        self._form = form
+        self._form, self._model = form, model
         for key, counted in list(self._messages.items()):
             message = counted.message()
             if message is None or not all(isinstance(getattr(p, "content", ""), str) for p in message.parts):
@@ -372,7 +378,7 @@ class TokenCounter:
         if known is not None and known[0]() is part:
             return known[1]
         formed = part if self._form is None else self._form(part)
-        costs = part_costs(formed, self._text, unknown=unknown)
+        costs = part_costs(formed, self._text, unknown=unknown, model=self._model)
         key, parts = id(part), self._parts
         try:
             reference = weakref.ref(part, lambda _gone: parts.pop(key, None))

@@ -503,7 +503,7 @@ class Pipeline:
     def _fix(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
         model = self.model = request.model
-        if model.provider is not None and self.counter.count_as(self._form(model).shown):
+        if model.provider is not None and self.counter.count_as(self._form(model).shown, model.model_name):
             self._count = RunningCount(self.counter)
         window, factor = self.limits.window(model), self.limits.factor(model)
         growth = self.limits.learnt.growth(self.limits.model_key(model))
