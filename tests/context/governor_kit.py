@@ -211,6 +211,11 @@ def rate_limited() -> ModelHTTPError:
     return ModelHTTPError.for_category(None, status_code=429, model_name="scripted", body=body)
 
 
+def per_minute(limit: int) -> ModelHTTPError:
+    body = {"message": f"This request would exceed your rate limit of {limit:,} input tokens per minute."}
+    return ModelHTTPError.for_category(None, status_code=429, model_name="scripted", body=body)
+
+
 @dataclass
 class Heard:
     """Everything that was reported."""

@@ -25,6 +25,7 @@ from tests.context.governor_kit import (
     Heard,
     Provider,
     agent,
+    per_minute,
     plain_counter,
     rate_limited,
     rig,
@@ -644,6 +645,19 @@ async def test_a_rate_limit_is_not_touched() -> None:
         await run(made, sized(made.provider, 2_000))
     assert made.heard.of(CompactionStart) == []
     assert made.limits.window(made.provider).limit == 4_000
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_what_is_larger_than_a_minute_may_have_is_not_waited_for() -> None:
+    made = rig(Provider(4_000))
+    made.provider.failures = [per_minute(1_500)]
+    await run(made, sized(made.provider, 2_000))
+    assert made.heard.outcomes == ["success"]
+    assert made.provider.real(made.provider.sent[-1]) < 1_500
+    made.provider.failures = [per_minute(1_500)]
+    with pytest.raises(ModelHTTPError, match="429"):
+        await run(made, sized(made.provider, 1_000))
 
 
 # A pass of the governor over a long view takes linear time.

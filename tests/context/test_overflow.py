@@ -51,6 +51,7 @@ from tui_app.context.overflow.detection import (
     detect_overflow,
     overflow_finish_reason,
     overflow_of_answer,
+    tokens_a_minute,
 )
 from tui_app.context.overflow.error_text import (
     body_text,
@@ -143,6 +144,12 @@ PER_MINUTE = "Request too large for the model `m` on tokens per minute (TPM): Li
             "Invalid 'input[3].output': string too long. Expected a string with maximum length 900000.",
             (None, None),
         ),
+        (
+            400,
+            "Invalid 'messages': array too long. Expected an array with maximum length 2048.",
+            (None, None),
+        ),
+        (400, "messages: too many total text bytes: 9500000 > 9000000", (None, None)),
     ],
 )
 def test_a_limit_for_one_request_is_not_waited_for(status, message, numbers) -> None:
@@ -158,6 +165,7 @@ def test_a_limit_for_one_request_is_not_waited_for(status, message, numbers) -> 
         PER_MINUTE.format(30_000, 12_000),
         "Rate limit reached (TPM): Limit 30000, Used 29000, Requested 1500. Try again in 1s.",
         "Invalid 'tools[3].function.name': string too long. Expected a string with maximum length 64.",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128.",
     ],
 )
 def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
@@ -183,6 +191,8 @@ def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
         ("messages too long: context of 131072 tokens exceeded by 2000", (131_072, None)),
         ("Prompt contains 70000 tokens, which is over the limit of 65536", (65_536, 70_000)),
         ("Your conversation is too long for this model. Please shorten it.", (None, None)),
+        ("The conversation has become too long. Please begin a new one.", (None, None)),
+        ("Token limit exceeded: requested 50000 tokens but the model allows 32768", (32_768, 50_000)),
         ("La entrada supera la longitud máxima de contexto del modelo (8192 tokens)", (8_192, None)),
         (
             "Die Eingabe ist mit 40000 Tokens zu lang, das Modell nimmt höchstens 32768 Tokens.",
@@ -200,6 +210,37 @@ def test_a_server_that_nobody_knows(message: str, numbers: tuple[int | None, int
         assert found is not None
         assert (found.limit, found.requested) == numbers
     assert detect_overflow(http(500, {"message": message})) is None, "no refusal of what was sent"
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (
+            "This request would exceed your organization's rate limit of 30,000 input tokens per minute.",
+            30_000,
+        ),
+        ("Rate limit reached on tokens per min (TPM): Limit 40000, Used 100, Requested 200.", 40_000),
+        ("Your limit is 8,000 output tokens per minute.", None),
+        ("Your limit is 50 requests per minute.", None),
+        ("You have used 1,000,000 tokens per day.", None),
+        (
+            {
+                "violations": [
+                    {"quotaId": "GenerateContentInputTokensPerModelPerMinute-FreeTier", "quotaValue": "25"}
+                ]
+            },
+            25,
+        ),
+        ({"violations": [{"quotaId": "GenerateContentInputTokensPerModelPerDay", "quotaValue": "25"}]}, None),
+        ({"violations": [{"quotaId": "InputTokensPerMinute", "quotaValue": None}, "odd"]}, None),
+    ],
+)
+def test_tokens_that_a_minute_may_have(body: object, limit: int | None) -> None:
+    """A request that is larger than that never passes, however long it waits."""
+    told = {"message": body} if isinstance(body, str) else {"error": {"details": [body]}}
+    assert tokens_a_minute(http(429, told, ModelRateLimitError)) == limit
+    assert tokens_a_minute(http(400, told)) is None
+    assert detect_overflow(http(429, told, ModelRateLimitError)) is None
 
 
 @pytest.mark.parametrize("whose", ["the model's", "this model's", "the", "its maximum"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
-from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of
+from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of, values_of
 
 # How providers say that a request is too long, as data.
 #
@@ -105,6 +105,10 @@ _NUMBERED: tuple[tuple[str, str], ...] = (
     ("copilot", r"prompt token count(?: of <requested>)? exceeds the limit of <limit>"),
     ("fireworks", r"prompt is too long: <requested>, model maximum context length: <limit>"),
     ("github-models", r"request body too large for .{1,80}? model\. Max size: <limit> tokens"),
+    (
+        "openai-compatible",
+        r"total (?:number of )?tokens?(?: \([^)]*\))? \(?<total>\)? exceeds? .{0,40}?<limit>",
+    ),
     ("cloudflare", r"tokens \(<total>\) exceeded this model context window limit \(<limit>"),
     ("cohere", r"tokens in the prompt cannot exceed <limit>(?: - received <requested>)?"),
     ("cohere", r"size limit exceeded by \d[\d,]* tokens.{0,80}?limit for this model is <limit>"),
@@ -118,7 +122,7 @@ _WORDED: tuple[tuple[str, str], ...] = (
     ("vllm", r"longer than the maximum model length"),
     ("vllm", r"max_tokens must be at least 1, got -"),
     ("sglang", r"is longer than the model'?s context length"),
-    ("llama.cpp", r"exceeds the available context size|context size has been exceeded"),
+    ("llama.cpp", r"exceeds the available context size|context size has been exceeded|kv cache is full"),
     ("lm-studio", r"greater than the context length|cannot truncate prompt with n_keep"),
     ("kimi", r"exceeded model token limit"),
     ("ollama", r"prompt too long; exceeded (?:max )?context length"),
@@ -132,7 +136,7 @@ _WORDED: tuple[tuple[str, str], ...] = (
         r"context(?: window| length| size)?(?: limit)? (?:is |was |has been )?(?:exceeded|overflow)",
     ),
     ("anthropic", r"prompt is too long|exceeds? context limit|request_too_large"),
-    ("groq", r"reduce the length of the (?:input )?messages"),
+    ("groq", r"reduce the (?:length|number|size) of (?:the |your )?(?:input )?messages"),
     ("google", r"request payload size exceeds the limit"),
     ("z.ai", r"model_context_window_exceeded|tokens in request more than max tokens allowed"),
     ("z.ai", r"prompt (?:exceeds max(?:imum)? length|超长)"),
@@ -148,8 +152,8 @@ _WORDED: tuple[tuple[str, str], ...] = (
 # context or a model. What limits something else, such as the answer, one field or one file, is named in it.
 _LATER = r"[^.;!?\n]*?"
 _SUBJECT = (
-    r"\b(?:inputs?|prompt|messages|conversation|context|request|history|sequence|entrada|mensajes?|contexto"
-    r"|requête|invite|contexte|eingabe|anfrage|kontext|nachricht)\b"
+    r"\b(?:inputs?|prompt|messages|conversation|context|request|history|sequence|token limit|entrada"
+    r"|mensajes?|contexto|requête|invite|contexte|eingabe|anfrage|kontext|nachricht)\b"
     r"|запрос|контекст|сообщени|输入|提示|上下文|入力|コンテキスト|プロンプト|입력|컨텍스트|프롬프트"
 )
 _TOO_LONG = (
@@ -167,18 +171,23 @@ _ELSE = (
     r"|deadline|timeout|maximum tokens|tokens you requested)\b|[\].]\w*id\b"
 )
 _MOST_WORD = (
-    r"(?:limit\w*|max\w*|máxim\w+|límite|less than|up to|at most|just|only|over|context of|höchstens"
-    r"|maximal\w*|максимум\w*|不超过|最大|최대|\()"
+    r"(?:limit\w*|max\w*|allow\w*|accept\w*|máxim\w+|límite|less than|up to|at most|just|only|over|context of"
+    r"|höchstens|maximal\w*|максимум\w*|不超过|最大|최대|\()"
 )
 _GENERAL = (
     rf"(?:^|(?<=[.;!?\n]))(?=[^.;!?\n]*(?:{_SUBJECT}))(?=[^.;!?\n]*(?:{_UNIT}))(?![^.;!?\n]*(?:{_ELSE}))"
     rf"(?=[^.;!?\n]*{_TOO_LONG})"
+)
+_WHOLE = (
+    rf"(?:^|(?<=[.;!?\n]))(?![^.;!?\n]*(?:{_ELSE}))[^.;!?\n]*\b(?:conversation|history|context|prompt)"
+    r" (?:(?:is|was|has become|got) )?too (?:long|large|big)\b"
 )
 _UNNAMED: tuple[tuple[str, str], ...] = (
     ("no-name", rf"{_GENERAL}[^.;!?\n\d]*<requested>{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
     ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>[^.;!?\n]*\. Given: <requested>"),
     ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
     ("no-name", _GENERAL),
+    ("no-name", _WHOLE),
 )
 
 _FOR_ONE_REQUEST: tuple[str, ...] = (
@@ -187,6 +196,7 @@ _FOR_ONE_REQUEST: tuple[str, ...] = (
     r"long context\b.{0,40}? (?:not|only) (?:yet |currently )?available for",
     r"[\"'`]?(?:input|messages|contents)\b(?![^\s\"'`]*(?:id|name|role)\b)[^\s\"'`]*[\"'`]?:?"
     r" string too long",
+    r"[\"'`](?:input|messages|contents)[\"'`]:? array too long|too many total text bytes",
 )
 """Limits for a single request that come as a limit over time, or with no word of a context."""
 
@@ -234,6 +244,12 @@ _SIZE = r"(?:too (?:large|big)|exceed|maximum|larger than)"
 ONE_FILE = re.compile(rf"{_FILE}.{{0,80}}?{_SIZE}|{_SIZE}.{{0,80}}?{_FILE}", re.IGNORECASE)
 """Words of a single file that is too large, which a shorter conversation does not mend."""
 
+_A_MINUTE = re.compile(
+    rf"({NUMBER}) (?:input |prompt )?tokens per min|tokens per min(?:ute)?(?: \(TPM\))?:? limit:? ({NUMBER})",
+    re.IGNORECASE,
+)
+"""How many tokens an account may send in a minute."""
+
 OVERFLOW_CODES = frozenset(
     {
         "context_length_exceeded",
@@ -251,6 +267,7 @@ OVERFLOW_CODES = frozenset(
 OTHER_STATUSES = frozenset({401, 402, 403, 404, 405, 408, 409, 429})
 """HTTP statuses that say what is wrong by themselves; their text is not searched."""
 
+_TOO_EARLY = 429
 _REFUSED = frozenset({400, 413, 422})
 """HTTP statuses of a request that is refused for what it is."""
 
@@ -345,6 +362,23 @@ def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) 
     members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
     judged = (_detect(one, request) for one in members or (error,))
     return next((found for found in judged if found is not None), None)
+
+
+def tokens_a_minute(error: BaseException) -> int | None:
+    """How many tokens of input a minute may have, where a refusal for coming too early says so.
+
+    A single request that is larger than that never passes. Google names its limits in fields of their own.
+    """
+    if status_of(error) != _TOO_EARLY:
+        return None
+    if (named := _A_MINUTE.search(own_words(error))) is not None:
+        return _tokens(named[1] or named[2])
+    for told in values_of(error, "violations"):
+        for each in told if isinstance(told, list) else ():
+            quota = str(each.get("quotaId", "")).lower() if isinstance(each, dict) else ""
+            if "inputtokens" in quota and "perminute" in quota:
+                return _tokens(str(each.get("quotaValue", "")) or "0")
+    return None
 
 
 def overflow_finish_reason(reason: str | None) -> bool:

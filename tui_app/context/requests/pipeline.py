@@ -45,6 +45,7 @@ from tui_app.context.overflow.detection import (
     ContextOverflow,
     detect_overflow,
     overflow_of_answer,
+    tokens_a_minute,
 )
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
@@ -467,6 +468,14 @@ class Pipeline:
         if before is not None and self._told is not None and before[:2] == now[:2]:
             self.limits.learnt.grew(key, now.sent.plus(before.sent, -1), reported - before.reported)
 
+    def overflow(self, request: ModelRequestContext, error: Exception) -> ContextOverflow | None:
+        """Whether a request was too long, also for what a minute may have: then no waiting lets it pass."""
+        found = detect_overflow(error, request.messages)
+        if found is not None or (limit := tokens_a_minute(error)) is None:
+            return found
+        size = round(self._counted * self.limits.factor(request.model))
+        return ContextOverflow(limit, None, PER_REQUEST) if size > limit else None
+
     async def refused(
         self, ctx: RunContext[object], request: ModelRequestContext, overflow: ContextOverflow
     ) -> None:
@@ -810,7 +819,7 @@ class GovernedRun(AbstractCapability[Any]):
     async def _recover(
         self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
     ) -> None:
-        overflow = detect_overflow(error, request_context.messages)
+        overflow = self.pipeline.overflow(request_context, error)
         if overflow is None:
             if self.pipeline.reformed(request_context.model, error):
                 return
