@@ -192,8 +192,12 @@ async def test_a_program_that_dies_is_started_again_a_few_times(tmp_path: Path) 
         assert await call(servers, "files_echo", text="by hand") == "by hand"
 
 
-async def test_an_address_that_was_started_again_works_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("refusal", [(404, b""), (400, b"Bad Request: No valid session ID provided")])
+async def test_an_address_that_was_started_again_works_again(
+    tmp_path: Path, refusal: tuple[int, bytes]
+) -> None:
     with mcp_http() as web:
+        web.unknown = refusal
         async with running(tmp_path, McpServer(name="web", url=web.url, timeout=20)) as servers:
             web.session += 1
             assert await call(servers, "web_echo", text="ahoy") == "ahoy"

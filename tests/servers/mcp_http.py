@@ -21,7 +21,8 @@ class McpOverHttp:
     """Whether it answers everything with an error of its own."""
     session: int = 1
     """Names the session that it knows; another one than before is as if it had been started again."""
-
+    unknown: tuple[int, bytes] = (404, b"")
+    """What it answers where a request names another session."""
     ended: bool = False
     """Whether it has let go of its address."""
     stop: Callable[[], None] = lambda: None
@@ -43,7 +44,7 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
             elif state.broken:
                 self.answer(500, b"[b]out of order[/b]", "text/plain")
             elif self.headers.get("mcp-session-id", str(state.session)) != str(state.session):
-                self.answer(404, b"", "text/plain")
+                self.answer(*state.unknown, "text/plain")
             else:
                 self.reply(message)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastmcp.client.client import CallToolResult
     from fastmcp.client.elicitation import ElicitationHandler
     from fastmcp.client.transports import ClientTransport
-    from httpx2 import Auth
+    from httpx2 import AsyncClient, Auth, Response
 
 # What an MCP server's program may see of our environment: what it needs to run, and what is named.
 
@@ -85,6 +85,8 @@ def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
 # One connection to an MCP server. The client library is loaded only here, when a server is first started.
 
 _SAID_CHARS = 2_000
+_BAD_REQUEST = 400
+_SESSION_HEADER = "mcp-session-id"
 
 
 class ClientMissing(Exception):
@@ -163,10 +165,17 @@ class Connection:
         self._said: TextIO | None = None
         self._server, self._callbacks = server, callbacks
         self._malformed: list[str] = []
+        self._forgotten = False
+        """Whether the server has refused our session in other words than the protocol's."""
         env = place.environment()
         transport: ClientTransport
         if server.url:
-            transport = StreamableHttpTransport(server.url, headers=header_values(server, env), auth=auth)
+            transport = StreamableHttpTransport(
+                server.url,
+                headers=header_values(server, env),
+                auth=auth,
+                httpx_client_factory=self._http_client,
+            )
         else:
             folder, inherited = place.start_folder(server.cwd), program_environment(server, env)
             args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
@@ -279,13 +288,33 @@ class Connection:
         # The library's own task ends where the address cannot be reached; nothing public tells of it.
         task = getattr(getattr(self.client, "_session_state", None), "session_task", None)
         gone = not self.client.is_connected() or (task is not None and task.done())
-        return bool(self.ended) or gone or _is_unknown_session(error)
+        return bool(self.ended) or gone or self._is_unknown_session(error)
 
     def is_unsent(self, error: BaseException) -> bool:
         """Whether a call that failed has certainly not reached a tool, so that it may be made again."""
         from httpx2 import ConnectError
 
-        return isinstance(error, ConnectError) or _is_unknown_session(error)
+        return isinstance(error, ConnectError) or self._is_unknown_session(error)
+
+    def _is_unknown_session(self, error: BaseException | None) -> bool:
+        """Whether a server does not know the session that a request named: it was started again."""
+        text = str(error).lower()
+        return self._forgotten or "session terminated" in text or ("404" in text and "not found" in text)
+
+    def _http_client(
+        self, headers: dict[str, str] | None = None, *, auth: "Auth | None" = None, **options: Any
+    ) -> "AsyncClient":
+        """The library's own client, heard as well: of a refusal it only tells that it was one."""
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        client = create_mcp_http_client(headers, options.get("timeout"), auth)
+        client.event_hooks.setdefault("response", []).append(self._answered)
+        return client
+
+    async def _answered(self, response: "Response") -> None:
+        # The protocol asks for a 404, but many servers were made after an example that answers with a 400.
+        if response.status_code == _BAD_REQUEST and _SESSION_HEADER in response.request.headers:
+            self._forgotten = b"session" in (await response.aread()).lower()
 
     @property
     def said(self) -> str:
@@ -347,12 +376,6 @@ def _why_malformed(page: dict[str, Any], version: str) -> str:
         where = ".".join(str(each) for each in first["loc"] if each not in ("tools", 0))
         return f"its {where or 'form'} does not follow the protocol ({first['msg'].lower()})"
     return ""
-
-
-def _is_unknown_session(error: BaseException | None) -> bool:
-    """Whether a server does not know the session that a request named: it was started again."""
-    text = str(error).lower()
-    return "session terminated" in text or ("404" in text and "not found" in text)
 
 
 def _content(result: "CallToolResult") -> Any:
