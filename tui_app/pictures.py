@@ -9,6 +9,7 @@ import io
 import re
 import warnings
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,8 @@ MOST_BYTES = 3_700_000
 """Bytes of one that is sent: in base64 a little less than the 5 MB that Anthropic takes."""
 LONGEST_SIDE = 1_568
 """Pixels; every provider scales larger ones down to about that before a model sees them."""
+_TAKEN_SIDE = 2_000
+"""Pixels of a side above which Anthropic refuses a picture among many."""
 _QUALITY = 85
 PASTED = "clipboard:"
 """In front of the name of a picture out of the clipboard, as a prompt writes it behind ``@``."""
@@ -117,6 +120,23 @@ def fitted(data: bytes) -> Picture:
         if isinstance(error, images.DecompressionBombError | images.DecompressionBombWarning):
             raise UnusablePicture("the picture has far too many pixels") from error
         raise UnusablePicture("the picture is damaged") from error
+
+
+@lru_cache(maxsize=32)
+def sendable(data: bytes) -> Picture | None:
+    """A picture as every provider takes it, always the same for the same bytes; None where it is damaged.
+
+    What is none of the kinds that all take stays as it is. Blocks where it has to be scaled down.
+    """
+    if not (media_type := image_type(data)):
+        return Picture(data, "")
+    size = size_of(data)
+    if size is not None and max(size) <= _TAKEN_SIDE and len(data) <= MOST_BYTES:
+        return Picture(data, media_type, *size)
+    try:
+        return fitted(data)
+    except UnusablePicture:
+        return None
 
 
 def _encoded(image: "Image", media_type: str) -> tuple[bytes, str]:

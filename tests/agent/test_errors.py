@@ -321,6 +321,13 @@ CASES = {
         "empty answer",
         "again",
     ),
+    "nothing": (
+        UnexpectedModelBehavior("Streamed response ended without content or tool calls"),
+        "network",
+        True,
+        "cut off before its first word",
+        "again",
+    ),
     "strange": (
         UnexpectedModelBehavior("Invalid response", '{"a": 1}'),
         "provider",

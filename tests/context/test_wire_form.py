@@ -1,5 +1,6 @@
 """Each provider gets a view in the form it takes: servers that refuse the rest, behind real models."""
 
+import io
 import json
 import re
 import warnings
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from PIL import Image
 from pydantic_ai import Agent, RunContext, Tool
 from pydantic_ai.capabilities import Hooks
 from pydantic_ai.exceptions import ModelHTTPError
@@ -51,6 +53,7 @@ from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
+from tui_app.pictures import LONGEST_SIDE, size_of
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 PROTOCOLS: dict[str, Check] = {
@@ -387,6 +390,42 @@ async def test_a_note_is_counted_as_a_note(strict: Strict) -> None:
         counted.append(counter.message(message).total)
     assert counted[0] > IMAGE_TOKENS
     assert counted[1] < 60
+
+
+def drawn(width: int, height: int, kind: str = "PNG") -> bytes:
+    out = io.BytesIO()
+    Image.new("L", (width, height)).save(out, kind)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "told", "sent"),
+    [
+        (drawn(9, 9, "JPEG"), "image/png", "image/jpeg"),
+        (drawn(9, 9, "WEBP"), "image/jpeg; charset=binary", "image/webp"),
+        (drawn(9, 9), "image/bmp", "image/png"),
+        (drawn(9, 9), "application/octet-stream", "image/png"),
+        (drawn(9, 9), "image/png", "image/png"),
+    ],
+)
+def test_a_picture_is_sent_as_what_it_is(data: bytes, told: str, sent: str) -> None:
+    form = WireForm("anthropic")
+    formed = form.shown(UserPromptPart(["See:", BinaryContent(data, media_type=told)]))
+    assert isinstance(formed, UserPromptPart)
+    assert isinstance(picture := formed.content[1], BinaryContent)
+    assert (picture.media_type, picture.data) == (sent, data)
+
+
+@pytest.mark.parametrize("size", [(8_100, 10), (2_100, 2_100)])
+def test_a_picture_that_servers_refuse_for_its_size_is_scaled_down(size: tuple[int, int]) -> None:
+    file = BinaryContent(drawn(*size), media_type="image/png")
+    first, second = (WireForm("anthropic").shown(ToolReturnPart("shot", [file], "c")) for _ in range(2))
+    assert isinstance(first, ToolReturnPart)
+    assert isinstance(second, ToolReturnPart)
+    assert max(size_of(first.content[0].data) or ()) == LONGEST_SIDE
+    assert first.content[0].data == second.content[0].data, "the same bytes in every request"
+    broken = BinaryContent(drawn(*size)[:60], media_type="image/png")
+    assert "not shown" in str(WireForm("anthropic").shown(ToolReturnPart("shot", [broken], "c")))
 
 
 async def test_pictures_of_results_follow_an_answer_where_roles_alternate(strict: Strict) -> None:

@@ -19,6 +19,7 @@ from tests.servers.behaviours import (
     EndsEarly,
     HangBeforeHeaders,
     HangMidStream,
+    Nothing,
     Text,
     Tool,
     error,
@@ -499,9 +500,12 @@ async def test_an_answer_that_is_not_whole_says_so(desk: Desk, fake_openai: Fake
         assert of(records, TurnEnd)[0].outcome == "done"  # type: ignore[attr-defined]
 
 
-async def test_an_answer_that_was_cut_off_is_asked_for_once_more(desk: Desk, fake_openai: FakeOpenAI) -> None:
+@pytest.mark.parametrize("cut", [EndsEarly(), Nothing()])
+async def test_an_answer_that_was_cut_off_is_asked_for_once_more(
+    desk: Desk, fake_openai: FakeOpenAI, cut: Behaviour
+) -> None:
     desk.server("local", fake_openai.base_url)
-    fake_openai.add(EndsEarly(), Text("All of it."))
+    fake_openai.add(cut, Text("All of it."))
     async with desk.session(retries=1) as opened:
         records = await turn(opened.conversation, "Tell me.")
         assert last_answer(records).text == "All of it."

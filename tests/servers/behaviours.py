@@ -208,6 +208,15 @@ class EndsEarly(CutStream):
 
 
 @dataclass(frozen=True)
+class Nothing:
+    """A stream that ends in order before its first event."""
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.fail(200, "", {"content-type": "text/event-stream"})
+
+
+@dataclass(frozen=True)
 class Damaged:
     """An answer with a chunk in it that is none of the protocol's."""
 

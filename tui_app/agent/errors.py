@@ -51,6 +51,7 @@ _TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
 _LIMIT = re.compile(
     r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
 )
+_CUT_AT_ONCE = re.compile(r"\bstream\w*( response)? ended without", re.I)
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
 _A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
@@ -237,6 +238,13 @@ def _bad_answer(error: BaseException, model: str) -> Error:
             kind="tool",
             message=f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
             hint=f"Send again, say what the tool should do, or {say.OTHER_MODEL}.",
+            retryable=True,
+        )
+    if _CUT_AT_ONCE.search(full_text(error)):
+        return Error(
+            kind="network",
+            message=f"The answer of {model} was cut off before its first word.",
+            hint=f"Send again, or {say.OTHER_MODEL}.",
             retryable=True,
         )
     empty = _SAID_NOTHING.search(full_text(error)) is not None

@@ -50,6 +50,7 @@ from pydantic_core import to_json
 from tui_app.context.attempts import FRAMES, without_system_messages
 from tui_app.context.message_marks import is_note_part
 from tui_app.context.web_searches import as_text, is_search
+from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
 
 NO_OUTPUT = "(no output)"
@@ -396,8 +397,9 @@ class WireForm:
         """The same content, with a note in the place of each file that the model does not take."""
         match content:
             case BinaryContent():
-                if self._takes(content):
-                    return content
+                sent = _as_it_is(content)
+                if sent is not None and self._takes(sent):
+                    return sent
                 size = f"{len(content.data):,} bytes"
                 return f"[A file of type {content.media_type}, {size}: not shown to this model]"
             case ImageUrl() | AudioUrl() | DocumentUrl() | VideoUrl():
@@ -533,6 +535,17 @@ def _without_files(content: Any, found: list[UserContent]) -> Any:
 def _as_system(text: str) -> str:
     """A system prompt in the user's place."""
     return f"<{SYSTEM_TAG}>\n{text}\n</{SYSTEM_TAG}>"
+
+
+def _as_it_is(file: BinaryContent) -> BinaryContent | None:
+    """A picture under the type that it is of, no larger than servers take; None for a damaged one."""
+    picture = sendable(file.data)
+    if picture is None:
+        return None
+    told = file.media_type.partition(";")[0].strip().lower()
+    if picture.media_type in ("", told) and picture.data is file.data:
+        return file
+    return replace(file, data=picture.data, media_type=picture.media_type or file.media_type)
 
 
 def _pieces(part: UserPromptPart) -> Sequence[UserContent]:
