@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
     ModelResponse,
     RetryPromptPart,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -390,6 +391,29 @@ async def test_a_note_is_counted_as_a_note(strict: Strict) -> None:
         counted.append(counter.message(message).total)
     assert counted[0] > IMAGE_TOKENS
     assert counted[1] < 60
+
+
+ODD = "a \udcff of \ud83d\ude00 \ud800"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    "args", ['{"at": NaN, "to": [1e999]}', {"at": float("inf")}, {"at": ODD}, f'{{"at": "{ODD}"}}']
+)
+async def test_what_no_json_can_hold_is_replaced(strict: Strict, wire: str, args: Any) -> None:
+    """Lone halves of characters, as names of files bring them, and numbers that are none, as models write."""
+    history: list[ModelMessage] = [
+        ModelRequest(parts=[SystemPromptPart(ODD), UserPromptPart([ODD, TextContent(ODD)])]),
+        called("a", args=args),
+        ModelRequest(parts=[ToolReturnPart("look", {ODD: [ODD]}, "a"), UserPromptPart(ODD)]),
+        ModelResponse(parts=[TextPart(ODD)]),
+    ]
+    agent = Agent(strict.of_wire(wire), capabilities=[ContextGovernor()], instructions=ODD)
+    await agent.run(ODD, message_history=history, conversation_id="c")
+    sent = json.dumps(strict.bodies[-1], ensure_ascii=False, allow_nan=False).encode().decode()
+    assert not re.search("NaN|Infinity|1e999", sent)
+    assert "\ufffd of \U0001f600 \ufffd" in sent
+    assert history[-1].parts == [TextPart(ODD)], "the original is kept"
 
 
 def drawn(width: int, height: int, kind: str = "PNG") -> bytes:

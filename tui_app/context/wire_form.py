@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Self, cast
+from math import isfinite
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
@@ -30,6 +31,7 @@ from pydantic_ai.messages import (
     RetryFeedbackPart,
     RetryPromptPart,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -52,6 +54,8 @@ from tui_app.context.message_marks import is_note_part
 from tui_app.context.web_searches import as_text, is_search
 from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
+
+_Part = TypeVar("_Part")
 
 NO_OUTPUT = "(no output)"
 """Stands for a result without text."""
@@ -203,7 +207,9 @@ class WireForm:
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[list[ModelMessage], ModelRequestParameters]:
         """Bring a whole request into this form: its messages, instructions and tools."""
-        formed, parts = self.of_messages(messages), parameters.instruction_parts or ()
+        formed, parts = self.of_messages(messages), list(map(_encodable, parameters.instruction_parts or ()))
+        if not _same(parts, parameters.instruction_parts or ()):
+            parameters = replace(parameters, instruction_parts=parts)
         first = formed[0] if formed else None
         begin = first.parts if isinstance(first, ModelRequest) else ()
         prompts = [part for part in begin if isinstance(part, SystemPromptPart)]
@@ -299,7 +305,7 @@ class WireForm:
         unsigned = strange or not self.thinking
         parts: list[ModelResponsePart] = []
         own = self.searches and not strange and by == self.system
-        for each in as_text(message.parts, kept=own):
+        for each in map(_encodable, as_text(message.parts, kept=own)):
             part = _unsigned(each) if unsigned and not is_search(each) else each
             if isinstance(part, ThinkingPart):
                 # Of whom nobody knows, some protocols would have the user say it.
@@ -322,7 +328,7 @@ class WireForm:
         self, parts: Sequence[ModelRequestPart], ids: "_Ids", *, begins: bool
     ) -> list[ModelRequestPart]:
         formed: list[ModelRequestPart] = []
-        for part in parts:
+        for part in map(_encodable, parts):
             begins = begins and isinstance(part, SystemPromptPart)
             if isinstance(part, SystemPromptPart) and self.one_system and not begins:
                 formed.append(UserPromptPart(_as_system(part.content)))
@@ -487,14 +493,61 @@ def _unsigned(part: ModelResponsePart) -> ModelResponsePart:
 
 
 def _object(args: Any) -> Any:
-    """Arguments that are a JSON object; whatever else a model wrote stands in one."""
-    if args is None or isinstance(args, Mapping) or (isinstance(args, str) and not args.strip()):
+    """Arguments that are a JSON object of such numbers as it has; whatever else was written stands in one."""
+    if args is None or (isinstance(args, str) and not args.strip()):
         return args
     try:
-        valid = isinstance(json.loads(args), dict)
+        value = args if isinstance(args, Mapping) else json.loads(args)
+        finite = _finite(value) if isinstance(value, Mapping) else None
     except (ValueError, TypeError, RecursionError):
-        valid = False
-    return args if valid else {"INVALID_JSON": str(args)}
+        finite = None
+    if finite is None:
+        return {"INVALID_JSON": str(args)}
+    return args if finite is value else finite
+
+
+def _finite(value: Any) -> Any:
+    """The same with nothing in the place of a number that JSON has no sign for; else the same object."""
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case list() | tuple():
+            pieces = list(map(_finite, value))
+            return value if _same(pieces, value) else pieces
+        case dict():
+            fields = {name: _finite(each) for name, each in value.items()}
+            return value if _same(list(fields.values()), list(value.values())) else fields
+        case _:
+            return value
+
+
+def _encodable(part: _Part) -> _Part:
+    """A part whose text UTF-8 can hold: lone halves of characters, as names of files bring them, cannot."""
+    fields = {name: getattr(part, name, None) for name in ("content", "args")}
+    changed = {name: text for name, value in fields.items() if (text := _encoded(value)) is not value}
+    return cast("_Part", replace(cast("Any", part), **changed)) if changed else part
+
+
+def _encoded(value: Any) -> Any:
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return value
+        case TextContent():
+            text = _encoded(value.content)
+            return value if text is value.content else replace(value, content=text)
+        case list() | tuple():
+            pieces = list(map(_encoded, value))
+            return value if _same(pieces, value) else pieces
+        case dict():
+            fields = {_encoded(name): _encoded(each) for name, each in value.items()}
+            same = _same(list(fields), list(value)) and _same(list(fields.values()), list(value.values()))
+            return value if same else fields
+        case _:
+            return value
 
 
 def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelRequest:

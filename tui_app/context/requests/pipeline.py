@@ -182,9 +182,10 @@ class PrefixMeter:
 
     def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
         for tool in tools:
-            yield Piece(_digest(wire_text(tool).encode()), self.counter.tools([tool]))
+            yield Piece(_digest(wire_text(tool).encode("utf-8", "surrogatepass")), self.counter.tools([tool]))
         if instructions:
-            yield Piece(_digest(instructions.encode()), self.counter.instructions(instructions))
+            sent = instructions.encode("utf-8", "surrogatepass")
+            yield Piece(_digest(sent), self.counter.instructions(instructions))
 
 
 def _sent(part: object) -> bytes:
@@ -194,7 +195,7 @@ def _sent(part: object) -> bytes:
             part, exclude=_NEVER_SENT, fallback=repr, inf_nan_mode="constants", bytes_mode="base64"
         )
     except (ValueError, TypeError, RecursionError):
-        return to_json_text(part).encode()
+        return to_json_text(part).encode("utf-8", "surrogatepass")
 
 
 def _digest(sent: bytes) -> bytes:
