@@ -226,6 +226,13 @@ CASES = {
         "image dimensions exceed",
         "picture.*ctrl\\+g",
     ),
+    "too many pictures": (
+        http(400, {"message": "messages: too many images and documents: 150 + 0 > 100"}),
+        "provider",
+        False,
+        "too many images",
+        "picture.*ctrl\\+g",
+    ),
     "400 bytes": (
         http(
             400,

@@ -207,7 +207,8 @@ class WireForm:
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[list[ModelMessage], ModelRequestParameters]:
         """Bring a whole request into this form: its messages, instructions and tools."""
-        formed, parts = self.of_messages(messages), list(map(_encodable, parameters.instruction_parts or ()))
+        formed = self.of_messages(messages)
+        parts = [_encodable(each) for each in parameters.instruction_parts or ()]
         if not _same(parts, parameters.instruction_parts or ()):
             parameters = replace(parameters, instruction_parts=parts)
         first = formed[0] if formed else None
@@ -215,7 +216,8 @@ class WireForm:
         prompts = [part for part in begin if isinstance(part, SystemPromptPart)]
         most = 1 if self.systems else 0
         if self.joined_system and len(prompts) + len(parts) > most:
-            text = "\n\n".join(part.content for part in (*prompts, *parts))
+            every = [part.content for part in prompts] + [part.content for part in parts]
+            text = "\n\n".join(every)
             rest: list[ModelRequestPart] = []
             rest += [part for part in begin if not isinstance(part, SystemPromptPart)]
             said = [InstructionPart(text, dynamic=any(part.dynamic for part in parts))]

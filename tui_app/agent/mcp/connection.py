@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastmcp.client.client import CallToolResult
     from fastmcp.client.elicitation import ElicitationHandler
     from fastmcp.client.transports import ClientTransport
-    from httpx2 import AsyncClient, Auth, Response
+    from httpx2 import AsyncClient, Auth, Response, Timeout
 
 # What an MCP server's program may see of our environment: what it needs to run, and what is named.
 
@@ -302,12 +302,16 @@ class Connection:
         return self._forgotten or "session terminated" in text or ("404" in text and "not found" in text)
 
     def _http_client(
-        self, headers: dict[str, str] | None = None, *, auth: "Auth | None" = None, **options: Any
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: "Timeout | None" = None,
+        auth: "Auth | None" = None,
+        **_others: Any,
     ) -> "AsyncClient":
         """The library's own client, heard as well: of a refusal it only tells that it was one."""
         from mcp.shared._httpx_utils import create_mcp_http_client
 
-        client = create_mcp_http_client(headers, options.get("timeout"), auth)
+        client = create_mcp_http_client(headers, timeout, auth)
         client.event_hooks.setdefault("response", []).append(self._answered)
         return client
 

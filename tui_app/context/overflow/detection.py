@@ -240,7 +240,7 @@ SIZE_WORDS = re.compile(
 """Words without which an error code alone does not mean a length: Mistral's 3051 also says other things."""
 
 _FILE = r"\b(?:image|picture|photo|file|audio|video|document|attachment|pdf)s?\b"
-_SIZE = r"(?:too (?:large|big)|exceed|maximum|larger than)"
+_SIZE = r"(?:too (?:large|big|many)|exceed|maximum|larger than)"
 ONE_FILE = re.compile(rf"{_FILE}.{{0,80}}?{_SIZE}|{_SIZE}.{{0,80}}?{_FILE}", re.IGNORECASE)
 """Words of a single file that is too large, which a shorter conversation does not mend."""
 
