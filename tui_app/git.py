@@ -1,7 +1,8 @@
 """What git says of a folder: its program is asked, and nothing of the repository's own is run.
 
-Hooks, monitors, pagers and programs that compare files are switched off. Filters of a repository's own
-configuration are not: ask only where the user trusts the folder.
+Hooks, monitors, pagers, programs that compare files or check signatures, and the filters of a repository's
+own configuration are switched off, nothing is fetched, and a repository that lies among the files of another
+one is none. A commit is the user's own: there the repository's configuration counts.
 """
 
 import subprocess
@@ -15,8 +16,15 @@ from tui_app.trust import search_path
 
 _OFF = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-    "-c", "core.quotePath=false",
+    "-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit",
 )  # fmt: skip
+_OWN_WAY = ("--no-pager",)
+"""The user's own commits: hooks would inherit whatever else is switched off."""
+_ADD = ("--literal-pathspecs", "add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
+"""A file may have a name that stands for others, such as ``*`` or ``:(top)``."""
+_FILTERS = ("config", "-z", "--includes", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.")
+_OWN = frozenset({"local", "worktree"})
+"""Where the configuration of a repository itself stands."""
 _STATUS = ("status", "--porcelain=v1", "--ignore-submodules")
 _TIMEOUT_S = 20.0
 
@@ -43,13 +51,16 @@ class Git:
     env: Mapping[str, str] = field(repr=False)
     """What git may see of our environment."""
 
-    def ask(self, *words: str, data: bytes | None = None, hooks: bool = False) -> bytes:
+    def ask(
+        self, *words: str, data: bytes | None = None, own: bool = False, unset: Sequence[str] = ()
+    ) -> bytes:
         """Run git and return what it prints.
 
         Args:
             words: What follows ``git``.
             data: What it reads.
-            hooks: Whether the repository's hooks run, as they do for the user's own commits.
+            own: Whether hooks and filters of the repository run, as they do for the user's own commits.
+            unset: Names of settings that do not count.
 
         Raises:
             GitFailed: if it is not there, refuses, or takes too long.
@@ -57,16 +68,19 @@ class Git:
         path = search_path(self.env.get("PATH", ""), repository_root(self.folder))
         env = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
         env |= {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8"}
-        off = ("--no-pager",) if hooks else _OFF
+        env |= {} if own else {"GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_COUNT": f"{len(unset)}"}
+        for number, name in enumerate(unset):
+            # Not on the command line: a name may have an equals sign in it.
+            env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
         try:
             done = subprocess.run(
-                ("git", *off, *words),
+                ("git", *(_OWN_WAY if own else _OFF), *words),
                 cwd=self.folder,
                 env=env,
                 input=data if data is not None else b"",
                 capture_output=True,
                 check=False,
-                timeout=None if hooks else _TIMEOUT_S,
+                timeout=None if own else _TIMEOUT_S,
             )
         except FileNotFoundError:
             raise GitFailed("git is not installed.") from None
@@ -77,13 +91,22 @@ class Git:
             raise GitFailed(said or f"git ended with {done.returncode}.")
         return done.stdout
 
+    def _compared(self, *words: str) -> bytes:
+        """What git prints that has to read files: without the filters that the repository itself names."""
+        try:
+            told = self.ask(*_FILTERS).decode("utf-8", "surrogateescape").split("\0")
+        except GitFailed:  # there is none
+            told = []
+        names = [name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in _OWN]
+        return self.ask(*words, unset=names)
+
     def status(self) -> Sequence[FileStatus]:
         """The files under the folder that differ from the last commit, new ones included.
 
         Raises:
             GitFailed: if it is no repository, or git does not answer.
         """
-        told = self.ask(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
+        told = self._compared(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "replace").strip("\n")
         rows = [row for row in told.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
         return [
@@ -94,7 +117,7 @@ class Git:
     def is_dirty(self) -> bool:
         """Whether anything in the repository differs from the last commit; False where git does not say."""
         try:
-            return bool(self.ask(*_STATUS))
+            return bool(self._compared(*_STATUS))
         except GitFailed:
             return False
 
@@ -133,6 +156,6 @@ class Git:
         """
         if paths:
             listed = "\0".join(paths).encode("utf-8", "surrogateescape")
-            self.ask("add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul", data=listed)
-        self.ask("commit", "--quiet", "--file=-", data=message.encode(), hooks=True)
+            self.ask(*_ADD, data=listed, own=True)
+        self.ask("commit", "--quiet", "--file=-", data=message.encode(), own=True)
         return self.ask("log", "-1", "--format=%h %s").decode("utf-8", "replace").strip()

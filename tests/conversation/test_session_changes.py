@@ -64,11 +64,20 @@ async def test_what_is_as_it_was_is_no_change(desk: Desk, fake_openai: FakeOpenA
     assert list(rows(changes)) == ["run.sh"]
 
 
-async def test_without_trust_git_is_not_asked(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:
-    spy = repository / "spied"
-    (repository / "spy.sh").write_text(f"#!/bin/sh\ntouch {spy}\n")
+async def test_git_runs_nothing_of_the_repository_and_without_trust_is_not_asked(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    spy, spying = repository / "spied", str(repository / "spy.sh")
+    (repository / "spy.sh").write_text(f"#!/bin/sh\ntouch {spy}\ncat\n")
     (repository / "spy.sh").chmod(0o755)
-    git(repository, "config", "core.fsmonitor", str(repository / "spy.sh"))
+    # What is included counts too, and a name may look like a setting with its value.
+    (repository / ".git/more").write_text(f'[filter "a=b.clean"]\nprocess = {spying}\nrequired = true\n')
+    for name in ("core.fsmonitor", "filter.ink.clean", "diff.external", "diff.ink.textconv", "gpg.program"):
+        git(repository, "config", name, spying)
+    git(repository, "config", "include.path", "more")
+    git(repository, "config", "log.showSignature", "true")
+    (repository / ".git/info/attributes").write_text("*.txt filter=ink diff=ink\n*.md filter=a=b.clean\n")
+    (repository / "other.txt").write_text("two\n")
     async with working(desk, fake_openai, attended=False, yes=True) as opened:
         await two_turns(desk, fake_openai, opened)
         trusted = session_changes(asked(desk, opened), opened.store)
@@ -127,6 +136,30 @@ async def test_without_a_model_the_files_are_named(
         "run.sh",
         "src/new.py",
     ]
+
+
+def test_a_commit_takes_the_files_that_were_named_and_filters_of_the_user_count(
+    desk: Desk, repository: Path
+) -> None:
+    for name in ("*", ":(top)", "kept back.txt"):
+        (repository / name).write_text("ink\n")
+    git(repository, "config", "filter.ink.clean", "tr i o")
+    (repository / ".git/info/attributes").write_text("* filter=ink\n")
+    asking = Git(repository, desk.opening().outward_env())
+    assert {row.path for row in asking.status()} == {"*", ":(top)", "kept back.txt"}
+    asking.commit("Add a star", ["*"])
+    assert git(repository, "show", "--format=", "--name-only").split() == ["*"]
+    assert git(repository, "show", "HEAD:*") == "onk\n", "what the user encrypts is not committed as it is"
+
+
+def test_a_repository_among_the_files_of_another_is_none(desk: Desk, repository: Path) -> None:
+    inner = repository / "docs"
+    git(repository, "clone", "-q", "--bare", ".", "docs")
+    git(inner, "config", "core.bare", "false")
+    git(inner, "config", "core.worktree", str(repository))
+    asking = Git(inner, desk.opening().outward_env())
+    with pytest.raises(GitFailed):
+        asking.status()
 
 
 async def test_nothing_to_commit_and_refusals_are_sentences(
