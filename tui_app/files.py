@@ -166,6 +166,10 @@ def entries(folder: Path, root: Path | None) -> Iterator[Path]:
         return
 
 
+_MOST_ENTRIES = 500
+"""So many of one folder are read, whatever they are: opening a folder must not take long."""
+
+
 class Named(Protocol):
     """What a user or a project has written as a file, and calls by a name."""
 
@@ -206,7 +210,12 @@ def read_nearest(
     found: dict[str, N] = {}
     refused: list[str] = []
     for parent, root in (*wanted, (config / own, None)):
-        for entry in entries(parent, root):
+        for number, entry in enumerate(entries(parent, root)):
+            if number >= _MOST_ENTRIES:
+                refused.append(
+                    f"{parent} has more than {_MOST_ENTRIES} entries: the others are not looked at."
+                )
+                break
             path = entry / file
             try:
                 one = read(path, root)

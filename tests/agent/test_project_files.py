@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from time import process_time
 
 import pytest
 
+from tui_app.agent.agent_files import find_agents
 from tui_app.agent.instructions import (
     FILE_CHARS,
     MOST_FILES,
@@ -102,6 +104,14 @@ def test_what_is_no_skill_is_told(repository: Path, tmp_path: Path) -> None:
     assert "leads out of the repository" in skills.refused[1]
 
 
+def test_a_folder_full_of_entries_is_not_read_to_its_end(repository: Path, tmp_path: Path) -> None:
+    for number in range(520):
+        write(repository / f".plimsoll/agents/a{number:03}.md", "no agent")
+    refused = find_agents(repository, tmp_path / "config").refused
+    assert len(refused) == 501
+    assert refused[-1].endswith("has more than 500 entries: the others are not looked at.")
+
+
 def test_the_body_is_read_when_it_is_used(repository: Path, tmp_path: Path) -> None:
     skill(repository / ".plimsoll/skills", "knots", body="A bowline.")
     write(repository / ".plimsoll/skills/knots/table.md", "more")
@@ -161,6 +171,20 @@ def test_code_and_words_import_nothing(repository: Path) -> None:
     )
     write(repository / "AGENTS.md", text)
     assert list(read(repository)) == ["b c.md", "AGENTS.md"]
+
+
+@pytest.mark.parametrize("piece", ["[", "![", "*a_", "[a]("])
+def test_a_text_that_is_hard_to_read_is_read_in_no_more_time(repository: Path, piece: str) -> None:
+    def took(count: int) -> float:
+        write(repository / "AGENTS.md", f"@knots.md {piece * count}")
+        started = process_time()
+        assert len(read_instructions(repository)) == 2
+        return process_time() - started
+
+    write(repository / "knots.md", "A bowline.")
+    took(1)
+    short = took(2_000 // len(piece))
+    assert took(16_000 // len(piece)) < 8 * 4 * max(short, 0.01), "as long as it is, and not its square"
 
 
 def test_imports_do_not_lead_out(repository: Path, tmp_path: Path) -> None:

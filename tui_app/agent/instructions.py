@@ -22,6 +22,7 @@ from tui_app.files import (
 )
 from tui_app.paths import from_home
 from tui_app.references import mentions
+from tui_app.text import visible
 from tui_app.tool_specs import (
     EDIT_FILE,
     GLOB,
@@ -104,7 +105,9 @@ def surroundings_text(folder: Path, branch: str, today: date, added: Sequence[Pa
         f"Platform: {platform.system()} ({platform.machine()})",
         f"Date: {today:%A, %Y-%m-%d}",
     ]
-    return "\n".join(["<surroundings>", "As this session began:", *lines, "</surroundings>"])
+    # Names are somebody's too: each is one line, and none ends the block.
+    told = (visible(line).replace("</surroundings", "< /surroundings") for line in lines)
+    return "\n".join(["<surroundings>", "As this session began:", *told, "</surroundings>"])
 
 
 # What the user and a repository tell agents: one file for all projects, then ``AGENTS.md`` and ``CLAUDE.md``
@@ -264,12 +267,14 @@ def imports_of(text: str) -> tuple[str, ...]:
         return ()
     from markdown_it import MarkdownIt  # the screen reads these files too, behind its first paint
 
+    # Where links and emphasis end takes ever longer to find in a text made for it, and matters to no path.
+    markdown = MarkdownIt("commonmark").disable(["link", "image", "emphasis"])
     said = [
         "".join(
             each.content if each.type == "text" else "\n" if each.type.endswith("break") else " "
             for each in token.children or ()
         )
-        for token in MarkdownIt("commonmark").parse(text)
+        for token in markdown.parse(text)
         if token.type == "inline"
     ]
     return mentions("\n".join(said))

@@ -5,10 +5,12 @@ a worktree counts as one only where the repository it names knows it too. Betwee
 by where it was cloned from, as its own configuration says.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from stat import S_ISREG
 from urllib.parse import urlsplit
 
 # Where a repository comes from, as its git configuration says it: the same name on every machine.
@@ -89,6 +91,8 @@ DETACHED = "HEAD"
 _SCOPE_LONGEST = 65_536
 """Bytes that are read of one of git's files; of a longer one its end."""
 _HEADS = "refs/heads/"
+_BRANCH = re.compile(r"[^\s\x00-\x20\x7f~^:?*\[\\]{1,250}")
+"""What git lets a branch be called: models and boards are told of it, so nothing else is one."""
 _RENAMED = "Branch: renamed "
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 _NO_NAME = ".invalid"
@@ -201,9 +205,10 @@ def _branch(own: Path) -> str:
     head = _read(own / "HEAD").strip()
     if head.startswith("ref:"):
         name = head.removeprefix("ref:").strip().removeprefix(_HEADS)
-        return DETACHED if not name or name == _NO_NAME else name
+        return name if name != _NO_NAME and _BRANCH.fullmatch(name) else DETACHED
     rebased = (_read(own / name).strip() for name in _REBASED)
-    return next((name.removeprefix(_HEADS) for name in rebased if name.startswith(_HEADS)), DETACHED)
+    names = (name.removeprefix(_HEADS) for name in rebased if name.startswith(_HEADS))
+    return next(filter(_BRANCH.fullmatch, names), DETACHED)
 
 
 def _former(common: Path, branch: str) -> Iterator[str]:
@@ -226,7 +231,10 @@ def _former(common: Path, branch: str) -> Iterator[str]:
 def _read(path: Path) -> str:
     """A file's text, of a long one the end; nothing where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        # A pipe would hold up whoever opens it.
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                return ""
             size = file.seek(0, 2)
             file.seek(max(0, size - _SCOPE_LONGEST))
             return file.read(_SCOPE_LONGEST).decode("utf-8", "replace")
