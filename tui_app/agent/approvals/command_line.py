@@ -259,7 +259,7 @@ def _objection(word: str, role: _Role, program: "_Program", folder: Folder, insi
         case "other":
             return _UNNAMED
         case "operand":
-            if not program.reads and _NO_OPERAND.search(word):
+            if program.takes_no_files or (not program.reads and _NO_OPERAND.search(word)):
                 return _UNNAMED
             if program.is_remote and ":" in word:
                 return _OUTSIDE
@@ -290,7 +290,7 @@ _GLOBALS = {"git": ("--no-pager", "-P", "--no-optional-locks")}
 # What is not listed has to be named by the rule. `-n:` and `--since=` have a value of their own, `-o:a|b` one
 # of these, `-j:#` a number or none, `--color[=]` one behind the sign or none; `-1` is numbers, `+` words that
 # begin so. `text`: the first operand is a pattern or program, no file; `texts`: all of them are.
-# `keys`: it is options without a dash. `remote`: `host:path` leads elsewhere.
+# `keys`: it is options without a dash. `remote`: `host:path` leads elsewhere. `named`: operands are no files.
 
 _Kind = Literal["alone", "value", "other"]
 
@@ -304,6 +304,8 @@ class _Program:
     takes_plus: bool = False
     script: re.Pattern[str] | None = None
     is_remote: bool = False
+    takes_no_files: bool = False
+    """Whether its operands are hosts, settings or commands."""
     takes_keys: bool = False
     """Whether the first operand is options without a dash."""
 
@@ -443,14 +445,18 @@ _READERS = {
     "git rev-parse": (
         "--short[=] --abbrev-ref --show-toplevel --verify --is-inside-work-tree --git-dir -q --quiet"
     ),
-    "git remote": "-v --verbose",
+    "git remote": "-v --verbose remote",
     "git describe": "--tags --always --dirty[=] --long --abbrev=",
     "git add": "-A -u -n -v -N --all --update --dry-run --intent-to-add --verbose",
 }  # fmt: skip
 """Those that only read what their operands name; ``git add`` leaves the files as they are."""
 _OTHERS = {
     "git commit": "-a -m: -q -v --all --message= --quiet --verbose --dry-run",
-    "git fetch": "-a -p -t -q -v --all --prune --tags --quiet --verbose --dry-run",
+    "git fetch": "-a -p -t -q -v --all --prune --tags --quiet --verbose --dry-run remote",
+    "git pull": "-q -v --quiet --verbose --dry-run remote",
+    "git push": "-n -q -v --dry-run --quiet --verbose remote",
+    "git clone": "-q -v --quiet --verbose remote",
+    "git ls-remote": "-q --quiet remote",
     "pytest": _PYTEST,
     "unittest": "-q -v -f -b -c -k: --quiet --verbose --failfast --buffer --catch --locals",
     "npm run": "-s --silent --if-present",
@@ -472,7 +478,7 @@ _OTHERS = {
     "pip list": "-o -u --outdated --uptodate --user --local --not-required --format=columns|freeze|json",
     "mkdir": "-p -v --parents --verbose",
     "uniq": "-c -d -u -i -f: -s: -w: --count --repeated --unique",
-    "ps": "-e -f -A -a -u: -x -o: -p: -l",
+    "ps": "-e -f -A -a -u: -x -o: -p: -l texts",
     "echo": "-n -e -E texts",
     "printf": "texts",
     "tr": "-d -s -c -C texts",
@@ -481,6 +487,9 @@ _OTHERS = {
     "rsync": "remote",
     "scp": "remote",
     "sftp": "remote",
+    **dict.fromkeys(("curl", "wget", "http", "https", "aria2c", "lynx", "w3m", "ping", "nc"), "named"),
+    **dict.fromkeys(("ncat", "telnet", "ftp", "dig", "host", "nslookup", "whois"), "named"),
+    **dict.fromkeys(("git config", "git submodule", "npm config", "pip config", "yarn config"), "named"),
 }  # fmt: skip
 _FLAGS = _READERS | _OTHERS
 _RUN = (
@@ -488,13 +497,18 @@ _RUN = (
     ("npx",), ("bunx",), ("python", "-m"), ("python3", "-m"),
 )  # fmt: skip
 """What only finds a program and runs it."""
+# Whether a sign between square brackets ends an expression is not the same everywhere: there is none.
+_EXPRESSION = r"(?:(?!END)[^\\[]|\\.|\[\^?(?:(?!END)[^][\\]|\[:\w+:\])+\])*"
+_REPLACED = _EXPRESSION.replace("END", r"\1")
+_ADDRESS = rf"(?:\d+|\$|/{_EXPRESSION.replace('END', '/')}/)"
 _SCRIPTS = {
     # Printing, deleting, substituting; not `e`, which runs, nor `w`, which writes.
-    "sed": r"""(?x) (?: (?: ^|; ) \s*
-        (?: (?:\d+|\$|/(?:[^/\\]|\\.)*/) (?: ,\s*(?:[+~]?\d+|\$|/(?:[^/\\]|\\.)*/) )? )? \s* !?
-        (?: [pdq=] | s([/|,\#])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpiI\d]* ) \s* )+ ;?""",
-    "awk": r"(?!.*(?:system|getline|fflush|close|ARG|ENVIRON|PROCINFO|[|>@])).*",
+    "sed": rf"""(?x) (?: (?: ^|; ) \s* (?: {_ADDRESS} (?: ,\s*(?:[+~]?\d+|{_ADDRESS}) )? )? \s* !?
+        (?: [pdq=] | s([/|,\#]){_REPLACED}\1(?:(?!\1)[^\\]|\\.)*\1[gpiI\d]* ) \s* )+ ;?""",
+    "awk": r"(?!.*(?:system|getline|fflush|close|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|[|>@])).*",
     "jq": r"(?!.*(?:\b(?:import|include|env|input_filename)\b|ENV|\$__)).*",
+    # Without a dash `e` shows what other programs were given.
+    "ps": r"[acfhjlrTuwx]+|[\d,]+",
 }
 
 
@@ -518,6 +532,7 @@ def _program(key: str) -> _Program:
         takes_plus="+" in marks,
         script=re.compile(_SCRIPTS[key], re.DOTALL) if key in _SCRIPTS else None,
         is_remote="remote" in marks,
+        takes_no_files="named" in marks,
         takes_keys="keys" in marks,
     )
 
