@@ -8,6 +8,7 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
+from tui_app.files import Refused, anything, read_inside
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
@@ -169,6 +171,7 @@ class Confinement:
         for folder in self._repositories():
             found += [folder / name for name in ("config", "config.worktree", "info/attributes", "hooks")]
         for place in self._open:
+            found += [each for each in _named_hooks(place) if each.exists()]
             found += [place / ".git"] if (place / ".git").is_file() else []
             found.append(place / ".hg" / "hgrc")
         kept = [each for each in found if not each.is_symlink()]
@@ -176,7 +179,7 @@ class Confinement:
 
     def _repositories(self) -> list[Path]:
         gits = [place / ".git" for place in self._open]
-        folders = [each for git in gits if git.is_dir() for each in (git, *git.glob("modules/*"))]
+        folders = [each for git in gits if git.is_dir() for each in (git, *_submodules(git))]
         return [each for each in folders if each.is_dir() and not each.is_symlink()]
 
     def _secret(self) -> list[Path]:
@@ -214,6 +217,30 @@ _SECRETS = (
 )  # fmt: skip
 """Places in a home that hold keys; in sight only where the home is the workspace or has programs."""
 _MOST_LINKS = 500
+_MOST_FOLDERS = 2_000
+_MOST_CONFIG = 100_000
+_HOOKS_PATH = re.compile(r'^\s*hookspath\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
+
+
+def _submodules(git: Path) -> Iterator[Path]:
+    """The repositories of submodules, those of theirs included; a name may have slashes in it."""
+    for number, (path, folders, files) in enumerate(os.walk(git / "modules")):
+        if number >= _MOST_FOLDERS:
+            return
+        if "HEAD" in files:
+            yield Path(path)
+            folders[:] = ["modules"] if "modules" in folders else []
+
+
+def _named_hooks(place: Path) -> Iterator[Path]:
+    """Folders of hooks that a repository's configuration names among its files."""
+    for name in ("config", "config.worktree"):
+        try:
+            read = read_inside(place / ".git" / name, None, _MOST_CONFIG, anything)
+        except Refused:
+            continue
+        named = (place / each for each in _HOOKS_PATH.findall(read.text if read is not None else ""))
+        yield from (each.resolve() for each in named if each.resolve().is_relative_to(place))
 
 
 def _led_to(folder: Path) -> Iterator[Path]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,20 @@ def test_a_folder_that_was_added_may_be_written_in(lab: Path, kind: str) -> None
     assert run(kept, f"echo x > {lab}/beside").returncode or not (lab / "beside").exists()
     if kind == "bubblewrap":
         assert run(kept, f"echo x > {lab}/more/.git/hooks/pre-commit").returncode, "what programs obey"
+
+
+def test_hooks_stay_as_they_are_wherever_git_looks_for_them(lab: Path) -> None:
+    work = lab / "work"
+    for name in ("lib/deep/name", "outer/modules/inner"):
+        (work / ".git/modules" / name).mkdir(parents=True)
+        (work / ".git/modules" / name / "HEAD").touch()
+    (work / ".git/modules/outer/HEAD").touch()
+    (work / ".husky/_").mkdir(parents=True)
+    (work / ".git/config").write_text(f'[core]\n\tHooksPath = ".husky/_"\n\thooksPath = {lab}/home\n')
+    words = kept_in(lab, Sandbox("bubblewrap", "/usr/bin/bwrap")).words(("true",))
+    read_only = {each for flag, each in pairwise(words) if flag in ("--ro-bind", "--tmpfs")}
+    modules = (work / ".git/modules" / each for each in ("lib/deep/name", "outer", "outer/modules/inner"))
+    assert {str(work / ".husky/_"), *(f"{each}/hooks" for each in modules)} <= read_only
 
 
 @pytest.mark.bubblewrap
