@@ -9,6 +9,8 @@ UNSEEN = re.compile(
     r"\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff]"
 )
 """Signs without a shape of their own: they hide words, or change the width of what stands before them."""
+_BLANK = "\u2800\U0001d159"
+"""Signs that are as wide as others and show nothing; drawings are made with them."""
 
 
 def visible(text: str) -> str:
@@ -29,7 +31,8 @@ def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     for sign in text.replace("\t", "    "):
         category = unicodedata.category(sign)
         marks = marks + 1 if category.startswith("M") else 0
-        hidden = category.startswith(("C", "Z")) or UNSEEN.match(sign) or marks > _MOST_MARKS
+        hidden = category.startswith(("C", "Z")) or sign in _BLANK or UNSEEN.match(sign)
+        hidden = hidden or marks > _MOST_MARKS
         if sign == " " or (sign.isprintable() and not hidden):
             piece = sign
         else:
@@ -53,6 +56,8 @@ def lookalikes(text: str) -> Iterator[str]:
 
     A letter is judged by its script and the company it is in; no table of letters is needed.
     """
+    if turned := next((sign for sign in text if unicodedata.bidirectional(sign) in ("R", "AL", "AN")), ""):
+        yield f"it has letters that run right to left, such as {turned}, and may be shown in another order"
     for found in _WORDS.finditer("" if text.isascii() else text):
         word = found.group()
         if word.isascii():

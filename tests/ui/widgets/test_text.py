@@ -294,10 +294,10 @@ def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
     assert asked_rows(edit) == ["1 a", "2--- b", "3--- c", "2+-- d", "3 [e]", end]
     many = replace(ASKED, detail="--- a/x\n+++ b/x\n@@ -0,0 +1,9000 @@\n" + "+x\n" * 9_000)
     assert len(asked_rows(many)) == 9_001
-    page = laid_out([QuestionRow("a\r\u202e\x85b" + " " * 99 + "c\x1b\u2028")], 80)
-    assert page.text == r"a\r\u202e\x85b[99 spaces]c\x1b\u2028"
+    page = laid_out([QuestionRow("a\r\u202e\x85b" + " " * 99 + "c\x1b\u2028\u2800")], 80)
+    assert page.text == r"a\r\u202e\x85b[99 spaces]c\x1b\u2028\u2800"
     marked = [page.text[start:stop] for start, stop in zip(page.marks[::2], page.marks[1::2], strict=True)]
-    assert marked == [r"\r", r"\u202e", r"\x85", "[99 spaces]", r"\x1b", r"\u2028"]
+    assert marked == [r"\r", r"\u202e", r"\x85", "[99 spaces]", r"\x1b", r"\u2028", r"\u2800"]
 
 
 @pytest.mark.parametrize(
@@ -306,6 +306,7 @@ def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
         ("cat аpp.py", "Cyrillic"),
         ("ｒｍ -rf src", "Fullwidth"),
         ("src∕app.py", "division slash"),
+        ("ls \u05d0\u05d1/../x; rm \u05d2", "right to left"),
         ("данные_v2.csv", ""),
         ("naïve café Pythonで書く", ""),
     ],
