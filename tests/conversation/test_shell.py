@@ -16,7 +16,17 @@ from tests.servers.strict import WIRES, strict_server
 from tui_app.context.message_marks import SHELL_HEADING
 from tui_app.conversation.message_actions import Outlook
 from tui_app.conversation.recall import SessionSearch
-from tui_app.conversation.work import Clear, Compact, Exclude, Prompt, Restate, Rewind, Shell, asked_command
+from tui_app.conversation.work import (
+    Clear,
+    Compact,
+    Exclude,
+    Prompt,
+    Restate,
+    Rewind,
+    Shell,
+    Work,
+    asked_command,
+)
 from tui_app.events import (
     Error,
     Payload,
@@ -90,10 +100,14 @@ async def test_the_model_reads_command_and_output_with_the_next_prompt(
     assert words.index("$ printf") < words.index("and now?")
 
 
-async def test_a_private_command_stays_between_log_and_screen(desk: Desk, server: FakeOpenAI) -> None:
-    server.add(Text("Nothing."), Text("Summary of it all."))
+@pytest.mark.parametrize("earlier", [(), (Shell("echo lee"),), (Prompt("hello"),)], ids=str)
+async def test_a_private_command_stays_between_log_and_screen(
+    desk: Desk, server: FakeOpenAI, earlier: tuple[Work, ...]
+) -> None:
+    server.add(*[Text("Hello.")] * (Prompt("hello") in earlier), Text("Nothing."), Text("Summary of it all."))
     async with desk.session() as opened:
         conversation = opened.conversation
+        await done(conversation, *earlier)
         before = conversation.usage.total
         await done(conversation, Shell("echo quayside-secret", private=True))
         assert result(opened).private
@@ -103,8 +117,8 @@ async def test_a_private_command_stays_between_log_and_screen(desk: Desk, server
         assert "quayside" not in sent(server)
         search = SessionSearch(opened.store, conversation.session)
         assert not search.search("quayside-secret")
-        assert search.fetch(seqs(opened, ShellResult)[0]) is None
-        assert search.fetch(seqs(opened, ShellCommand)[0]) is None
+        assert search.fetch(seqs(opened, ShellResult)[-1]) is None
+        assert search.fetch(seqs(opened, ShellCommand)[-1]) is None
         rows = list(opened.store.records(conversation.session))
         assert "quayside-secret" in export_markdown([record for record, _ in rows], title="x")
         assert any("quayside-secret" in text for text in user_view_messages(rows))

@@ -39,7 +39,7 @@ from tui_app.events import (
     ViewRewrite,
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
-from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of
+from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of, is_private
 from tui_app.session.exclusions import excluded_in
 from tui_app.session.model_state import Basis, known_of, tally_of
 from tui_app.session.store import SessionStore
@@ -553,6 +553,8 @@ class SessionHistory:
         return self._basis.usage(tally_of(trial), self.model).total
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
+        if is_private(head):
+            message = None  # of the log, and of no request
         if message is not None:
             self._messages.put(head, message)
         self.archive.follow(head)
