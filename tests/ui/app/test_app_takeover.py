@@ -20,7 +20,7 @@ from tests.ui.app.test_app_sessions import written_elsewhere
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
 from tui_app.conversation.engine import Engine
 from tui_app.conversation.work import Prompt
-from tui_app.events import CompactionComplete, PolicyChange
+from tui_app.events import CompactionComplete, PolicyChange, ToolResult
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.workspace import SessionFolder
@@ -281,6 +281,16 @@ async def test_the_header_names_the_policy_in_a_window_that_only_reads(served: D
             store.append(session, PolicyChange(old="plimsoll", new="reserve"), None, time=2.0)
         await deck.until(lambda: "· reserve" in str(header.render()), "what the other window has chosen")
     lock.release()
+
+
+async def test_the_todo_list_follows_what_the_other_window_does(served: Desk, session: str) -> None:
+    with WriterLock(folder_of(served, session).lock_file):
+        async with second(served, session) as deck:
+            for text, words in (("- [~] reef\n- [ ] moor", "● reef"), ("- [x] reef\n- [~] moor", "● moor")):
+                with served.log() as store:
+                    done = ToolResult(tool_call_id="c", name="todo", text=text)
+                    store.append(session, done, None, time=2.0)
+                await deck.says(words)
 
 
 async def test_the_limit_of_a_model_that_was_never_asked_is_known_here_too(served: Desk) -> None:

@@ -11,18 +11,21 @@ from time import monotonic
 from typing import TypeVar
 
 from tui_app.context.windows import LearntModels, resolve_window
+from tui_app.events import ToolResult
 from tui_app.session.database import follow, open_store
 from tui_app.session.event_heads import Head
 from tui_app.session.lock import holder
 from tui_app.session.model_state import UNKNOWN, Known, known_of
 from tui_app.session.preview import Preview, load_preview
-from tui_app.session.store import SessionInfo, SessionNotFound
+from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import OFFLINE_MODEL, OFFLINE_WINDOW
 from tui_app.settings.spec import SessionServer
+from tui_app.tool_specs import TODO
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import saying
 from tui_app.ui.launch import Launch
+from tui_app.ui.todo import read_todos
 from tui_app.usage import ContextWindow
 
 # The window of a model as far as it is known before the agent side is loaded: nobody is asked for it.
@@ -118,11 +121,27 @@ class News:
     """What the log knows of its model and policy."""
     trouble: str = ""
     """Why no more can be shown for now."""
+    todos: str | None = None
+    """The todo list as it is now; None where it is what it was."""
 
 
 WRITTEN_ELSEWHERE = "This session is open in {}, so it is read-only here. /fork continues in a copy."
 FREE = "This session is free again: you can continue here."
 TAKEN_OVER = "The other window has closed this session: you can continue here."
+
+
+_MOST_RESULTS = 50
+"""So many of the newest results are looked through for a todo list."""
+
+
+def todos_in(store: SessionStore, session: str, heads: Sequence[Head]) -> str | None:
+    """The newest todo list among some events; None where there is none."""
+    results = [head.seq for head in heads if head.type == ToolResult.TYPE and head.state == "success"]
+    for seq in reversed(results[-_MOST_RESULTS:]):
+        record = store.record(session, seq)
+        if record is not None and isinstance(record.data, ToolResult) and record.data.name == TODO.name:
+            return record.data.text
+    return None
 
 
 class ReadOnlyFollower:
@@ -180,6 +199,9 @@ class ReadOnlyFollower:
     def _show(self, news: News) -> None:
         """Show what the other window has written, and whether it still writes."""
         self._presenter.catch_up(news.heads)
+        if news.todos is not None:
+            todos = read_todos(news.todos)
+            self._presenter.update(replace(self._presenter.state, todos=todos))
         if news.info is not None:
             self._presenter.remeasure(news.info, news.known)
         if news.trouble:
@@ -216,7 +238,7 @@ class ReadOnlyFollower:
                     info = store.info(self._session)
                     self._last = heads[-1].seq if heads else self._last
                     window = with_window(self._launch, info, known_of(store, self._session))
-                    tell(News(heads, info, window))
+                    tell(News(heads, info, window, todos=todos_in(store, self._session, heads)))
                 if fresh or monotonic() - looked > _WRITER_S:
                     looked, before, self._writer = monotonic(), self._writer, follower.holder()
                     if self._writer != before:
