@@ -41,11 +41,12 @@ class TaskNews(AbstractCapability[Any]):
 
 
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
-    """Report the tasks that a killed program took with it, and what the model was not told of any."""
+    """Report the tasks that a killed program took with it, list those that were kept, and what is untold."""
     store, session = history.store, history.session
     kinds = (TaskStarted.TYPE, TaskEnded.TYPE, TaskTold.TYPE)
     open_: dict[str, TaskStarted] = {}
     untold: dict[str, str] = {}
+    kept: dict[str, TaskEnded] = {}
     last = 0
     for head in reversed(list(store.newest(session, kinds))):
         record = store.record(session, head.seq)
@@ -54,6 +55,9 @@ def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
                 open_[id], last = started, max(last, _number(id))
             case TaskEnded(id=id) as ended:
                 open_.pop(id, None)
+                kept.pop(id, None)
+                if ended.outcome == "kept":
+                    kept[id] = ended
                 untold[id] = ended.how
             case TaskTold(ids=ids):
                 for id in ids:
@@ -61,7 +65,7 @@ def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
     for id, started in open_.items():
         history.append(TaskEnded(id=id, command=started.command, outcome="lost"))
         untold[id] = how_it_ended("lost", None)
-    tasks.resume(last, list(untold.items()))
+    tasks.resume(last, list(untold.items()), list(kept.values()))
 
 
 def _number(id: str) -> int:

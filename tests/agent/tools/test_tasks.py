@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,7 @@ import pytest
 from tests.process_ends import alive, gone, until, written_pids
 from tui_app.agent.tools import tasks as background
 from tui_app.agent.tools.commands import ProcessRunner
-from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput
+from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput, task_rows
 from tui_app.agent.tools.toolset import read_task
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.command_parent import parented
@@ -222,5 +222,24 @@ async def test_one_that_is_kept_outlives_the_session(tmp_path: Path) -> None:
     go.write_text("")
     output = Path(ended["t1"].file)
     await until(lambda: output.exists() and output.read_text() == "on\nstill\n")
-    os.kill(ended["t1"].pid, signal.SIGTERM)
-    assert gone(kept)
+    stranger = replace(ended["t1"], id="t9", pid=os.getpid())
+    async with opened(tmp_path) as (tasks, told):
+        tasks.resume(2, (), [ended["t1"], stranger])
+        (row,) = task_rows(tasks)
+        assert (row.id, row.is_running, row.keep, row.lines) == ("t1", True, True, 2)
+        page = await tasks.page("t1", 1, 10)
+        assert page is not None
+        assert page.lines == ((1, "on"), (2, "still"))
+    assert not told
+    assert alive(kept), "it goes on as before"
+    async with opened(tmp_path) as (tasks, told):
+        tasks.resume(2, (), [ended["t1"]])
+        assert await tasks.end_task("t1")
+        assert gone(kept)
+        (last,) = told
+        assert isinstance(last, TaskEnded)
+        assert (last.id, last.outcome, last.text) == ("t1", "stopped", "on\nstill")
+    await until(lambda: not output.exists())
+    async with opened(tmp_path) as (tasks, _):
+        tasks.resume(2, (), [ended["t1"]])
+        assert not task_rows(tasks), "what has ended is not listed"

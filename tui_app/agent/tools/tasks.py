@@ -20,7 +20,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from tui_app import output_drain
+from tui_app import command_parent, output_drain
+from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.tools.commands import ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.environment import Secrets
@@ -146,6 +147,21 @@ class TaskOutput:
     def remove(self) -> None:
         for part in self._parts:
             part.path.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class KeptOutput(TaskOutput):
+    """The output of a command that outlived its session: somebody else writes the file, which begins anew."""
+
+    def page(self, start: int, most: int) -> Page:
+        """Read lines, counted anew; blocking."""
+        (part,) = self._parts
+        try:
+            text = part.path.read_bytes().decode("utf-8", "replace")
+        except OSError:  # nothing was printed yet
+            text = ""
+        self.newlines, self.open_line = text.count("\n"), bool(text) and not text.endswith("\n")
+        return super(KeptOutput, self).page(start, most)
 
 
 def _number(part: _Part) -> int:
@@ -295,15 +311,27 @@ class BackgroundTasks:
     def running(self) -> list[Task]:
         return [task for task in self.tasks.values() if task.is_running]
 
-    def resume(self, last: int, news: Sequence[tuple[str, str]]) -> None:
+    def resume(self, last: int, news: Sequence[tuple[str, str]], kept: Sequence[TaskEnded] = ()) -> None:
         """Go on behind an earlier visit to the session.
 
         Args:
             last: Number of its newest task.
             news: What the model has not been told.
+            kept: Those that went on when it ended; they are listed as long as they run.
         """
         self._last = max(self._last, last)
         self.news += news
+        for ended in kept:
+            if (started := _runs_since(ended.pid, ended.command)) is not None:
+                path = Path(ended.file)
+                output = KeptOutput(self.folder, ended.id, _parts=[_Part(path, 1, True)])
+                output.page(1, 0)
+                task = Task(
+                    id=ended.id, command=ended.command, output=output, started=started, keep=True,
+                    pid=ended.pid, file=ended.file,
+                )  # fmt: skip
+                self.tasks[task.id] = task
+                task.follower = asyncio.create_task(self._follow_kept(task), name=f"kept {task.id}")
         for file in self.folder.glob("*.txt"):
             # What was kept may still print.
             if not file.name.endswith(_KEPT):
@@ -377,14 +405,29 @@ class BackgroundTasks:
 
     async def close(self) -> None:
         """End all of them but those that are kept: the session is over."""
-        kept = [task for task in self.running if task.keep and await self._let_go(task)]
+        ours = [task for task in self.running if task.group is not None]
+        kept = [task for task in ours if task.keep and await self._let_go(task)]
+        for task in [task for task in self.running if task.group is None and task.keep]:
+            # It goes on as before.
+            if task.follower is not None:
+                task.follower.cancel()
+            del self.tasks[task.id]
         if kept:
             # Each lets go at once, but not before it is told.
             await asyncio.sleep(_LETS_GO_S)
         await asyncio.gather(
             self._end(kept, "kept"), self._end([task for task in self.running if task not in kept], "session")
         )
-        if not kept:
+        await asyncio.to_thread(self._clear)
+
+    def _clear(self) -> None:
+        """Remove all output but that of those that go on."""
+        for task in self.tasks.values():
+            if task.file and task.state != "kept":
+                task.output.remove()
+        # The file of one that was just let go is on its way.
+        kept = any(task.state == "kept" for task in self.tasks.values())
+        if not (kept or any(self.folder.glob(f"*{_KEPT}"))):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def keep(self, task_id: str) -> bool:
@@ -437,20 +480,40 @@ class BackgroundTasks:
 
     async def _end(self, tasks: Sequence[Task], ending: Literal["stopped", "session", "kept"]) -> None:
         for task in tasks:
+            task.ending = ending
             if task.group is not None:
-                task.ending = ending
                 task.group.kill()
+            elif _runs_since(task.pid, task.command) is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(task.pid, signal.SIGTERM)
         followers = [task.follower for task in tasks if task.follower is not None]
         if followers:
             await asyncio.wait(followers)
+
+    async def _follow_kept(self, task: Task) -> None:
+        """Wait for the end of one that was kept; it is nobody's child any more."""
+        with suppress(ProcessLookupError):
+            process = os.pidfd_open(task.pid)
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(process, ended.set)
+            try:
+                await ended.wait()
+            finally:
+                loop.remove_reader(process)
+                os.close(process)
+        await self._told(task)
 
     async def _follow(self, task: Task, group: "ProcessGroup[_TaskListener]") -> None:
         await group.listener.exited.wait()
         group.listener.read_on()
         await group.end()
         group.listener.finish()
-        task.state, task.ended = task.ending, time.monotonic()
         task.exit_code = group.transport.get_returncode() if task.ending == "exited" else None
+        await self._told(task)
+
+    async def _told(self, task: Task) -> None:
+        """Report that one has ended."""
+        task.state, task.ended = task.ending, time.monotonic()
         end = await asyncio.to_thread(task.output.page, -40, 40)
         text = "\n".join(line for _, line in end.lines)[-_END_CHARS:]
         self.report(
@@ -466,6 +529,18 @@ class BackgroundTasks:
                 file=task.file if task.ending == "kept" else "",
             )
         )
+
+
+def _runs_since(pid: int, command: str) -> float | None:
+    """Since when a kept command runs, on the monotonic clock; None where its number is no longer its own."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
+        start = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
+    own = os.fsencode(command_parent.__file__) in words
+    plain = [os.fsencode(word) for word in plain_words(command) or (command,)]
+    return int(start) / os.sysconf("SC_CLK_TCK") if own and words[-len(plain) :] == plain else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
