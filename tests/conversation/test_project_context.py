@@ -273,6 +273,28 @@ async def test_instructions_of_a_folder_come_with_its_first_reading(
         assert len(await look(opened, fake_openai, "deck/log.txt")) == 1, "what was rewound was not told"
 
 
+async def test_hits_of_a_search_and_files_named_in_a_command_are_read_too(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    lay_deck(desk.cwd)
+    desk.server("local", fake_openai.base_url, window=32_000)
+    desk.env["PATH"] = os.environ["PATH"]
+    write(desk.cwd / "deck/bow/log.txt", "windy")
+    calls = (
+        ("grep", {"pattern": "windy"}),
+        ("run_command", {"command": "cat hold/log.txt | head -n 3"}),
+        ("run_command", {"command": "ls deck/bow/none"}),
+    )
+    told: list[set[str]] = []
+    rules = {"allow": ("run_command cat", "run_command head", "run_command ls")}
+    async with desk.session(read_only=False, sandbox="off", approvals=rules) as opened:
+        for call in calls:
+            fake_openai.add(Tool((call,)), Text("Seen."))
+            records = await turn(opened.conversation, "Look.")
+            told.append({each.path for each in of(records, FolderInstructions)})  # type: ignore[attr-defined]
+    assert told == [{"deck/AGENTS.md", "deck/knots.md", "deck/bow/AGENTS.md"}, {"hold/AGENTS.md"}, set()]
+
+
 async def test_what_is_not_the_projects_own_is_no_instruction(desk: Desk, fake_openai: FakeOpenAI) -> None:
     write(desk.cwd / ".git/HEAD", "ref: refs/heads/main\n")
     write(desk.cwd / ".gitignore", "build/\n")

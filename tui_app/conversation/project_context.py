@@ -21,6 +21,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.agent_files import AgentFiles, agents_text, find_agents
+from tui_app.agent.approvals.command_line import parse_line
 from tui_app.agent.instructions import (
     InstructionFile,
     Skills,
@@ -56,7 +57,7 @@ from tui_app.files import MayRead, Refused, anything, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
 from tui_app.settings.spec import explore_settings
-from tui_app.tool_specs import USE_SKILL, tool_spec
+from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
 from tui_app.usage import Breakdown
 
@@ -211,7 +212,7 @@ class FolderReader:
 
     history: SessionHistory
     project: ProjectContext
-    _called: dict[str, str] = field(default_factory=dict)
+    _called: dict[str, Sequence[str]] = field(default_factory=dict)
     """Paths of the calls under way, by their ids."""
     _touched: list[Path] = field(default_factory=list)
     """What was read since the last request."""
@@ -223,11 +224,13 @@ class FolderReader:
     def heard(self, record: Record) -> None:
         """Note what a tool, or the user with a prompt, has read."""
         match record.data:
-            case ToolCall(tool_call_id=call, name=name, args=args) if tool_spec(name).rule == "file":
-                self._called[call] = _path_in(args)
-            case ToolResult(tool_call_id=call, outcome=outcome):
-                path = self._called.pop(call, "")
-                self._touched += [Path(path)] if path and outcome == "success" else []
+            case ToolCall(tool_call_id=call, name=name, args=args):
+                self._called[call] = _paths_in(name, args)
+            case ToolResult(tool_call_id=call, name=name, outcome=outcome, text=text):
+                paths = self._called.pop(call, ())
+                if outcome == "success":
+                    found = _HIT.findall(text) if name == GREP.name else ()
+                    self._touched += map(Path, dict.fromkeys((*paths, *found)))
             case UserMessage(attachments=paths):
                 self._touched += map(Path, paths)
             case FolderInstructions(path=path) if self._told is not None:
@@ -293,6 +296,8 @@ class FolderReader:
         found: set[Path] = set()
         for path in touched:
             real = Path(os.path.realpath(top / path))
+            if not real.exists():  # a word of a command that is no file
+                continue
             place = real if real.is_dir() else real.parent
             for folder, project, above in opened:
                 if place.is_relative_to(folder) and is_part(project, place):
@@ -307,13 +312,24 @@ class FolderReader:
         return read_folders([*folders], root, project.may_read, added=project.known, known=known)
 
 
-def _path_in(args: str) -> str:
-    """The path that a call names; empty for the whole workspace."""
+_HIT = re.compile(r"^([^:\n\0]+):\d+: ", re.MULTILINE)
+"""A line that a search has found."""
+
+
+def _paths_in(name: str, args: str) -> Sequence[str]:
+    """The paths that a call names: none for the whole workspace, any word of a command may be one."""
     try:
-        path = json.loads(args).get("path", "")
+        given = json.loads(args)
+        if name == RUN_COMMAND.name:
+            words = (word for part in parse_line(given.get("command", "")) for word in part.words)
+            return [word for word in words if not word.startswith("-")][:_MOST_WORDS]
+        path = given.get("path", "") if tool_spec(name).rule == "file" else ""
     except (ValueError, AttributeError):
-        return ""
-    return path if isinstance(path, str) and "\0" not in path else ""
+        return ()
+    return [path] if isinstance(path, str) and path and "\0" not in path else ()
+
+
+_MOST_WORDS = 50
 
 
 class FolderWatch(AbstractCapability[Any]):
