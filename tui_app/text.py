@@ -31,7 +31,7 @@ def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     for sign in text.replace("\t", "    "):
         category = unicodedata.category(sign)
         marks = marks + 1 if category.startswith("M") else 0
-        hidden = category.startswith(("C", "Z")) or sign in _BLANK or UNSEEN.match(sign)
+        hidden = category.startswith(("C", "Z")) or sign in _BLANK or bool(UNSEEN.match(sign))
         hidden = hidden or marks > _MOST_MARKS
         if sign == " " or (sign.isprintable() and not hidden):
             piece = sign
