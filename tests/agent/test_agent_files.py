@@ -54,6 +54,15 @@ def test_tools_and_models_go_by_the_names_of_other_programs_too(repository: Path
     assert d.note == ""
 
 
+def test_a_project_has_no_file_of_its_own_loaded_as_a_model(repository: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    agent(repository / ".plimsoll/agents", "theirs", model="gguf:docs/model.gguf")
+    agent(config / "agents", "mine", model="gguf:~/model.gguf")
+    theirs, mine = find_agents(repository, config).found
+    assert (theirs.model, theirs.note) == ("", "a project names no file as a model")
+    assert (mine.model, mine.note) == ("gguf:~/model.gguf", "")
+
+
 def test_what_is_no_agent_is_told(repository: Path, tmp_path: Path) -> None:
     folder = repository / ".plimsoll/agents"
     agent(folder, "one", description="")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.files import MayRead, Refused, anything, read_document, read_inside, read_nearest
+from tui_app.providers import GGUF
 from tui_app.tool_specs import (
     DELEGATE,
     EDIT_FILE,
@@ -130,6 +131,9 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | Non
         notes += [] if model == "inherit" else [f"model {model:.40} is not in the form provider:name"]
         model = ""
     place: Literal["project", "user"] = "user" if root is None else "project"
+    if place == "project" and model.partition(":")[0] == GGUF:
+        # Its bytes would be read by a library of ours: trust is for text.
+        notes, model = [*notes, "a project names no file as a model"], ""
     return AgentFile(name, description, file, place, tools, model, "; ".join(notes), root, may_read)
 
 
