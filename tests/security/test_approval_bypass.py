@@ -153,6 +153,18 @@ async def test_commands_see_no_key_and_none_reaches_the_log(desk: Desk, fake_ope
         assert KEY.encode() not in database
 
 
+async def test_a_folder_of_a_rule_is_the_one_that_is_there(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    for folder, text in ((desk.cwd, "inside"), (desk.cwd.parent / "elsewhere", "outside")):
+        (folder / "docs").mkdir(parents=True)
+        (folder / "docs/note").write_text(text)
+    desk.env.update(PATH=os.environ["PATH"], CDPATH=str(desk.cwd.parent / "elsewhere"))
+    fake_openai.add(command("cd docs && cat note"), Text("Done."))
+    rules = {"allow": ("run_command cd", "run_command cat")}
+    async with working(desk, fake_openai, attended=False, sandbox="off", approvals=rules) as opened:
+        [(outcome, text)] = results(await turn(opened.conversation, "Go."))
+    assert (outcome, text.rpartition("\n")[2]) == ("success", "inside")
+
+
 async def test_what_is_kept_of_files_is_private(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(
         tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"),

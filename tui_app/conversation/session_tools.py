@@ -118,7 +118,9 @@ def make_tooling(
 
     cut_short: dict[str, str] = {}
     secrets = opening.secrets()
-    runner = ProcessRunner(opening.cwd, opening.outward_env(), secrets)
+    # By CDPATH `cd docs` leads to another folder of that name, and rules know nothing of it.
+    env = {name: value for name, value in opening.outward_env().items() if name != "CDPATH"}
+    runner = ProcessRunner(opening.cwd, env, secrets)
     tasks = BackgroundTasks(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )
