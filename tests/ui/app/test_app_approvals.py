@@ -467,7 +467,7 @@ async def test_rules_and_decisions_are_listed_and_changed(served: Desk, fake_ope
         while "run_command rm" not in deck.text.splitlines()[_marked(deck)]:
             await deck.press("up")
         await deck.press("f8")
-        await deck.says("run_command rm: taken out")
+        await deck.says("run_command rm: removed")
         rules = load_settings(served.paths, {}).approvals
         assert [each.source for each in rules_of(rules, served.cwd)] == ["settings"] * 2
         assert "# prose" in config.read_text()
@@ -573,7 +573,7 @@ async def test_a_rule_says_that_a_tool_only_looks(served: Desk, fake_openai: Fak
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the dialog")
         deck.app.screen.query_one(Input).value = "looks book Elsa"
         await deck.press("enter")
-        await deck.says("behind it: ")
+        await deck.says("after it: ")
         deck.app.screen.query_one(Input).value = "looks book"
         await deck.press("enter")
         await deck.says("looks book: written to")

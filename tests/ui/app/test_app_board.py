@@ -213,7 +213,7 @@ async def test_switched_off_the_screen_says_so(repository: Desk) -> None:
     async with shown(repository.app()) as deck:
         await deck.ready()
         await opened(deck)
-        assert "switched off" in deck.text
+        assert "Memory is off" in deck.text
 
 
 # Looks

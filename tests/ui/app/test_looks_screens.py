@@ -17,7 +17,8 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.looks import Looks, sizes
 from tui_app.events import Error
 from tui_app.paths import Paths
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.base import EditDialog
+from tui_app.ui.dialogs.filter import ChoiceDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
@@ -144,7 +145,7 @@ async def test_screen(look: Look, scene: str) -> None:
 
 @sizes
 async def test_policies(look: Look, size: tuple[int, int]) -> None:
-    await look(opens(DetailsScreen, command="/policy"), [size])
+    await look(opens(ChoiceDialog, command="/policy"), [size])
 
 
 @pytest.mark.parametrize("scene", ["chat", "settings", "themes", "palette"])
