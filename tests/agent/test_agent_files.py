@@ -73,7 +73,7 @@ def test_what_is_no_agent_is_told(repository: Path, tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("nothing")
     agents = find_agents(repository, tmp_path / "config")
     assert not agents.found
-    for why in ("no description", "no text", "other signs", "leads out of the repository"):
+    for why in ("no description", "no instructions", "its name may only have", "leads out of the repository"):
         assert any(why in sentence for sentence in agents.refused), why
     for number in range(MOST + 5):
         agent(folder, f"many{number:02}")

@@ -9,8 +9,10 @@ from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pydantic_ai
 import pytest
 from pydantic_ai.models import Model, known_model_names
+from pydantic_ai.models.test import TestModel
 
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent import catalog as catalogue
@@ -461,6 +463,15 @@ DEAD = "http://127.0.0.1:9/v1"
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> ModelShelf:
     endpoints = {"mine": Endpoint(name="mine", protocol="openai-chat", base_url=DEAD)}
     return ModelShelf({}, endpoints, Limits(LearntModels(tmp_path_factory.mktemp("learnt") / "models.json")))
+
+
+async def test_a_model_made_elsewhere_is_no_reason_for_the_library_to_speak(
+    monkeypatch: pytest.MonkeyPatch, shelf: ModelShelf
+) -> None:
+    monkeypatch.setattr(pydantic_ai, "BANNER_ENABLED", True)
+    shelf.ready = {"demo:scripted": TestModel()}
+    await shelf.get("demo:scripted")
+    assert not pydantic_ai.BANNER_ENABLED
 
 
 def answering(

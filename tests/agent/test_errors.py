@@ -147,14 +147,14 @@ CASES = {
         http(429, google(A_DAY, PAUSE), ModelRateLimitError),
         "rate_limit",
         False,
-        "quota of a day",
+        "daily quota",
         "/model",
     ),
     "a day in words": (
         http(429, {"message": "You exceeded your quota of 50 requests per day."}, ModelRateLimitError),
         "rate_limit",
         False,
-        "quota of a day",
+        "daily quota",
         "/model",
     ),
     "a day that rolls": (
@@ -354,7 +354,7 @@ CASES = {
         "provider",
         False,
         "content filter",
-        "differently",
+        "Rephrase",
     ),
     "group": (
         FallbackExceptionGroup("All failed", [http(429, None, ModelRateLimitError), ValueError("x")]),

@@ -198,7 +198,7 @@ def test_imports_do_not_lead_out(repository: Path, tmp_path: Path) -> None:
         "AGENTS.md imports /etc/passwd: not read: it is outside this repository.",
         "AGENTS.md imports link.md: not read: a link leads out of the repository.",
         f"AGENTS.md imports {tmp_path}/secret.md: not read: it is outside this repository.",
-        "AGENTS.md imports picture.md: not read: it is no text.",
+        "AGENTS.md imports picture.md: not read: it is not text.",
     ]
 
 

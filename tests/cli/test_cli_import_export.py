@@ -81,7 +81,7 @@ def test_bad_file_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: Path, t
     assert [report["messages"] for report in result.lines] == [49]
     complaints = result.err.splitlines()
     assert len(complaints) == 3
-    assert "noise.json is in no known format" in complaints[0]
+    assert "noise.json has no known format" in complaints[0]
     assert complaints[1].endswith("gone.json: No such file or directory.")
     assert "\x1b" not in result.err
     assert len(plimsoll("sessions", "--json").json["sessions"]) == 1

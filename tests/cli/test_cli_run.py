@@ -427,7 +427,7 @@ def test_an_answer_that_never_fits_fails(plimsoll: Plimsoll, project: Path, scri
     ("text", "why"),
     [
         (None, "cannot be read: No such file or directory."),
-        ("{", "cannot be used: it is no JSON"),
+        ("{", "cannot be used: it is not JSON"),
         ("[]", "cannot be used: a JSON Schema must be an object."),
         ('{"type": "objet"}', "cannot be used: $.type: 'objet' is not valid"),
         (

@@ -216,7 +216,7 @@ def test_one_bad_source_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: P
     assert result.code == 1
     assert [each["source"] for each in result.json["simulations"]] == [str(chat)]
     complaints = result.err.splitlines()
-    assert "noise.json is in no known format" in complaints[0]
+    assert "noise.json has no known format" in complaints[0]
     assert complaints[1] == "There is no file and no session ffff."
     assert complaints[2].startswith(f"{tmp_path} is a folder. Name the transcripts in it")
     assert "\x1b" not in result.err
@@ -257,7 +257,7 @@ def test_a_drawing_that_cannot_be_written_is_refused_before_the_work(
     plimsoll: Plimsoll, chat: Path, tmp_path: Path
 ) -> None:
     asked = ("simulate", chat, "--window", WINDOW, "--plot")
-    for target, said in ((tmp_path / "no" / "x.svg", "there is no folder"), (tmp_path, "is no file")):
+    for target, said in ((tmp_path / "no" / "x.svg", "there is no folder"), (tmp_path, "is not a file")):
         result = plimsoll(*asked, target)
         assert (result.code, result.out) == (1, "")
         assert said in result.err

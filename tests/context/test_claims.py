@@ -183,7 +183,7 @@ def test_marks_stand_behind_their_sentence_and_are_judged_anew() -> None:
         ("了解，我会继续。", "no summary"),
         (
             "The user baked a cake. `src/lemon.py` was deployed. All 412 tests of `oven/heat.py` pass.",
-            "nowhere",
+            "do not occur",
         ),
         ("I read the file. " * 60, "repeats itself"),
         ("and so on and on " * 60, "repeats itself"),

@@ -18,6 +18,7 @@ from tui_app.events import (
     PAYLOADS,
     AssistantMessage,
     CompactionComplete,
+    CompactionProposed,
     Error,
     ErrorKind,
     Fact,
@@ -51,6 +52,7 @@ FULL: list[Payload] = [
     UsageInfo(usage={"total": 5}),
     SubAgentStep(tool_call_id="1", calls=(SubAgentCall(name="ls", args="{}", outcome="success"),)),
     Error(kind="network", message="No answer.", limit=None),
+    CompactionProposed(job="1-1", summary="Sail.", passages=(("model", "Sail."), ("user", "Reef."))),
     CompactionComplete(
         job="1-1",
         outcome="success",

@@ -670,5 +670,5 @@ def test_only_what_can_be_read_is_reworded() -> None:
     sealed = ModelResponse(parts=[CompactionPart(None, provider_name="p")])
     assert parts_of(sealed) is None
     assert parts_of(ModelResponse(parts=[TextPart("hi")])) is None
-    with pytest.raises(ValueError, match="no summary"):
+    with pytest.raises(ValueError, match="cannot be read"):
         reworded(sealed, "x", "")

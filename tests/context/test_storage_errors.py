@@ -61,7 +61,7 @@ def test_input_or_output_that_fails_for_want_of_room(
     assert told.message.startswith("The disk is full") is full
     told = storage_error(error)
     assert told is not None
-    assert "has room" in told.hint
+    assert "has space" in told.hint
 
 
 def test_which_file_did_not_fit() -> None:

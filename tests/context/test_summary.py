@@ -471,7 +471,7 @@ async def test_a_model_that_doubles_its_notes_is_stopped() -> None:
 
 async def test_a_model_that_repeats_itself_is_stopped_long_before_its_end() -> None:
     provider = Provider(100_000)
-    provider.deltas = lambda _number: ["## Intent\n", *["Continue with the work. "] * 4_000]
+    provider.deltas = lambda _number: ["## Intent\n", *["Go on with the work. "] * 4_000]
     ledger = Ledger()
     with pytest.raises(SummaryFailed, match="repeats itself"):
         await writer(provider).summarise(SummaryTask(items=TASK.items, budget_tokens=30_000), quiet, ledger)
@@ -555,7 +555,7 @@ def test_the_task_says_what_it_must() -> None:
 @pytest.mark.parametrize(
     ("text", "title", "rest"),
     [
-        (NOTES, "Steady work", "## Intent\nContinue with the work.\n## Current state\nAll is well."),
+        (NOTES, "Steady work", "## Intent\nGo on with the work.\n## Current state\nAll is well."),
         ("**Title:** *Fix it*\n\nBody", "Fix it", "Body"),
         ("# Titel: Los\nText", "Los", "Text"),
         ("Title: alone", "", "Title: alone"),

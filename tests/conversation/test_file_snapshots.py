@@ -191,7 +191,7 @@ async def test_a_file_without_room_is_changed_all_the_same_and_that_is_said(
         opened.conversation.tooling.files.kept.quota = 3
         fake_openai.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("One."))
         records = await turn(opened.conversation, "First.")
-        assert any("no room" in getattr(record.data, "text", "") for record in records)
+        assert any("does not fit" in getattr(record.data, "text", "") for record in records)
         assert await fates(opened, prompts(opened)[0]) == {"README.md": "lost"}
         await done(opened.conversation, Rewind(prompts(opened)[0], "restore"))
         assert (desk.cwd / "README.md").read_text().startswith("# Lake")

@@ -309,7 +309,7 @@ async def test_it_is_in_force_from_then_on_and_in_the_log(policy_change_opened: 
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("none", "no policy none; nothing changed. Choose one of plimsoll,"), ("plimsoll", "plimsoll already")],
+    [("none", "no policy none; nothing changed. Choose one of plimsoll,"), ("plimsoll", "already plimsoll")],
 )
 async def test_a_name_nobody_knows_or_the_present_one_changes_nothing(
     policy_change_opened: OpenSession, name: str, words: str

@@ -23,6 +23,7 @@ from tui_app.agent.models import (
     build_model,
     capabilities,
     is_loopback,
+    keep_library_quiet,
     why_not,
 )
 from tui_app.agent.offline.model import CONTEXT_WINDOW
@@ -406,6 +407,7 @@ class ModelShelf:
         return self._models.get(name)
 
     async def _build(self, name: str) -> Model:
+        keep_library_quiet()
         try:
             model: Model = (
                 self.ready[name]

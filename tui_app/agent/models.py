@@ -453,7 +453,6 @@ def build_model(
         ModelNotReady: if a key, a package or an address is missing.
         UnknownModel: if there is no such model.
     """
-    keep_library_quiet()
     prefix, _, rest = name.partition(":")
     if name == providers.OFFLINE_MODEL:
         return OfflineModel()

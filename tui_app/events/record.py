@@ -82,6 +82,9 @@ def _reader(hint: Any) -> Callable[[Any], Any] | None:
     if get_origin(hint) is not tuple:
         return None
     if inner[-1] is not Ellipsis:
-        return lambda values: tuple(make(value) for make, value in zip(inner, values, strict=True))
+        readers = [_reader(each) for each in inner]
+        return lambda values: tuple(
+            read(value) if read else value for read, value in zip(readers, values, strict=True)
+        )
     item = _reader(inner[0])
     return (lambda values: tuple(map(item, values))) if item else tuple

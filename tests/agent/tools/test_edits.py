@@ -34,7 +34,7 @@ def test_an_exact_piece_is_replaced_once() -> None:
 
 
 def test_what_stands_twice_is_refused_with_its_lines_unless_every_one_is_meant() -> None:
-    with pytest.raises(ToolProblem, match="stands 2 times, at lines 3, 7"):
+    with pytest.raises(ToolProblem, match="occurs 2 times, at lines 3, 7"):
         replace_piece(CODE, "    return ", "    yield ")
     assert replace_piece(CODE, "    return ", "    yield ", every=True).count == 2
 

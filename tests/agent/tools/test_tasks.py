@@ -173,7 +173,7 @@ async def test_fifty_at_once_and_no_more(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, _):
         await asyncio.gather(*(tasks.start(f"sleep {n}", sh(f"echo {n}; sleep 600")) for n in range(50)))
         assert len(tasks.running) == 50
-        with pytest.raises(ToolProblem, match="50 background commands run already"):
+        with pytest.raises(ToolProblem, match="50 background commands are already running"):
             await tasks.start("one more", sh("sleep 1"))
         children = psutil.Process().children(recursive=True)
         assert len(children) >= 50
