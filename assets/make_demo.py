@@ -31,6 +31,8 @@ SECONDS = 4
 """For which each frame is shown."""
 LIMIT_S = 60
 """Within which each step has to come."""
+_FOLDER = re.compile(r"/[\w./-]*?plimsoll-demo-\w+")
+"""The throw-away folder, whose name differs from run to run."""
 _FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
@@ -136,6 +138,12 @@ async def recorded(scene: Callable[[Recording], Awaitable[None]]) -> list[str]:
         stage.remove()
 
 
+def _plain(frame: str) -> str:
+    """A frame without what differs from machine to machine."""
+    # The web font would be fetched from somebody else's server; every viewer has a font of its own.
+    return _FOLDER.sub("/tmp/plimsoll-demo", _FONT.sub("", frame)).replace("Fira Code", "monospace")
+
+
 def joined(frames: list[str]) -> str:
     """One SVG that shows a frame behind the other, over and over."""
     whole = len(frames) * SECONDS
@@ -150,11 +158,7 @@ def joined(frames: list[str]) -> str:
         "@media (prefers-reduced-motion: reduce) { .frame { animation: none } "
         ".frame-0 { visibility: visible } }",
     ]
-    bodies = [
-        # The web font would be fetched from somebody else's server; every viewer has a font of its own.
-        f'<g class="frame frame-{at}">{_FONT.sub("", frame).replace("Fira Code", "monospace")}</g>'
-        for at, frame in enumerate(frames)
-    ]
+    bodies = [f'<g class="frame frame-{at}">{_plain(frame)}</g>' for at, frame in enumerate(frames)]
     svg = (
         f'<svg viewBox="{box[1]}" xmlns="http://www.w3.org/2000/svg"><style>{" ".join(style)}</style>\n'
         + "\n".join(bodies)

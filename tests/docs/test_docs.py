@@ -299,7 +299,7 @@ def test_changelog_keeps_its_format() -> None:
     assert any(version.startswith(f"[{__version__.split('.dev')[0]}]") for version in versions)
 
 
-@pytest.mark.parametrize("name", [*PICTURES, "logo"])
+@pytest.mark.parametrize("name", [*PICTURES, "logo", "demo"])
 def test_pictures_are_whole_and_reach_for_nothing(name: str) -> None:
     text = read(ROOT / "assets" / f"{name}.svg")
     assert ET.fromstring(text).tag.endswith("svg")

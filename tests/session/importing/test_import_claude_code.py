@@ -316,7 +316,7 @@ def test_a_lost_record_does_not_cut_off_what_came_before(tmp_path: Path) -> None
     imported = import_file(write_lines(tmp_path, lines))
     assert [m.text for m in of(imported, AssistantMessage)] == ["1", "2"]
     assert [s.line for s in imported.skipped] == [3]
-    assert any("mended" in note for note in imported.notes)
+    assert any("repaired" in note for note in imported.notes)
 
 
 def test_records_without_ids_keep_the_order_of_the_file(tmp_path: Path) -> None:

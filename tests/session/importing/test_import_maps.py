@@ -23,8 +23,8 @@ TABLE = [
     # name, messages, title, model, folder, outcomes, thinking, seconds of the last, what is counted
     ("amp", 4, "The till", "claude-opus-4-6", "", ["success", "denied"], "hm", 1.0, []),
     ("atif", 4, "Fix the till", "glm-5", "", ["success"], "hm", 1.0, []),
-    ("chatgpt", 4, "The till", "gpt-5", "", ["success"], "Look\nhm", 7.0, ["given up", "further", "notes"]),
-    ("claude-ai", 5, "The till", "", "", ["success"], "hm", 4.0, ["given up"]),
+    ("chatgpt", 4, "The till", "gpt-5", "", ["success"], "Look\nhm", 7.0, ["abandoned", "further", "notes"]),
+    ("claude-ai", 5, "The till", "", "", ["success"], "hm", 4.0, ["abandoned"]),
     ("cline", 6, "Fix the till", "claude-opus-4-6", "", ["denied", "success"], "", None, ["notes"]),
     ("continue", 4, "The till", "qwen3", SHOP, ["success"], "", None, []),
     ("cursor", 4, "Fix the till", "", "", ["success"], "hm", None, ["held notes"]),
@@ -33,9 +33,9 @@ TABLE = [
     ("goose", 4, "The till", "", SHOP, ["error"], "", 4.0, ["about the chat", "notes"]),
     ("grok", 5, "Fix the till", "grok-4.5", "", ["success"], "hm", None, []),
     ("kimi", 5, "Fix the till", "", "", ["success"], "hm", None, ["about the chat"]),
-    ("librechat", 5, "The till", "gpt-5", "", ["success"], "hm", 4.0, ["given up"]),
-    ("open-webui", 4, "The till", "llama3", "", ["success"], "hm", 3.0, ["given up"]),
-    ("qwen-code", 4, "The till", "qwen3-coder", SHOP, ["error"], "hm", 5.0, ["given up", "about the chat"]),
+    ("librechat", 5, "The till", "gpt-5", "", ["success"], "hm", 4.0, ["abandoned"]),
+    ("open-webui", 4, "The till", "llama3", "", ["success"], "hm", 3.0, ["abandoned"]),
+    ("qwen-code", 4, "The till", "qwen3-coder", SHOP, ["error"], "hm", 5.0, ["abandoned", "about the chat"]),
     ("vibe", 5, "The till", "devstral-2", SHOP, ["success"], "", None, []),
     ("zed", 4, "The till", "claude-opus-4-6", "", ["error"], "hm", None, ["about the chat"]),
 ]
@@ -147,7 +147,7 @@ def test_one_conversation_of_several_is_named_behind_the_file(tmp_path: Path) ->
     path.write_bytes(FILES["chatgpt"])
     assert import_file(path).title == "The till"
     assert import_file(path.with_name("conversations.json#old")).title == "Old"
-    with pytest.raises(ImportFormatError, match="holds no conversation"):
+    with pytest.raises(ImportFormatError, match="has no conversation"):
         import_file(path.with_name("conversations.json#nobody"))
 
 
@@ -184,7 +184,7 @@ def test_a_store(tmp_path: Path, program: str, model: str, cwd: str) -> None:
 def test_a_session_of_a_store_is_named_behind_it(tmp_path: Path) -> None:
     path = mapped_samples.write_store(tmp_path / "sessions.db", "goose")
     assert import_file(path.with_name("sessions.db#s1")).title == "The till"
-    with pytest.raises(ImportFormatError, match="holds no conversation"):
+    with pytest.raises(ImportFormatError, match="has no conversation"):
         import_file(path.with_name("sessions.db#old"))
 
 

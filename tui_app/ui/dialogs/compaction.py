@@ -316,7 +316,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         body = _notes_head(sent.author, painter) if origin == "model" else []
         for source, gap in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
             body += [painter.gap()] if gap and body else []
-            body += markdown_lines(source, painter)
+            body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
         lines += body
         if origin is not None and body:
             tone = _MARGIN_TONES[origin]
@@ -328,7 +328,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         stops.append(at + len(line.text))
         at += len(line.text) + 1
     return SentPage(
-        "\n".join(line.text for line in lines),
+        "\n".join(line.text for line in lines).replace(_WHOLE_MARK, NOT_IN_LOG),
         starts,
         stops,
         tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
@@ -336,16 +336,20 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     )
 
 
+_WHOLE_MARK = NOT_IN_LOG.replace(" ", "\u00a0")
+"""The mark as it is laid out: never broken over two lines."""
+
+
 def _with_mark(strip: Strip, painter: Painter) -> Strip:
     """Let the mark of a claim that the log does not hold stand out."""
-    before, mark, _ = strip.text.partition(NOT_IN_LOG)
+    before, mark, _ = strip.text.partition(_WHOLE_MARK)
     if not mark:
         return strip
     start = cell_len(before)
     return Strip.join(
         [
             strip.crop(0, start),
-            Strip([painter.styled(mark, Tone.WARNING)]),
+            Strip([painter.styled(NOT_IN_LOG, Tone.WARNING)]),
             strip.crop(start + len(mark), strip.cell_length),
         ]
     )
