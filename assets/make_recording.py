@@ -1,4 +1,4 @@
-"""Records the demo as a moving picture: ``python assets/make_demo.py [FILE]``.
+"""Records the demo as a moving picture: ``python assets/make_recording.py [FILE]``.
 
 The real application plays its tour without a terminal, by the keys its own line names. What the screen shows
 at each step becomes one frame of an SVG that any browser plays; without animation it shows the first one.
