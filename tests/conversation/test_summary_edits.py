@@ -130,7 +130,7 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
         for wanted, said in (
             (EditSummary(number, "  "), "The summary is empty."),
             (EditSummary(number, notes_of(opened)), "Nothing to change"),
-            (EditSummary(3, "x"), "#3 is no summary"),
+            (EditSummary(3, "x"), "#3 is not a summary"),
             (EditSummary(number, "far too much " * 40_000), "With this summary the next request would be"),
             (BringBack(number, "no such fact"), "The compaction has no such fact."),
         ):
@@ -139,7 +139,7 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
         assert view_bytes(conversation) == before
         assert passing == [True] * 5, "each answers a key"
         await done(conversation, Restate(undo=True), EditSummary(number, "late"))
-        assert any(each.startswith(f"#{number} is no summary") for each in told)
+        assert any(each.startswith(f"#{number} is not a summary") for each in told)
 
 
 async def test_a_fact_comes_back_word_for_word_and_is_carried_on(

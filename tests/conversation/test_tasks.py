@@ -115,7 +115,7 @@ async def test_they_end_with_the_session_and_the_next_visit_is_told(desk: Desk, 
         assert opened.conversation.tooling.tasks is not None
         opened.conversation.tooling.tasks.most = 0
         server.add(starts(desk, "sleep 1"), Text("No."))
-        assert "run already" in str(results(await turn(opened.conversation, "again")))
+        assert "already running" in str(results(await turn(opened.conversation, "again")))
 
 
 async def test_it_is_asked_about_as_any_command(desk: Desk, server: FakeOpenAI) -> None:
