@@ -100,7 +100,7 @@ def older(request: pytest.FixtureRequest) -> Iterator[Older]:
 
 
 def test_an_older_sessions_file_lists_shows_and_exports(older: Older) -> None:
-    assert set(older.ids) == {"Tide times", "Compacted", "Undone", "Fork of Tide times"}
+    assert set(older.ids) == {"Tide times", "Compacted", "Taken back", "Fork of Tide times"}
     for session in older.ids.values():
         assert older.json("sessions", "show", session)["entries"]
         assert older.json("context", session)["total"] > 0
@@ -152,11 +152,11 @@ def test_older_pins_and_files_are_taken_back(older: Older) -> None:
 
 
 def test_an_older_summary_that_was_edited_and_undone_stands_again(older: Older) -> None:
-    session, whole = older.ids["Undone"], older.view("Undone")
+    session, whole = older.ids["Taken back"], older.view("Taken back")
     assert "stop3x119" in whole
     older.text("compact", session, "--redo")
-    redone = older.view("Undone")
+    redone = older.view("Taken back")
     assert "Look at all routes; never touch the legacy importer." in redone
     assert "stop3x119" not in redone
     older.text("compact", session, "--undo")
-    assert older.view("Undone") == whole
+    assert older.view("Taken back") == whole
