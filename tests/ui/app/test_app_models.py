@@ -505,7 +505,7 @@ async def test_a_wrong_key_is_told_and_not_kept(keyed: Desk, ring: FakeKeyring) 
     async with shown(start(keyed, ring)) as deck:
         await asked(deck)
         await paste(deck, "a-wrong-key")
-        await deck.says("does not take this key (HTTP 401). It was not saved.")
+        await deck.says("rejected this key (HTTP 401). It was not saved.")
         assert "a-wrong-key" not in deck.text
         await deck.press("escape")
         await deck.says(f"Stayed on {MODEL}.")

@@ -315,7 +315,7 @@ async def test_without_an_editor_it_says_how_to_set_one(desk: Desk) -> None:
 def test_visual_comes_first_and_arguments_are_understood() -> None:
     assert editor_command({"VISUAL": "code --wait 'a b'", "EDITOR": "ed"}) == ["code", "--wait", "a b"]
     assert editor_command({"VISUAL": "", "EDITOR": "ed"}) == ["ed"]
-    with pytest.raises(EditorProblem, match="cannot be understood"):
+    with pytest.raises(EditorProblem, match="cannot be parsed"):
         editor_command({"EDITOR": "nano 'open"})
 
 

@@ -176,7 +176,7 @@ async def test_the_filter_narrows_and_escape_changes_nothing(served: Desk, sessi
         assert "question 1" not in deck.text
         assert "question 0" in deck.text
         await deck.press("x")
-        await deck.says("No prompt has these words")
+        await deck.says("No matching prompt.")
         await deck.press("enter", "escape")
         await deck.says("question 1")
         await deck.press("escape")
@@ -239,7 +239,7 @@ async def test_escape_never_leaves_a_draft_or_a_conversation_without_prompts(
 
 @pytest.mark.parametrize(
     ("argument", "words"),
-    [("yesterday", "/rewind takes the number of a prompt"), ("#3", "Nothing to rewind: #3 is no prompt")],
+    [("yesterday", "/rewind takes the number of a prompt"), ("#3", "Nothing to rewind: #3 is not a prompt")],
 )
 async def test_a_number_that_is_no_prompt_is_refused_in_words(
     served: Desk, session: str, argument: str, words: str

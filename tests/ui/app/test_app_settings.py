@@ -84,7 +84,7 @@ async def test_every_setting_stands_there_with_value_and_source(desk: Desk, file
         assert table["window"].split() == ["9000", "PLIMSOLL_WINDOW"]
         assert table["animations"].split() == ["off", "NO_ANIMATION"]
         assert table["policy"].split() == ["off", "--policy"]
-        assert table["model"].split() == ["not", "set"]
+        assert table["model"].split() == ["by", "your", "API", "keys"]
         assert table["policies"].split() == ["careful", "your", "file"]
 
 
@@ -100,7 +100,7 @@ async def test_a_flag_toggles_and_acts_at_once(desk: Desk, file: Path) -> None:
         await deck.press("f8")
         await deck.until(lambda: "built-in value" in note(deck))
         assert "Written" not in note(deck)
-        assert "says otherwise" in note(deck)
+        assert "sets it" in note(deck)
         assert text_of(file) == FILE
         assert deck.app.chat.pane.has_class("-timeline")
 

@@ -145,7 +145,6 @@ class MessageFacts:
 
 Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]
 """What can be done with a message besides reading it."""
-_PINNABLE = ("user", "assistant", "tool", "shell")
 
 
 class MessageScreen(Dialog[Deed]):
@@ -229,7 +228,7 @@ class MessageScreen(Dialog[Deed]):
         entry = self._facts.entry
         match parameters:
             case ("pin",) | ("exclude",):
-                return self._can_change and entry.kind in _PINNABLE
+                return self._can_change and entry.kind in PINNABLE
             case ("restore",):
                 return self._can_change and bool(self._facts.stage)
             case ("rewind",):
@@ -620,7 +619,7 @@ def pin_line(row: PinRow, room: int) -> Content:
 
 _TITLE_CELLS = 60
 NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."
-USAGE = "/{} takes the number of a message, as in /{} #12, or last; alone it lists what is pinned."
+PIN_USAGE = "/{} takes the number of a message, as in /{} #12, or last; alone it lists what is pinned."
 
 
 async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool) -> None:
@@ -639,7 +638,7 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
         entry = entry_of(session, number)
         _submit(session, entry.message if entry is not None else number, pinned)
     else:
-        session.say(USAGE.format(name, name))
+        session.say(PIN_USAGE.format(name, name))
 
 
 def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
