@@ -145,7 +145,7 @@ async def test_several_items_are_marked_with_one_preview_before_anything_is_done
         await deck.press("space", "space")
         await deck.says("2 marked: o ")
         [row] = [row for row in deck.rows if "2 marked" in row]
-        promised = row.partition("o: ")[2].partition("% ")[0]
+        promised = row.partition("down to ")[2].partition("%")[0]
         assert not deck.app.chat.session.presenter.agent_view.rewrites, "nothing is done yet"
         assert sum("✓" in row for row in deck.rows) == 2
         await deck.press("o")
