@@ -283,6 +283,10 @@ class Looks:
                     app.theme = f"plimsoll-{theme}"
                     await pilot.pause()
                     await pilot.wait_for_scheduled_animations()
+                    # A long text is laid out in a thread, anew for other colours.
+                    laying = [worker for worker in app.workers if worker.group == "wrap"]
+                    if laying:
+                        await app.workers.wait_for_complete(laying)
                     await _steady(pilot)
                     screens.append(Painted.now(app))
                     self.compare_picture(app, f"{self.state} {size[0]}x{size[1]} {theme}")
