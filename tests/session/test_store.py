@@ -4,8 +4,10 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -50,6 +52,20 @@ def ask(path: Path, query: str) -> object:
         row = db.execute(query).fetchone()
     db.close()
     return row[0]
+
+
+def test_programs_that_make_the_same_file_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(max_workers=8) as starts:
+        for number in range(40):
+            together = threading.Barrier(8)
+
+            def start(path: Path, together: threading.Barrier) -> None:
+                together.wait()
+                SqliteStore(path).close()
+
+            made = [starts.submit(start, tmp_path / str(number) / "sessions.db", together) for _ in range(8)]
+            for each in made:
+                each.result()
 
 
 def test_commits_survive_a_power_cut_and_readers_never_wait(store: SqliteStore, path: Path) -> None:

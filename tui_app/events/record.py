@@ -82,9 +82,11 @@ def _reader(hint: Any) -> Callable[[Any], Any] | None:
     if get_origin(hint) is not tuple:
         return None
     if inner[-1] is not Ellipsis:
-        readers = [_reader(each) for each in inner]
-        return lambda values: tuple(
-            read(value) if read else value for read, value in zip(readers, values, strict=True)
-        )
+        readers = [_reader(each) or (each if isinstance(each, type) else _as_it_is) for each in inner]
+        return lambda values: tuple(read(value) for read, value in zip(readers, values, strict=True))
     item = _reader(inner[0])
     return (lambda values: tuple(map(item, values))) if item else tuple
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

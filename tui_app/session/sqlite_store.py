@@ -19,6 +19,9 @@ from tui_app.session.word_index import add_index_words, index_words
 
 T = TypeVar("T")
 
+_WAIT_S = 5.0
+"""Seconds that another program's work on the file is waited for."""
+
 # The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
 
 
@@ -38,12 +41,12 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         make_private(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=5.0)
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
     try:
         add_index_words(db)
         check(db)
         if not read_only:
-            db.execute("PRAGMA journal_mode=WAL")
+            _write_ahead(db)
             # A commit that returned must survive a power cut: nothing shown as done may be lost.
             db.execute("PRAGMA synchronous=FULL")
             migrate(db)
@@ -55,6 +58,27 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             raise told from error
         raise
     return db
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Make the file one with a write-ahead log, which readers and a writer share.
+
+    Two programs that make a new one at the same moment would be told at once that it is locked: SQLite
+    does not wait where a reader becomes the only writer.
+
+    Raises:
+        sqlite3.OperationalError: if another program holds the file for longer than any start takes.
+    """
+    until = time.monotonic() + _WAIT_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def identity(path: Path) -> tuple[int, int]:
