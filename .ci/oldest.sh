@@ -13,8 +13,6 @@ python="$work/venv/bin/python"
 "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
   "pydantic-ai-slim[openai,anthropic,google,mcp]==$oldest.*"
 "$python" -c 'import pydantic_ai; print("pydantic-ai", pydantic_ai.__version__)'
-# One of them is left out: under the oldest, the summary of a model that cannot stream is written by code.
 "$python" -m pytest -q \
-  --deselect tests/context/test_standalone.py::test_a_model_that_cannot_stream_writes_summaries_too \
   tests/agent/test_catalog.py tests/agent/test_own_agent.py \
   tests/context/test_{governor,requests,standalone,wire_form}.py

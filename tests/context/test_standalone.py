@@ -607,6 +607,7 @@ async def test_a_model_that_cannot_stream_writes_summaries_too(heard: Heard) -> 
     done = [complete for complete in heard.of(CompactionComplete) if complete.outcome == "success"]
     assert done
     assert {complete.performed_by for complete in done} == {"model"}
+    assert all(complete.output_tokens for complete in done)
 
 
 @pytest.mark.asyncio

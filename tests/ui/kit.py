@@ -42,10 +42,10 @@ textual_screen.UPDATE_PERIOD = 1 / 30
 _render_update = Compositor.render_update
 
 
-def _unpainted(self: Compositor, full: bool = False, **more: Any) -> RenderableType | None:
+def _unpainted(self: Compositor, full: bool = False, *more: Any, **named: Any) -> RenderableType | None:
     """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted."""
     if full:
-        return _render_update(self, full, **more)
+        return _render_update(self, full, *more, **named)
     self._dirty_regions.clear()
     return None
 

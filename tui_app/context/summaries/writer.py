@@ -382,6 +382,16 @@ class NotesRequest:
             await asyncio.sleep(pause)
 
     async def _ask(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
+        try:
+            return await self._request(prompt, max_tokens, heard, streaming=True)
+        except NotImplementedError:
+            # A model of somebody's own that cannot stream. Whatever the try left behind is no answer of its.
+            self.ledger.requests -= 1
+            return await self._request(prompt, max_tokens, heard, streaming=False)
+
+    async def _request(
+        self, prompt: str, max_tokens: int, heard: Callable[[int], None], *, streaming: bool
+    ) -> str:
         received, stopped = 0, False
 
         def hear(written: int) -> None:
@@ -393,7 +403,7 @@ class NotesRequest:
         self.ledger.ask(self.model, self.count(self.instructions) + self.count(prompt))
         with capture_run_messages() as messages:
             try:
-                text = await self._answer(prompt, max_tokens, hear)
+                text = await self._answer(prompt, max_tokens, hear if streaming else None)
             except asyncio.CancelledError:
                 stopped = True
                 raise
@@ -413,7 +423,7 @@ class NotesRequest:
             raise SummaryFailed(reason)
         return notes
 
-    async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
+    async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None] | None) -> str:
         # The marker goes beside the headers that the model's own settings ask for, which it would replace.
         own = (self.model.settings or {}).get("extra_headers", {})
         agent = Agent(
@@ -427,26 +437,23 @@ class NotesRequest:
         )
         # Two, because a request that is refused as too long may be made again.
         limits = UsageLimits(request_limit=2)
-        run = agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA)
-        written, said, looked = 0, "", 0
-        try:
-            async with run as events:
-                async for event in events:
-                    if isinstance(event, AgentRunResultEvent):
-                        return str(event.result.output)
-                    text = streamed(event)
-                    written += self.count(text)
-                    self.overheard(text)
-                    heard(written)
-                    said += text
-                    # It is not paid for any longer than until it is seen.
-                    if len(said) >= looked + LONG:
-                        looked = len(said)
-                        if repeats(said):
-                            raise SummaryFailed(REPEATS)
-        except NotImplementedError:
-            # A model of somebody's own that cannot stream.
+        if heard is None:
             return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
+        written, said, looked = 0, "", 0
+        async with agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA) as events:
+            async for event in events:
+                if isinstance(event, AgentRunResultEvent):
+                    return str(event.result.output)
+                text = streamed(event)
+                written += self.count(text)
+                self.overheard(text)
+                heard(written)
+                said += text
+                # It is not paid for any longer than until it is seen.
+                if len(said) >= looked + LONG:
+                    looked = len(said)
+                    if repeats(said):
+                        raise SummaryFailed(REPEATS)
         raise SummaryFailed(CUT_OFF)
 
 
