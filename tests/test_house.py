@@ -285,3 +285,21 @@ def test_no_path_of_a_developer_machine() -> None:
         if homes.search(line)
     }
     assert suspects == set()
+
+
+def test_a_name_is_given_once_in_a_module() -> None:
+    """A second constant, function or class of one name hides the first, wherever it is used above it."""
+    twice = {}
+    for module, tree in SOURCES.items():
+        names: list[str] = []
+        for node in tree.body:
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    names.append(name)
+                case ast.Assign(targets=targets):
+                    names += [each.id for each in targets if isinstance(each, ast.Name)]
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                    names.append(name)
+        if again := {name for name in names if names.count(name) > 1}:
+            twice[module] = again
+    assert twice == {}

@@ -8,10 +8,8 @@ from time import monotonic
 from typing import Any, Self
 
 from rich.color import Color as RichColor
-from rich.console import RenderableType
 from textual import _wait, events
 from textual import screen as textual_screen
-from textual._compositor import Compositor
 from textual.app import App
 from textual.color import Color
 from textual.pilot import Pilot
@@ -38,19 +36,8 @@ from tui_app.ui.widgets import HintRow
 
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
+# Nobody watches: frames in between are painted for nothing, a third of a test's work.
 textual_screen.UPDATE_PERIOD = 1 / 30
-_render_update = Compositor.render_update
-
-
-def _unpainted(self: Compositor, full: bool = False, *more: Any, **named: Any) -> RenderableType | None:
-    """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted."""
-    if full:
-        return _render_update(self, full, *more, **named)
-    self._dirty_regions.clear()
-    return None
-
-
-Compositor.render_update = _unpainted  # type: ignore[method-assign]
 
 
 class ThemedApp(App[None]):

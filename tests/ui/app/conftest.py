@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import RenderableType
 from textual import screen as textual_screen
+from textual._compositor import Compositor
 from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
@@ -43,6 +45,27 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing blinks, so that a screen is the same at any moment."""
     monkeypatch.setattr(TextArea, "cursor_blink", False)
     monkeypatch.setattr(Input, "cursor_blink", False)
+
+
+@pytest.fixture(autouse=True)
+def _unpainted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted.
+
+    Pictures have them: what stands below a dialog was painted before it opened.
+    """
+    if "looks" in request.fixturenames:
+        return
+    paint = Compositor.render_update
+
+    def of_whole_screens(
+        compositor: Compositor, full: bool = False, *more: Any, **named: Any
+    ) -> RenderableType | None:
+        if full:
+            return paint(compositor, full, *more, **named)
+        compositor._dirty_regions.clear()
+        return None
+
+    monkeypatch.setattr(Compositor, "render_update", of_whole_screens)
 
 
 @pytest.fixture(autouse=True)

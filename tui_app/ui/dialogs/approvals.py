@@ -107,7 +107,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
 
     def show(self, view: ApprovalsView, said: str) -> None:
         self._view, self._said = view, one_line(visible(said), 300)
-        if self.is_attached:  # it may have been closed meanwhile
+        if self.is_open:
             self.narrow(self.query_one(Input).value)
 
     @property

@@ -55,6 +55,14 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """
         return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be painted anew: composed, and not closed meanwhile.
+
+        A screen that is taken down stays attached while its widgets go one after the other.
+        """
+        return self.is_mounted and self in self.app.screen_stack
+
     def action_back(self) -> None:
         """Go one step back: here the only one."""
         self.action_close()

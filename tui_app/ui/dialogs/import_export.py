@@ -105,7 +105,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     def show(self, rows: Sequence[TranscriptRow]) -> None:
         self._looks = False
         self.offer(rows)
-        if self.is_mounted:
+        if self.is_open:
             self.narrow(self.written)
 
     def fail(self, why: str) -> None:
@@ -171,7 +171,7 @@ class ImportProgressDialog(Dialog[bool]):
 
     def show(self, text: str) -> None:
         self._text = text
-        if self.is_mounted:
+        if self.is_open:
             self.query_one("#import-progress", Static).update(Content(text))
 
     def end(self) -> None:

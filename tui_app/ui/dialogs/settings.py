@@ -125,7 +125,7 @@ class SettingsScreen(FilterDialog[Entry, None]):
         """Show the settings anew, the same row marked, and say what has happened."""
         self._said = said
         self.offer(entries)
-        if self.is_attached:  # it may have been closed meanwhile
+        if self.is_open:
             self.narrow(self.query_one(Input).value)
 
     @property
