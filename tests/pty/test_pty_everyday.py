@@ -189,3 +189,34 @@ def test_a_search_of_the_provider_is_a_row(machine: Machine, fake_openai: FakeOp
     env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": fake_openai.base_url}
     walk = opened(machine, "--model", "openai:scripted", PLIMSOLL_WEB_SEARCH="true", **env)
     walk.send("when does the tide turn?").see("web search: tide turns · 1 page", "At noon.").leave()
+
+
+def test_words_leave_the_models_sight_and_a_new_session_takes_over(
+    machine: Machine, fake_openai: FakeOpenAI
+) -> None:
+    days = "".join(f"day {day}: wind force {day % 9}\n" for day in range(1_400))
+    write(machine.workspace / "log.txt", days)
+    notes = Text("Title: Tides\n## State\n- High water is at noon, as the user asked.")
+    fake_openai.add(notes, notes, phrase="At most about")
+    fake_openai.add(*[Text("Nothing to change.")] * 9, phrase="You keep the context board")
+    fake_openai.add(Text("Noted."), tool("read_file", path="log.txt"), Text("High water at noon."))
+    fake_openai.add(Text("Gladly forgotten."))
+    walk = start(machine, fake_openai)
+    walk.send("the password is kelp").see("Noted.").not_see("esc stops")
+    walk.send("when is high water?").see("High water at noon.").not_see("esc stops")
+    walk.send("/exclude kelp").see("/exclude takes numbers of messages").send("/exclude #900").see("#900")
+    walk.send("/exclude #2 turn").see("excluded").send("go on").see("Gladly forgotten.").not_see("esc stops")
+    sent = str(fake_openai.journal[-1])
+    assert "kelp" not in sent
+    assert "High water at noon." in sent
+    walk.send("/undo").not_see("× excluded").send("/redo").see("excluded")
+    fake_openai.add(tool("compact_context", reason="The next task begins."), Text("On with it."))
+    walk.send("next task").see("On with it.").not_see("esc stops").see("The next task begins.")
+    walk.send("/audit").see("kept", "lost").press("escape").not_see("lost")
+    fake_openai.add(Text("The brief is read."))
+    walk.send("/handoff write the timetable").read("Review the brief", "High water", "enter")
+    walk.press("up", "enter").see("handed over", "▐ write the timetable").press("enter")
+    walk.see("The brief is read.")
+    asked = [str(request) for request in fake_openai.journal if "write the timetable" in str(request)]
+    assert any("[Handoff]" in request and "kelp" not in request for request in asked)
+    walk.leave()
