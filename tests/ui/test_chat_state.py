@@ -20,6 +20,9 @@ from tui_app.events import (
     MemoryPressure,
     Notice,
     Payload,
+    TaskEnded,
+    TaskResumed,
+    TaskStarted,
     ToolCall,
     ToolOutput,
     ToolResult,
@@ -326,3 +329,11 @@ def test_what_is_reported_as_a_turn_ends_is_not_written_over_by_its_costs() -> N
     assert state.status.text == "The model gave no answer."
     refused = after(TurnEnd(outcome="done"), state=answering(after(TurnStart(text="go")), "No."))
     assert refused.status.text == "", "what answered a key has gone with the turn"
+
+
+def test_commands_in_the_background_are_counted_also_those_of_an_earlier_visit() -> None:
+    kept = after(TaskResumed(id="t1", command="make watch"))
+    assert kept.tasks == {"t1"}
+    two = after(TaskStarted(id="t2", command="make serve"), state=kept)
+    assert len(two.tasks) == 2
+    assert after(TaskEnded(id="t1", command="make watch"), state=two).tasks == {"t2"}

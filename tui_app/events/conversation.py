@@ -165,6 +165,14 @@ class TaskStarted(Payload):
     tool_call_id: str = ""
 
 
+@event("task.resumed", stored=False)
+class TaskResumed(Payload):
+    """A background command that was kept running is followed again, now that its session is open."""
+
+    id: str
+    command: str
+
+
 def how_it_ended(outcome: str, exit_code: int | None) -> str:
     """How a background command has ended, in a few words."""
     said = {"lost": "no longer running", "session": "ended with the session", "kept": "kept running"}

@@ -19,7 +19,7 @@ from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput, task_rows
 from tui_app.agent.tools.toolset import read_task
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.command_parent import parented
-from tui_app.events import Payload, TaskEnded, TaskStarted
+from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted
 from tui_app.processes import NotStarted
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the parent of a command is Linux's")
@@ -230,13 +230,13 @@ async def test_one_that_is_kept_outlives_the_session(tmp_path: Path) -> None:
         page = await tasks.page("t1", 1, 10)
         assert page is not None
         assert page.lines == ((1, "on"), (2, "still"))
-    assert not told
+    assert told == [TaskResumed(id="t1", command=line)], "nothing of the stranger's"
     assert alive(kept), "it goes on as before"
     async with opened(tmp_path) as (tasks, told):
         tasks.resume(2, (), [ended["t1"]])
         assert await tasks.end_task("t1")
         assert gone(kept)
-        (last,) = told
+        last = told[-1]
         assert isinstance(last, TaskEnded)
         assert (last.id, last.outcome, last.text) == ("t1", "stopped", "on\nstill")
     await until(lambda: not output.exists())

@@ -25,7 +25,7 @@ from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.tools.commands import ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.environment import Secrets
-from tui_app.events import Payload, TaskEnded, TaskStarted, how_it_ended
+from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
@@ -332,6 +332,7 @@ class BackgroundTasks:
                 )  # fmt: skip
                 self.tasks[task.id] = task
                 task.follower = asyncio.create_task(self._follow_kept(task), name=f"kept {task.id}")
+                self.report(TaskResumed(id=task.id, command=task.command))
         for file in self.folder.glob("*.txt"):
             # What was kept may still print.
             if not file.name.endswith(_KEPT):

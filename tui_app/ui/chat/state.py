@@ -38,6 +38,7 @@ from tui_app.events import (
     ShellResult,
     SubAgentStep,
     TaskEnded,
+    TaskResumed,
     TaskStarted,
     ToolCall,
     ToolOutput,
@@ -423,7 +424,7 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
 def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None:
     """Follow a command of the user's, and those in the background."""
     match payload:
-        case TaskStarted(id=id):
+        case TaskStarted(id=id) | TaskResumed(id=id):
             return replace(state, tasks=state.tasks | {id})
         case TaskEnded(id=id):
             return replace(state, tasks=state.tasks - {id})
