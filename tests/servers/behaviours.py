@@ -290,6 +290,16 @@ class CutCall:
 
 
 @dataclass(frozen=True)
+class EndsBehindCall:
+    """The body ends in order behind a whole call, and nothing says that the answer does."""
+
+    async def play(self, stage: Stage) -> None:
+        """See ``Behaviour``."""
+        await stage.delta({"tool_calls": [_call(0, "call_cut", "read_file", '{"path": "README.md"}')]})
+        await stage.end()
+
+
+@dataclass(frozen=True)
 class EndsInCall:
     """The answer ends, well by its own account, in the middle of a call's arguments."""
 

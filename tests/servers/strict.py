@@ -195,6 +195,8 @@ class Strict:
         """Input tokens that the answers of turns have told."""
         self.expired = False
         """Whether servers no longer take their own signatures."""
+        self.cuts: list[str] = []
+        """How the next streamed answers of turns break off before their end, each one of ``CUTS``."""
         self._answers = 0
         outer = self
 
@@ -208,10 +210,11 @@ class Strict:
                 answer = outer.judged(self.path, body, summary=bool(asked))
                 wanted = body.get("stream") or "stream" in self.path
                 streams = bool(wanted) and "error" not in answer
-                sent = (_streamed(answer) if streams else json.dumps(answer)).encode()
+                cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
+                sent = (_streamed(answer, cut) if streams else json.dumps(answer)).encode()
                 self.send_response(400 if "error" in answer else 200)
                 self.send_header("content-type", "text/event-stream" if streams else "application/json")
-                self.send_header("content-length", str(len(sent)))
+                self.send_header("content-length", str(len(sent) + (cut == "connection")))
                 self.end_headers()
                 self.wfile.write(sent)
 
@@ -338,23 +341,46 @@ def answered(path: str, said: Answer) -> Any:
     told = {"promptTokenCount": said.size, "candidatesTokenCount": usage["output_tokens"]}
     told["totalTokenCount"] = sum(told.values())
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
-    return {"candidates": [candidate], "usageMetadata": told}
+    return {"candidates": [candidate], "usageMetadata": told, "responseId": "g"}
 
 
-def _streamed(answer: Any) -> str:
-    """An answer as a stream, each of its pieces at once."""
+CUTS = ("in order", "connection", "error")
+"""How an answer breaks off: its stream ends as if it were whole, it is torn, or an error stands in it."""
+_BUSY = {"type": "overloaded_error", "message": "Overloaded"}
+
+
+def _streamed(answer: Any, cut: str = "") -> str:
+    """An answer as a stream, each of its pieces at once; one that is cut says all and does not end."""
     if "choices" in answer:
         (choice,) = answer["choices"]
         delta = dict(choice["message"])
         if calls := delta.get("tool_calls"):
             delta["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls)]
-        piece = {"index": 0, "delta": delta, "finish_reason": choice["finish_reason"]}
+        piece = {"index": 0, "delta": delta, "finish_reason": None if cut else choice["finish_reason"]}
         chunk = {**answer, "object": "chat.completion.chunk", "choices": [piece]}
-        return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+        if cut:
+            del chunk["usage"]
+        return f"data: {json.dumps(chunk)}\n\n" + (_error(cut) or ("" if cut else "data: [DONE]\n\n"))
     if "candidates" in answer:
-        return f"data: {json.dumps(answer)}\n\n"
-    events = _of_responses(answer) if "output" in answer else _of_anthropic(answer)
-    return "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        (candidate,) = answer["candidates"]
+        if cut:
+            answer = {**answer, "candidates": [{"content": candidate["content"]}]}
+        return f"data: {json.dumps(answer)}\n\n" + _error(cut)
+    events = list(_of_responses(answer) if "output" in answer else _of_anthropic(answer))
+    if cut:
+        ends = ("response.completed", "message_delta", "message_stop")
+        events = [event for event in events if event["type"] not in ends]
+    said = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return said + _error(cut, "output" in answer)
+
+
+def _error(cut: str, responses: bool = False) -> str:
+    """The error in mid-stream of such a cut."""
+    if cut != "error":
+        return ""
+    flat = {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}
+    told = flat | {"sequence_number": 98} if responses else {"type": "error", "error": _BUSY}
+    return f"event: error\ndata: {json.dumps(told)}\n\n"
 
 
 def _of_responses(answer: Any) -> Iterator[Any]:

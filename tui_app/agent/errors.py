@@ -9,6 +9,7 @@ from json import JSONDecodeError
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
+    ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
     ModelNotFoundError,
@@ -27,7 +28,7 @@ from pydantic_ai.exceptions import (
 from tui_app.agent import tool_failures as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import ModelNotReady, UnknownModel
-from tui_app.agent.tool_failures import GoesInCircles, ToolBroke, came_damaged
+from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import (
     asked_pause,
@@ -79,6 +80,8 @@ def describe_error(error: BaseException, *, model: str, written: int = 0) -> Err
         described = _garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):
         described = say.unreachable(error, model)
+    if described is None and any(isinstance(one, ModelAPIError) for one in chain(error)):
+        described = _broke_off(error, model)
     if described is None:
         described = Error(
             kind="internal",
@@ -266,6 +269,26 @@ def _garbled(_error: BaseException, model: str) -> Error:
     )
 
 
+def _cut_off(_error: BaseException, model: str) -> Error:
+    return Error(
+        kind="network",
+        message=f"The answer of {model} was cut off.",
+        hint=f"Send again, or {say.OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
+def _broke_off(error: BaseException, model: str) -> Error:
+    """An error without a status: it stood in the stream of an answer, in the provider's own words."""
+    reason = say.plain(provider_message(error) or str(error)).rstrip(".")
+    return Error(
+        kind="provider",
+        message=f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
+        hint=f"Send again, or {say.OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
 def _no_model(error: BaseException, _model: str) -> Error:
     """The sentence was made for the user already."""
     return Error(
@@ -293,6 +316,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
     (ModelConnectionError, say.unreachable),
     (ServerRequired, _server_required),
+    (AnswerCutOff, _cut_off),
     (GoesInCircles, _circles),
     (UsageLimitExceeded, _limit_reached),
     (ContentFilterError, _filtered),

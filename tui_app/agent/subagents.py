@@ -24,7 +24,8 @@ from pydantic_ai.usage import UsageLimits
 from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
-from tui_app.agent.tool_failures import StepWatch
+from tui_app.agent.tool_failures import AnswerCutOff, StepWatch
+from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
@@ -85,6 +86,11 @@ class SubAgentWatch(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
+        """Write a step down.
+
+        Raises:
+            AnswerCutOff: if it is not whole: neither its calls count, nor is it an answer.
+        """
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         usage = response.usage
@@ -105,6 +111,8 @@ class SubAgentWatch(AbstractCapability[Any]):
             for call in calls
         }
         self._step = _Step(step, made)
+        if why_not_whole(response) == CUT_OFF:
+            raise AnswerCutOff
         return response
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:

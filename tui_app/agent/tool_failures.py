@@ -434,6 +434,10 @@ class Steered(Exception):
     """The user wants something else: the turn ends between two steps, with all that was done."""
 
 
+class AnswerCutOff(Exception):
+    """An answer has broken off: no tool that it calls is run, as nobody knows how it would have gone on."""
+
+
 class GoesInCircles(Exception):
     """The model repeats one call again and again; the text is the name of the tool."""
 

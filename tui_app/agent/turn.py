@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from pydantic_ai import AgentRunResultEvent, CancellationToken, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import RunCancelled
+from pydantic_ai.exceptions import ModelAPIError, RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
     CachePoint,
@@ -40,7 +40,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
-from tui_app.agent.tool_failures import Steered, StepWatch, ToolBroke
+from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
 from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
@@ -85,6 +85,14 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
     return replace(response, parts=parts)
 
 
+def without_calls(response: ModelResponse) -> ModelResponse | None:
+    """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
+    said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
+    if len(said) == len(response.parts) or why_not_whole(response) != CUT_OFF:
+        return None
+    return replace(response, parts=said, state="interrupted")
+
+
 # Writes what happens during a turn into the session's log, before anyone is shown it.
 
 
@@ -125,8 +133,15 @@ class Recorder(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Write the whole answer down, with an id of its own for each call."""
+        """Write the whole answer down, with an id of its own for each call.
+
+        Raises:
+            AnswerCutOff: if its stream ended without its end and it calls tools, none of which may run.
+        """
         response = with_unique_calls(response)
+        if cut := without_calls(response):
+            self.answer(cut)
+            raise AnswerCutOff
         self.answer(response)
         return response
 
@@ -399,7 +414,8 @@ class TurnRunner:
         except RunCancelled as cancelled:
             self.recorder.cut_off(cancelled.all_messages())
             return TurnResult(cancelled=True)
-        except Steered:
+        except (Steered, AnswerCutOff):
+            # What was cut off is marked in the log, where it is seen and asked for again.
             return TurnResult()
         except Exception as error:  # every failure of a turn becomes an error the user reads
             self.recorder.broken_off()
@@ -498,5 +514,6 @@ def passes(error: BaseException, told: Error) -> bool:
     if not told.retryable or told.kind not in ("rate_limit", "network", "provider"):
         return False
     status = status_of(error)
-    # A 400 may be a rate limit by its words. Without a status, only connections and limits pass.
-    return status in _PASSING or told.kind != "provider"
+    # A 400 may be a rate limit by its words. An error that stands in a stream often has no status.
+    in_stream = status is None and any(isinstance(one, ModelAPIError) for one in chain(error))
+    return status in _PASSING or in_stream or told.kind != "provider"
