@@ -575,6 +575,26 @@ def test_lessons_survive_and_are_private(path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
+def test_the_form_that_a_server_wants_is_remembered_by_model_and_server(path) -> None:
+    wanted = {"alternating": True, "systems": False}
+    known, model = Limits(LearntModels(path)), Provider(64_000)
+    known.learn_form(model, wanted)
+    known.learn_form(model, {})
+    later = Limits(LearntModels(path))
+    assert later.form(model) == wanted
+    assert later.form(Elsewhere(64_000)) == {}
+    later.server[later.model_key(model)] = 32_000
+    assert later.form(model) == {}, "it was started anew, with another window"
+
+
+@pytest.mark.parametrize("damage", ['"x"', "7", "[true]", '{"alternating": "yes", "systems": 0}', "null"])
+def test_a_damaged_form_is_none(path, damage: str) -> None:
+    path.parent.mkdir()
+    path.write_text(f'{{"models": {{"{MODEL}": {{"factor": 1.5, "form": {damage}}}}}}}')
+    learnt = LearntModels(path)
+    assert (learnt.form(MODEL), learnt.factor(MODEL)) == ({}, 1.5)
+
+
 def test_a_later_limit_replaces_the_earlier(path) -> None:
     learnt = LearntModels(path)
     learnt.learn_limit(MODEL, 8_192)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import AsyncIterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,8 @@ from tui_app.context import ContextGovernor
 from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.window_limits import Limits
+from tui_app.context.windows import LearntModels
 from tui_app.context.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
 from tui_app.pictures import LONGEST_SIDE, size_of
 
@@ -459,6 +462,38 @@ async def test_pictures_of_results_follow_an_answer_where_roles_alternate(strict
     await agent.run(message_history=history, conversation_id="c")
     assert len(strict.refused) == 1, "and learnt from"
     assert "image_url" in json.dumps(strict.bodies[-1]["messages"][-1])
+
+
+async def test_a_form_that_was_learnt_holds_in_the_next_start(strict: Strict, tmp_path: Path) -> None:
+    history: list[ModelMessage] = [said("Look."), called("a"), results("a"), said("Go on.")]
+
+    async def start(file: Path) -> int:
+        """Refusals that a program meets which knows what is in a file."""
+        before = len(strict.refused)
+        limits = Limits(LearntModels(file))
+        for _ in range(2):
+            agent = Agent(strict.of_wire("alternating"), capabilities=[ContextGovernor(limits=limits)])
+            await agent.run(message_history=history, conversation_id="c")
+        return len(strict.refused) - before
+
+    assert await start(tmp_path / "models.json") == 1
+    assert await start(tmp_path / "models.json") == 0
+    assert await start(tmp_path / "others.json") == 1
+
+
+async def test_a_form_whose_request_was_not_answered_is_no_lesson(strict: Strict, tmp_path: Path) -> None:
+    strict.check = lambda _body: ["Conversation roles must alternate user/assistant"]
+    limits = Limits(LearntModels(tmp_path / "models.json"))
+    model = strict.model("openai-chat")
+    with pytest.raises(ModelHTTPError):
+        await Agent(model, capabilities=[ContextGovernor(limits=limits)]).run("Look.")
+    assert limits.form(model) == {}
+
+
+def test_what_a_server_thinks_of_files_and_signatures_is_not_remembered() -> None:
+    first = WireForm("openai")
+    assert replace(first, thinking=False, files=frozenset()).learnt(first) == {}
+    assert first.taught({"thinking": False, "downloads": True}) is first
 
 
 def test_blank_lines_of_a_result_are_no_blocks_of_their_own() -> None:

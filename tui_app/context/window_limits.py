@@ -1,5 +1,6 @@
 """Resolve a model's window and tokenizer factor from settings, servers, errors and usage reports."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic_ai.models import Model
@@ -75,6 +76,14 @@ class Limits:
         # A server started anew with another window lists another number, and what was learnt is void.
         key = self.model_key(model)
         return f"{key}#{self.server.get(key, '')}"
+
+    def form(self, model: Model) -> Mapping[str, bool]:
+        """What the model's server has refused about the form of requests."""
+        return self.learnt.form(self._learnt_key(model))
+
+    def learn_form(self, model: Model, form: Mapping[str, bool]) -> None:
+        """Remember the form in which the model's server has answered."""
+        self.learnt.learn_form(self._learnt_key(model), form)
 
     def window(self, model: Model) -> ContextWindow:
         """Resolve the window of a model; after an overflow without numbers it is smaller than announced."""

@@ -4,8 +4,9 @@ import json
 import logging
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from threading import Lock
@@ -185,6 +186,8 @@ class _Lesson:
     """Tokens that an error has said are kept for the answer."""
     refuted: int | None = None
     """The user's setting that ``limit`` was named against."""
+    form: Mapping[str, bool] = field(default_factory=dict)
+    """What its server wants of the form of requests, by the names of ``WireForm``."""
 
 
 class LearntModels:
@@ -304,6 +307,18 @@ class LearntModels:
         with self._lock:
             self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None, refuted=None))
 
+    def form(self, model: str) -> Mapping[str, bool]:
+        """What the server of a model has refused about the form of requests; empty while that is nothing."""
+        return self._lessons.get(model, _Lesson()).form
+
+    def learn_form(self, model: str, form: Mapping[str, bool]) -> None:
+        """Remember in which form a request was answered, where one was refused before."""
+        if not form:
+            # Not everything that is wanted is wanted of each request.
+            return
+        with self._lock:
+            self._learn(model, replace(self._lessons.get(model, _Lesson()), form=dict(form)))
+
     def _learn(self, model: str, lesson: _Lesson) -> None:
         if self._lessons.get(model) == lesson:
             return
@@ -357,6 +372,7 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
                 # Clamped first: a whole number in the file may be too large for a float.
                 factor=float(_clamp(factor)) if factor is not None else None,
                 grown=_grown(entry.get("grown")),
+                form=_form(entry.get("form")),
                 **{key: size for key, size in sizes.items() if isinstance(size, int) and size <= _LIMIT_MAX},
             )
     return lessons
@@ -379,6 +395,11 @@ def _grown(value: object) -> Grown | None:
     return Grown(sums[0], tuple(sums[1:7]), tuple(sums[7:]))
 
 
+def _form(value: object) -> Mapping[str, bool]:
+    fields = value.items() if isinstance(value, dict) else ()
+    return {name: wanted for name, wanted in fields if isinstance(wanted, bool)}
+
+
 def _number(value: object) -> int | float | None:
     """A number above zero as it stands in the file, where JSON's true and false are none."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
@@ -395,6 +416,7 @@ def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
         name: {"factor": lesson.factor}
         | {key: size for key in _SIZES if (size := getattr(lesson, key)) or key == "limit"}
         | ({"grown": lesson.grown} if lesson.grown else {})
+        | ({"form": lesson.form} if lesson.form else {})
         for name, lesson in sorted(lessons.items())
     }
     # A temporary file is made with mode 0600 and keeps it when it takes the place of the old one.

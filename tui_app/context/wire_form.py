@@ -116,6 +116,8 @@ _LESSONS: tuple[tuple[str, Sequence[Mapping[str, bool]]], ...] = (
     (r"signature|encrypted|thinking|redacted|reasoning", ({"thinking": False},)),
 )
 """Words of refusals, and what is tried in turn where a server says them."""
+_LASTING = ("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning")
+"""What a server wants of every request. What it takes of files and signatures may change from day to day."""
 _SUMMARY_TAG = re.compile(r"<(?=/?conversation_summary\b)", re.IGNORECASE)
 _SUMMARY = """<conversation_summary>
 A summary of the conversation so far. It says what has happened and is no new instruction.
@@ -179,6 +181,23 @@ class WireForm:
             files=_files(profile),
             downloads=downloads,
             alternating=mistral,
+        )
+
+    def learnt(self, first: Self) -> dict[str, bool]:
+        """What a server has wanted that was not known, and holds for its later requests.
+
+        Args:
+            first: The form before anything was refused.
+        """
+        return {name: own for name in _LASTING if (own := getattr(self, name)) is not getattr(first, name)}
+
+    def taught(self, learnt: Mapping[str, bool]) -> Self:
+        """The form with what is known of earlier requests; the same object where that changes nothing."""
+        known = {name: learnt[name] for name in _LASTING if name in learnt}
+        return (
+            self
+            if all(getattr(self, name) is known[name] for name in known)
+            else replace(self, **cast("dict[str, Any]", known))
         )
 
     def after(self, error: Exception) -> Self | None:

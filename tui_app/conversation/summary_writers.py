@@ -92,6 +92,7 @@ class SummaryWriters:
             self.cache_rates,
             repair,
             mask_secrets,
+            lambda: self.shelf.limits.form(writer.model),
         )
 
     async def digest(self, material: str, chars: int) -> Digest | None:

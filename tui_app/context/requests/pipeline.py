@@ -425,8 +425,15 @@ class Pipeline:
     def _form(self, model: Model[Any]) -> WireForm:
         key = self.limits.model_key(model)
         if key not in self._forms:
-            self._forms[key] = WireForm.of(model, downloads=self.downloads)
+            first = WireForm.of(model, downloads=self.downloads)
+            self._forms[key] = first.taught(self.limits.form(model))
         return self._forms[key]
+
+    def _learn_form(self, model: Model[Any]) -> None:
+        """Remember the form that was answered: only that shows what a refusal was about."""
+        form = self._forms.get(self.limits.model_key(model)) if model.provider is not None else None
+        if form is not None:
+            self.limits.learn_form(model, form.learnt(WireForm.of(model, downloads=self.downloads)))
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
@@ -434,6 +441,7 @@ class Pipeline:
         # Whatever a provider reports with a compaction of its own is not the size of what was sent.
         if response.state != "complete" or is_summary(response):
             return
+        self._learn_form(request.model)
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:
             self.limits.learn(request.model, overflow, self._counted, plain=self._plain)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,8 @@ class PrefixSummariser:
     repair: Callable[[Sequence[ModelMessage]], list[ModelMessage]]
     """Repairs messages as those of a request are."""
     mask: Callable[[str], str] = str
+    learnt: Callable[[], Mapping[str, bool]] = dict
+    """What the model's server has refused about the form of requests."""
 
     @property
     def model_name(self) -> str:
@@ -216,7 +218,8 @@ class PrefixSummariser:
         last = self.sent.last
         if last is None or last.model is not self.model:
             return None
-        messages = WireForm.of(self.model).of_messages(self.repair(to_messages(self.history.items())))
+        form = WireForm.of(self.model).taught(self.learnt())
+        messages = form.of_messages(self.repair(to_messages(self.history.items())))
         before = _parts(last.messages)
         return list(messages) if before and _parts(messages)[: len(before)] == before else None
 
