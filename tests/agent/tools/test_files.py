@@ -224,6 +224,26 @@ def test_large_files_are_passed_over_unless_named(grep_ws: Workspace) -> None:
     assert grep(grep_ws, "needle", "big.txt").startswith("big.txt:1: needle")
 
 
+def test_a_hit_deep_in_a_long_line_is_found_and_shown(grep_ws: Workspace) -> None:
+    (grep_ws.root / "history.json").write_text('{"said": "' + "x " * 60_000 + 'needle here"}\n')
+    (row,) = grep(grep_ws, "needle").splitlines()
+    assert row.startswith("history.json:1: [119,910 characters] …x x ")
+    assert row.endswith('needle here"}')
+    assert grep(grep_ws, "x x$") == "[no line matches 'x x$' in 3 files]"
+
+
+def test_what_was_not_searched_of_a_long_line_is_said(
+    grep_ws: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "MATCHED_BYTES", 20_000)
+    (grep_ws.root / "long.txt").write_text("x" * 30_000 + "needle\n")
+    assert grep(grep_ws, "needle").endswith("[the end of 1 long lines was not searched]")
+    monkeypatch.setattr(search, "_MATCH_S", 0.05)
+    (grep_ws.root / "long.txt").write_text("first " + "x" * 2_000 + "a" * 60 + "b\n")
+    assert grep(grep_ws, "first|(a|a)*$").startswith("long.txt:1: first")
+    assert grep(grep_ws, "none|a(a|a)*c$").endswith("[the end of 1 long lines was not searched]")
+
+
 @pytest.mark.parametrize("pattern", ["(", "[a", "*x", "", "a" * 2_000])
 def test_a_wrong_expression_is_a_stated_problem(grep_ws: Workspace, pattern: str) -> None:
     with pytest.raises(ToolProblem):

@@ -24,6 +24,7 @@ from tui_app.agent.offline.turn import (
     ranked,
     term_pattern,
 )
+from tui_app.agent.tools.files import CUT_BEFORE
 from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, RUN_COMMAND, SEARCH_HISTORY, WRITE_FILE
 
 # The calls of the next round.
@@ -325,6 +326,8 @@ class _Block:
         first, last = self.lines[0], self.lines[-1]
         place = f"{first.path}:{first.line}" + (f"-{last.line}" if last.line > first.line else "")
         cut = "" if all(line.whole for line in self.lines) else " (the start of a longer line)"
+        if any(CUT_BEFORE.match(line.text) for line in self.lines):
+            cut = " (a part of a longer line)"
         return f"`{place}`{cut}\n{_fenced([line.text[:_QUOTE_CHARS] for line in self.lines])}"
 
 

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.agent.tools.files import CUT_MARK
+from tui_app.agent.tools.files import CUT_BEFORE, CUT_MARK
 from tui_app.context.counting.attachments import PIPED, file_name
 from tui_app.context.message_marks import is_note_part, is_shell_part
 from tui_app.references import AFTER, MENTION, mentions
@@ -463,7 +463,7 @@ class Passage:
     line: int
     text: str
     whole: bool = True
-    """False when the tool showed only the start of the line."""
+    """False when the tool showed only a part of the line."""
 
 
 def passages(found: Iterable[Found]) -> list[Passage]:
@@ -478,7 +478,7 @@ def passages(found: Iterable[Found]) -> list[Passage]:
             shown += [(match["path"], match) for match in _HIT.finditer(each.text)]
     for path, match in shown:
         text = match["text"]
-        whole = not text.endswith(CUT_MARK)
+        whole = not text.endswith(CUT_MARK) and CUT_BEFORE.match(text) is None
         passage = Passage(path, int(match["line"]), text.removesuffix(CUT_MARK), whole)
         place = (passage.path, passage.line)
         if place not in known or passage.whole:

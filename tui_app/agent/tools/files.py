@@ -31,6 +31,8 @@ LINE_BYTES = 8192
 """Bytes kept of one line; the rest of a longer line is read past."""
 CUT_MARK = " …[line cut]"
 """Ends a line that a tool shows only in part."""
+CUT_BEFORE = regex.compile(r"\[[\d,]+ characters\] …")
+"""Begins one of which it does not show the start."""
 _SNIFFED_BYTES = 8192
 
 
@@ -47,9 +49,9 @@ def lines_of(path: Path, stop: Stop) -> Iterator[str]:
         yield from _lines_in(file, stop)
 
 
-def _lines_in(file: BinaryIO, stop: Stop) -> Iterator[str]:
+def _lines_in(file: BinaryIO, stop: Stop, kept: int = LINE_BYTES) -> Iterator[str]:
     number = 0
-    while raw := file.readline(LINE_BYTES):
+    while raw := file.readline(kept):
         number += 1
         tail = raw
         while not tail.endswith(b"\n") and (tail := file.readline(1 << 20)):
@@ -214,14 +216,19 @@ MAX_FILE_BYTES = 5 * 1024 * 1024
 MAX_HITS = 1_000
 MAX_BYTES = 48_000
 """Bytes of UTF-8 one result may hold, so that it stays whole on its way to the model."""
-MATCHED_CHARS = 2_000
-"""How much of a line the expression is tried on."""
+MATCHED_BYTES = 1 << 20
+"""How much of a line the expression is tried on: histories and logs hold whole files in one."""
+_ALWAYS_MATCHED = 2_000
+"""Characters of a line on which an expression may not be slow."""
 SHOWN_CHARS = 400
+_SHOWN_BEFORE = 100
+"""Characters in front of a match that are shown with it, deep in a long line."""
 _MATCH_S = 1.0
 """Seconds one line may keep the expression busy."""
 _MAX_PATTERN = 1_000
 
-Matcher = Callable[[str], bool]
+Matcher = Callable[[str], int | None]
+"""Tells where in a line its match begins."""
 
 
 def grep(
@@ -261,7 +268,7 @@ def grep(
         with opened:
             if _searchable(opened, named=file == real, found=found):
                 found.files += 1
-                rows = _hits_in(opened, ws.display(file), matches, stop)
+                rows = _hits_in(opened, ws.display(file), matches, stop, found)
                 if not all(found.add(row) for row in rows):
                     break
     return found.render(pattern, walk.cut or ("the search ran out of time" if stop.late() else ""))
@@ -273,6 +280,8 @@ class _Hits:
     rows: list[str] = field(default_factory=list)
     files: int = 0
     large: int = 0
+    long: int = 0
+    """Lines whose end was not looked at."""
     withheld: int = 0
     bytes: int = 0
     more: bool = False
@@ -291,16 +300,29 @@ class _Hits:
         notes = [
             "more hits exist: narrow the pattern or the path" if self.more else "",
             f"{self.large:,} files over 5 MB were skipped" if self.large else "",
+            f"the end of {self.long:,} long lines was not searched" if self.long else "",
             WITHHELD.format(self.withheld) if self.withheld else "",
             cut,
         ]
         return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
 
 
-def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop) -> Iterator[str]:
-    for number, text in enumerate(_lines_in(file, stop), 1):
-        if matches(text[:MATCHED_CHARS]):
-            yield f"{name}:{number}: {clip(text, SHOWN_CHARS)}"
+def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop, found: _Hits) -> Iterator[str]:
+    for number, text in enumerate(_lines_in(file, stop, MATCHED_BYTES), 1):
+        try:
+            at = matches(text)
+            # The last character may have been cut in two.
+            partly = len(text) > _ALWAYS_MATCHED and len(text.encode()) >= MATCHED_BYTES - 3
+        except ToolProblem:
+            if len(text) <= _ALWAYS_MATCHED:
+                raise
+            at, partly = matches(text[:_ALWAYS_MATCHED]), True
+        if at is None:
+            found.long += partly
+        else:
+            begin = max(0, at - _SHOWN_BEFORE) if at > SHOWN_CHARS - _SHOWN_BEFORE else 0
+            cut = f"[{begin:,} characters] …" if begin else ""
+            yield f"{name}:{number}: {cut}{clip(text[begin:], SHOWN_CHARS)}"
 
 
 def _searchable(file: BinaryIO, *, named: bool, found: _Hits) -> bool:
@@ -324,13 +346,14 @@ def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
             " ( [ { . * + ? to search for the character itself."
         ) from error
 
-    def matches(text: str) -> bool:
+    def matches(text: str) -> int | None:
         try:
             left = min(_MATCH_S, max(0.01, stop.left_s))
-            return compiled.search(text, timeout=left, concurrent=True) is not None
+            match = compiled.search(text, timeout=left, concurrent=True)
+            return None if match is None else int(match.start())
         except TimeoutError as error:
             if stop.late():
-                return False
+                return None
             raise ToolProblem(
                 f"{pattern!r:.200} takes too long on a line; use a simpler expression."
             ) from error
