@@ -1,5 +1,6 @@
 """Three hundred turns with each kind of server: nothing is refused or stuck, and the gauge stays true."""
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -10,8 +11,17 @@ from tests.conversation.jobs import prompt_number
 from tests.servers.strict import WIRES, Strict, strict_server
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.work import Rewind, Switch
-from tui_app.events import CompactionComplete, Error, Record, ToolResult, Truncation, TurnEnd, UsageInfo
+from tui_app.conversation.work import Restore, Rewind, Switch
+from tui_app.events import (
+    CompactionComplete,
+    Error,
+    Record,
+    ToolResult,
+    ToolSuperseded,
+    Truncation,
+    TurnEnd,
+    UsageInfo,
+)
 from tui_app.session.rewind_fork import fork_session
 from tui_app.settings import Endpoint
 
@@ -101,6 +111,39 @@ async def test_what_a_template_refuses_is_learnt_once_for_all_sessions(desk: Des
         (desk.cwd / name).write_bytes(learnt.read_bytes())
     learnt.unlink()
     assert await session() == 2
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_views_with_superseded_reads_are_refused_by_nobody(
+    desk: Desk, strict: Strict, wire: str
+) -> None:
+    """Older reads become lines and old thoughts leave; taken back, and with another server in between."""
+    served(desk, strict)
+    strict.count = lambda sent: len(sent) // 4
+    names = list(WIRES)
+    home, abroad = (f"{each}:{WIRES[each].model}" for each in (wire, names[names.index(wire) - 1]))
+    eager = {"eager": {"base": "background", "superseded": True, "superseded_batch": 1}}
+
+    async def talk(conversation: Conversation, turns: int) -> list[tuple[int, ToolSuperseded]]:
+        """What was rewritten during some turns, none of which fails, by log number."""
+        records = [each for _ in range(turns) for each in await turn(conversation, "Count the boats.")]
+        assert of(records, Error) == []
+        return [(each.seq, each.data) for each in records if isinstance(each.data, ToolSuperseded)]
+
+    async with desk.session(model=home, policy="eager", policies=eager) as opened:
+        conversation = opened.conversation
+        made = await talk(conversation, 4)
+        notes = {change.note for _, each in made for change in each.changes}
+        thought = set() if wire == "mistral" else {"thinking of an earlier turn"}
+        assert notes == {"README.md was read again"} | thought
+        for model in (abroad, home):
+            await done(conversation, Restore(made[-1][0]))
+            await talk(conversation, 2)
+            await done(conversation, Switch(model))
+            made = await talk(conversation, 3)
+            assert made
+        assert "[Superseded: README.md was read again below" in json.dumps(strict.bodies[-1])
+    assert len(strict.refused) <= ("alternating" in home + abroad)
 
 
 @pytest.mark.endurance
