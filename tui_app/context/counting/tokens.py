@@ -125,12 +125,10 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
             args = part.args if isinstance(part.args, str) else to_json_text(part.args or {})
             return [("tool_calls", text.count(part.tool_name) + text.count(args) + CALL_OVERHEAD)]
         case FilePart():
-            return [("attachments", _file(part.content, text, model))]
+            return _file(part.content, text, model)
         case SpeechPart():
-            spoken = text.count(part.transcript or "") or (
-                _file(part.audio, text, model) if part.audio else 0
-            )
-            return [(part.speaker, spoken)]
+            spoken, audio = text.count(part.transcript or ""), part.audio
+            return [(part.speaker, spoken), *(_file(audio, text, model) if audio and not spoken else ())]
         case _:
             return None
 
@@ -143,19 +141,19 @@ def _hidden_tokens(encrypted: str) -> int:
 def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
     if isinstance(content, str):
         return [("user", text.count(content))]
-    spoken = attached = 0
+    spoken, attached = 0, list[tuple[str, int]]()
     for item in content:
         if isinstance(item, str):
             spoken += text.count(item)
         elif isinstance(item, TextContent) and file_name(item):
-            attached += text.count(item.content)
+            attached.append(("files", text.count(item.content)))
         elif isinstance(item, TextContent):
             spoken += text.count(item.content)
         elif is_multi_modal_content(item):
             attached += _file(item, text, model)
         elif not isinstance(item, CachePoint):
             spoken += text.count(to_json_text(item))
-    return [("user", spoken), ("attachments", attached)]
+    return [("user", spoken), *attached]
 
 
 def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
@@ -169,7 +167,7 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -
     files: list[MultiModalContent] = []
     data = _without_files(content, files, _DEPTH)
     tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-    return [("tool_results", tokens), ("attachments", sum(_file(item, text, model) for item in files))]
+    return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
 
 
 def _unsealed(content: Any) -> tuple[Any, str]:
@@ -199,9 +197,11 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
     return value
 
 
-def _file(item: MultiModalContent, text: TextCounter, model: str) -> int:
+def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
     content = text_of(item)
-    return attachment_tokens(item, model) if content is None else text.count(content)
+    if content is not None:
+        return [("files", text.count(content))]
+    return [("attachments", attachment_tokens(item, model))]
 
 
 MESSAGE_OVERHEAD = 4
@@ -290,7 +290,8 @@ class TokenCounter:
             unknown: Category for a kind of part that is not known.
         """
         self._refresh()
-        return round(sum(cost for _, cost in self._costs(part, unknown)) * self.factor)
+        costs = self._costs(part, unknown)
+        return round(sum(cost if name == "attachments" else cost * self.factor for name, cost in costs))
 
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""
