@@ -142,6 +142,31 @@ def test_paths_are_followed_to_where_they_lead(tmp_path: Path) -> None:
     )
 
 
+def test_folders_have_to_be_named_for_what_follows_links_in_them(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.txt").symlink_to("/etc/passwd")
+    lists = rules(allow=["run_command diff", "run_command grep", "run_command diff -r src"])
+    for line, ruling in {
+        "diff a.txt src": "ask",
+        "diff -r . src": "ask",
+        "diff a.txt b.txt": "allow",
+        "diff -r src a.txt": "allow",
+        "grep -r root src": "allow",
+    }.items():
+        assert judge(command(line), lists, folder=Folder(tmp_path)).ruling == ruling, line
+
+
+@pytest.mark.parametrize("program", [each for each in sorted(_FLAGS) if each.startswith("git ")])
+def test_git_agrees_on_which_options_have_a_value(program: str, tmp_path: Path) -> None:
+    known = _program(program)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for option, takes in known.options.items():
+        line = f"{program} {option} --output=written"
+        if takes and allowance(line, (program,)).patterns:
+            subprocess.run(line.split(), cwd=tmp_path, capture_output=True, check=False)
+            assert not (tmp_path / "written").exists(), line
+
+
 @pytest.mark.parametrize("written", ["git log", "git log …", "git log ..."])
 def test_first_words_may_say_that_more_follows(written: str) -> None:
     assert judge(command("git log -3"), rules(allow=[f"run_command {written}"])).ruling == "allow"

@@ -118,13 +118,14 @@ class Folder:
     closed: tuple[Path, ...] = ()
     """The program's own folders."""
 
-    def objection(self, word: str, inside: Sequence[str], *, reads: bool) -> str:
+    def objection(self, word: str, inside: Sequence[str], *, reads: bool, follows: bool = False) -> str:
         """Why a rule that does not name a word does not allow it; empty where it may be any operand.
 
         Args:
             word: As the program is given it: a path, or with one behind ``:``, ``=`` or ``,``.
             inside: Folders below the root that the command may run in.
             reads: Whether the program only reads what it is named.
+            follows: Whether it follows links that it comes across in a folder.
         """
         for piece in dict.fromkeys((word, *re.split("[:=,]", word))):
             if piece.startswith(("/", "~")) or ".." in piece.split("/") or _REMOTE.match(word):
@@ -137,6 +138,8 @@ class Folder:
                         return _OUTSIDE
                     if any(real.is_relative_to(os.path.realpath(each)) for each in self.closed):
                         return "is in this program's own folder"
+                    if follows and real.is_dir():
+                        return "is a folder, in which links may lead out"
                     path = str(PurePath(real).relative_to(root))
                 if not reads and (part := obeyed(path)):
                     return f"is in {part}, which programs obey" if part != word else "is obeyed by programs"
@@ -233,8 +236,8 @@ def _roles(words: Sequence[str], program: "_Program") -> Iterator[_Role]:
     for word, following in zip(words, [*words[1:], ""], strict=False):
         if is_value or word in ("--", "-"):
             is_end = is_end or (word == "--" and not is_value)
+            yield "other" if is_value and program.may_obey(word) else "harmless"
             is_value = False
-            yield "harmless"
         elif word.startswith("-") or (word.startswith("+") and not program.takes_plus):
             kind = program.kind(word, following)
             if is_end and kind == "value":  # a file of such a name takes none
@@ -263,7 +266,7 @@ def _objection(word: str, role: _Role, program: "_Program", folder: Folder, insi
                 return _UNNAMED
             if program.is_remote and ":" in word:
                 return _OUTSIDE
-            return folder.objection(word, inside, reads=program.reads)
+            return folder.objection(word, inside, reads=program.reads, follows=program.follows)
 
 
 def _reads_commands(words: Sequence[str]) -> bool:
@@ -291,6 +294,7 @@ _GLOBALS = {"git": ("--no-pager", "-P", "--no-optional-locks")}
 # of these, `-j:#` a number or none, `--color[=]` one behind the sign or none; `-1` is numbers, `+` words that
 # begin so. `text`: the first operand is a pattern or program, no file; `texts`: all of them are.
 # `keys`: it is options without a dash. `remote`: `host:path` leads elsewhere. `named`: operands are no files.
+# `follows`: links within a folder are followed.
 
 _Kind = Literal["alone", "value", "other"]
 
@@ -308,6 +312,8 @@ class _Program:
     """Whether its operands are hosts, settings or commands."""
     takes_keys: bool = False
     """Whether the first operand is options without a dash."""
+    follows: bool = False
+    """Whether it follows links that it comes across in a folder."""
 
     def kind(self, word: str, following: str) -> _Kind:
         """What a word is that looks like an option."""
@@ -320,6 +326,10 @@ class _Program:
         if re.fullmatch(r"-\d+", word) and "-1" in self.options:
             return "alone"
         return "other" if word.startswith(("--", "+")) else self._bundle(word[1:], following)
+
+    def may_obey(self, value: str) -> bool:
+        """Whether a value would be more than harmless, should its option turn out to take none."""
+        return value.startswith("-") and not _BELOW_ZERO.fullmatch(value) and self.kind(value, "") == "other"
 
     def _bundle(self, letters: str, following: str) -> _Kind:
         for at, letter in enumerate(letters, 1):
@@ -345,17 +355,18 @@ class _Program:
         return kind if fits and "%G" not in value else "other"
 
 
+_BELOW_ZERO = re.compile(r"-\d*\w?")
 _UNKNOWN = _Program()
 _DIFFS = (
     "-p -u --patch -s --no-patch --stat[=] --shortstat --numstat --name-only --name-status --summary"
-    " --check -U: --unified= --word-diff[=] --color[=] --no-color --diff-filter= -w -b --ignore-all-space"
+    " --check -U[=] --unified[=] --word-diff[=] --color[=] --no-color --diff-filter= -w -b --ignore-all-space"
     " --ignore-space-change -M --no-renames --minimal --patience --histogram --raw -z -R --relative"
     " --no-ext-diff --no-textconv --exit-code -q --quiet"
 )
 _LOGS = (
     f"{_DIFFS} -1 -n: -i -E -F --oneline --graph --decorate[=] --no-decorate --all --branches --tags"
     " --remotes --max-count= --skip= --since= --until= --after= --before= --author= --committer= --grep="
-    " -S: -G: --pretty= --format= --date= --abbrev-commit --no-merges --merges --first-parent --reverse"
+    " -S: -G: --pretty[=] --format[=] --date= --abbrev-commit --no-merges --merges --first-parent --reverse"
     " --follow --topo-order --date-order --left-right --cherry-pick --invert-grep"
 )
 _GREPS = (
@@ -392,6 +403,7 @@ _READERS = {
     "tree": "-a -d -f -i -s -h -L: -I: -P: --dirsfirst --noreport --prune",
     "diff": (
         "-u -r -q -y -w -b -B -i -N -a -U: -W: --unified[=] --brief --recursive --side-by-side --color[=]"
+        " follows"
     ),
     "cmp": "-s -l -b",
     "comm": "-1 -2 -3",
@@ -534,6 +546,7 @@ def _program(key: str) -> _Program:
         is_remote="remote" in marks,
         takes_no_files="named" in marks,
         takes_keys="keys" in marks,
+        follows="follows" in marks,
     )
 
 
