@@ -280,6 +280,12 @@ def test_a_rule_about_what_only_looks_is_a_tool_and_nothing_else() -> None:
         parse_rule("looks", "tides north")
 
 
+def test_why_no_rule_may_allow_it_is_said_whatever_rule_asks() -> None:
+    action = Action(tool="run_command", kind="command", subject="make", guarded="always asked: it leaves")
+    for lists in (rules(), rules(ask=["run_command make"]), rules(deny=["run_command make -x"], ask=["run_command"])):
+        assert judge(action, lists).because.startswith("always asked: it leaves")
+
+
 def test_a_guarded_file_is_allowed_by_nothing() -> None:
     action = write(".git/hooks/pre-commit", guarded="files in .git can make programs run")
     assert judge(action, rules(allow=["*", "write_file .git/**"])).ruling == "ask"
@@ -321,6 +327,9 @@ def test_what_always_would_allow_is_the_narrowest_rule(action: Action, pattern: 
         ("rm build.log", "rm 'build.log x'", "ask"),
         ("ls | wc", "ls | wc", "allow"),
         ("ls | wc", "ls || wc", "ask"),
+        ("make test && git push", "make test  &&  git push", "allow"),
+        ("make test && git push", "make test; git push", "ask"),
+        ("make test && git push", "make test || git push", "ask"),
         ('rg "a b"', 'rg "a b"', "allow"),
         ('rg "a b"', "rg a b", "ask"),
     ],

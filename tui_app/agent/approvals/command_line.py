@@ -30,8 +30,13 @@ class Command:
     words: tuple[str, ...]
     quoted: frozenset[int] = frozenset()
     """Which words are spelled with quotes."""
-    is_fed: bool = False
-    """Whether it reads what another command prints."""
+    join: str = ""
+    """The sign between it and the command in front of it."""
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether it reads what another command prints."""
+        return self.join == "|"
 
 
 def parse_line(line: str) -> tuple[Command, ...]:
@@ -41,7 +46,7 @@ def parse_line(line: str) -> tuple[Command, ...]:
     commands: list[Command] = []
     words: list[str] = []
     quoted: set[int] = set()
-    at, is_fed = 0, False
+    at, join = 0, ""
     while at <= len(line):
         found = _TOKEN.match(line, at)
         if found is None and at < len(line):
@@ -49,8 +54,8 @@ def parse_line(line: str) -> tuple[Command, ...]:
         if found is None or found["join"]:
             if not words or "=" in words[0]:
                 return ()
-            commands.append(Command(tuple(words), frozenset(quoted), is_fed))
-            is_fed = found is not None and found["join"] == "|"
+            commands.append(Command(tuple(words), frozenset(quoted), join))
+            join = found["join"] if found is not None else ""
             words, quoted = [], set()
         elif word := found["word"]:
             if (plain := _QUOTED.sub(_unquoted, word)) != word:
@@ -204,7 +209,7 @@ def _allowed_by(
         at = len(command.words) - len(words)
         if not wanted or words[:count] != wanted or any(each < count + at for each in command.quoted):
             continue
-        why = _unnamed(Command(words, is_fed=command.is_fed), count, folder, inside)
+        why = _unnamed(Command(words, join=command.join), count, folder, inside)
         if not why:
             return pattern, ""
         missing = why

@@ -204,6 +204,8 @@ def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]
             break
         if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
             decided = max(fitting, key=lambda verdict: verdict.firm)
+            if ruling == "ask" and action.guarded:
+                return replace(decided, because=f"{action.guarded}; {decided.because}")
             return replace(decided, ruling="allow") if ruling == "looks" else decided
     return None
 
