@@ -329,6 +329,13 @@ async def test_what_a_server_says_arrives_as_it_was_sent(tmp_path: Path) -> None
         assert await said() == ""
 
 
+async def test_a_result_is_not_held_against_the_form_that_its_server_names(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="shaped")) as servers:
+        assert await call(servers, "files_file", texts=["ahoy"]) == "ahoy"
+        slow = {"r": "a" * 60 + "b"}
+        assert await call(servers, "files_file", texts=[], structuredContent=slow) == json.dumps(slow)
+
+
 @pytest.mark.parametrize("text", [JSON, "3 errors:\n" + "  a line\n" * 300 + "the end", "no stop", "\tin"])
 async def test_an_error_arrives_whole_and_its_note_is_one_line(tmp_path: Path, text: str) -> None:
     async with running(tmp_path, program()) as servers:

@@ -28,6 +28,11 @@ MALFORMED = [
     {"name": "adrift", "inputSchema": {"type": "object", "properties": {"x": {"$ref": "#/$defs/none"}}}},
     {"inputSchema": {"type": "object"}},
 ]
+SHAPED = {
+    **tool("file"),
+    "outputSchema": {"type": "object", "properties": {"r": {"type": "string", "pattern": "^(a|aa)+$"}}},
+}
+"""Names a form for its results that takes for ever to check, and that no result of ours has."""
 EVIL = [tool("bad name!", "\x1b[31m[b]red[/b]"), tool("bad_name_"), tool("x" * 80), tool("echo")]
 
 
@@ -45,7 +50,11 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
                 return {"protocolVersion": version, "capabilities": able, "serverInfo": info, **told}
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
         case "tools/list":
-            return {"tools": {"evil": EVIL, "malformed": [*MALFORMED, *TOOLS]}.get(mode, TOOLS)}
+            return {
+                "tools": {"evil": EVIL, "shaped": [SHAPED], "malformed": [*MALFORMED, *TOOLS]}.get(
+                    mode, TOOLS
+                )
+            }
         case "tools/call":
             params = message["params"]
             if params["name"] == "progress":

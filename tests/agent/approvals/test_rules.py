@@ -282,7 +282,11 @@ def test_a_rule_about_what_only_looks_is_a_tool_and_nothing_else() -> None:
 
 def test_why_no_rule_may_allow_it_is_said_whatever_rule_asks() -> None:
     action = Action(tool="run_command", kind="command", subject="make", guarded="always asked: it leaves")
-    for lists in (rules(), rules(ask=["run_command make"]), rules(deny=["run_command make -x"], ask=["run_command"])):
+    for lists in (
+        rules(),
+        rules(ask=["run_command make"]),
+        rules(deny=["run_command make -x"], ask=["run_command"]),
+    ):
         assert judge(action, lists).because.startswith("always asked: it leaves")
 
 

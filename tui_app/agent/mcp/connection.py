@@ -352,11 +352,18 @@ class Connection:
                 self._callbacks.changed("prompts")
 
     def _sift(self, answer: Any) -> Any:
-        """Leave malformed tools out of a page of the server's list, and note which they are."""
+        """Leave malformed tools out of a page of the server's list, and what form results are to have."""
         listed = answer.get("tools") if isinstance(answer, dict) else None
         if not isinstance(listed, list):
             return answer
         version = self.client.session.protocol_version or ""
+        # The library would check each result by it, on our only loop, for as long as its patterns take.
+        listed = [
+            {key: value for key, value in tool.items() if key != "outputSchema"}
+            if isinstance(tool, dict)
+            else tool
+            for tool in listed
+        ]
         found = [(tool, _why_malformed({**answer, "tools": [tool]}, version)) for tool in listed]
         for tool, why in found:
             if why:
