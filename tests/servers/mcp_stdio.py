@@ -138,6 +138,7 @@ def ask(args: dict[str, Any]) -> Any:
         },
         "required": ["boat"],
     }
+    schema = args.get("schema", schema)
     params = {"message": args.get("text", "Which boat?"), "requestedSchema": schema}
     request = {"jsonrpc": "2.0", "id": "question", "method": "elicitation/create", "params": params}
     print(json.dumps(request), flush=True)

@@ -143,7 +143,10 @@ class Extras:
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""
-        shown = plain_text(message)[:QUESTION_CHARS]
+        shown = plain_text(message)
+        if len(shown) > QUESTION_CHARS:
+            self._tell(f"{server} asks", f"MCP server {server} asks too much to be shown: declined.")
+            return None
         if not self.attended:
             self._tell(
                 f"{server} asks", f"MCP server {server} asks: {shown} Nobody can be asked here: declined."

@@ -164,6 +164,11 @@ class StrayKeys:
         self._clock = clock
         self._quiet_since = clock()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no key has come for a while: whoever writes now has seen the dialog."""
+        return self._clock() - self._quiet_since >= QUIET_S
+
     def write(self, letter: str) -> None:
         """Take a letter for a part of what is written, whatever it could mean."""
         self.text += letter

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
@@ -29,10 +30,10 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.settings.tables import Hook, McpServer
-from tui_app.ui import approvals
+from tui_app.ui import approvals, type_ahead
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane
-from tui_app.ui.dialogs.base import DetailsScreen, WaysDialog
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.rows import sub_agent_text
@@ -405,21 +406,25 @@ async def test_resources_prompts_and_questions_of_a_server(desk: Desk) -> None:
         await deck.says("Hail Gull, calmly.")
 
 
-async def test_a_server_asks_the_user(desk: Desk) -> None:
+def asked_by_server(deck: Deck, **args: object) -> "asyncio.Task[object]":
+    """Let a server put a question; its answer."""
+
+    async def ask(opened: OpenSession) -> object:
+        await opened.extras.servers.settle(30)
+        offered = opened.extras.servers.offered()
+        server = next(server for server, tool in offered if tool.own_name == "ask")
+        return await server.call("ask", args)
+
+    return asyncio.create_task(deck.app.screen.session.ask(ask))  # type: ignore[attr-defined]
+
+
+async def test_a_server_asks_the_user(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fastmcp")
+    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
-        session = deck.app.screen.session  # type: ignore[attr-defined]
-
-        async def ask(opened: OpenSession) -> object:
-            await opened.extras.servers.settle(30)
-            server = next(
-                server for server, tool in opened.extras.servers.offered() if tool.own_name == "ask"
-            )
-            return await server.call("ask", {"text": "Which [b]boat[/b]?"})
-
-        answer = asyncio.create_task(session.ask(ask))
+        answer = asked_by_server(deck, text="Which [b]boat[/b]?")
         await deck.says("files asks: Which [b]boat[/b]?")
         await deck.press(*"Gull", "enter")
         await deck.says("berths")
@@ -433,6 +438,66 @@ async def test_a_server_asks_the_user(desk: Desk) -> None:
         await deck.press("up", "up", "enter")
         content = json.loads(str(await answer))["content"]
         assert content == {"boat": "Gull", "berths": 3, "sail": "main", "sure": True}
+
+
+async def test_a_server_is_told_nothing_of_a_prompt_that_is_being_written(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fastmcp")
+    monkeypatch.setattr(type_ahead, "QUIET_S", 60.0)
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        answer = asked_by_server(deck, text="Which boat?")
+        await deck.says("files asks: Which boat?")
+        await deck.press(*"words", "enter")
+        assert isinstance(deck.app.screen, EditDialog)
+        await deck.press("escape")
+        assert json.loads(str(await answer)) == {"action": "decline"}
+        await deck.says("words")
+
+
+def field(**said: object) -> dict[str, object]:
+    return {"type": "object", "properties": {"sure": {"type": "string", **said}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "told"),
+    [
+        ("May I count the boats?" + "x\n" * 40 + "And sink them?", {}, "too small to show all"),
+        ("Which boat?", field(description="x\n" * 40), "too small to show all"),
+        ("Which boat?", field(enum=["jib " * 20, "main"]), "too long to be shown"),
+        ("Which boat?", field(title="jib " * 20), "too long to be shown"),
+        ("Which boat?", field(enum=[str(each) for each in range(21)]), "it has 21 choices"),
+        ("x" * 2_001, {}, "asks too much to be shown"),
+    ],
+    ids=["message", "description", "choice", "title", "choices", "flood"],
+)
+async def test_what_cannot_be_shown_whole_is_declined(desk: Desk, text: str, schema: Any, told: str) -> None:
+    pytest.importorskip("fastmcp")
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        answer = asked_by_server(deck, text=text, schema=schema or {"type": "object", "properties": {}})
+        await deck.says(told)
+        assert json.loads(str(await answer)) == {"action": "decline"}
+
+
+async def test_the_choices_of_a_server_are_told_apart_from_each_other_and_from_ours(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fastmcp")
+    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    desk.change(mcp={"files": program()})
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        words = "Count them. " * 30 + "Sure?"
+        answer = asked_by_server(deck, text=words, schema=field(enum=["Decline", "go\u200b", "go"]))
+        await deck.says("1. Decline")
+        assert "Sure? · sure" in deck.text
+        assert "Never type a password" in deck.text
+        await deck.press("up", "enter")
+        assert json.loads(str(await answer)) == {"action": "accept", "content": {"sure": "go"}}
 
 
 async def test_a_terminal_that_loses_the_focus_is_called_when_a_turn_ends(desk: Desk) -> None:

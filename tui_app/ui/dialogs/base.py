@@ -424,9 +424,13 @@ class EditDialog(Dialog[str]):
         with Vertical(classes="dialog -small"):
             yield self.heading(one_line(self._title, 60))
             yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
-            yield WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
+            yield self.new_line()
             yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
             yield self.hints()
+
+    def new_line(self) -> WrittenLine:
+        """The line that is written in."""
+        return WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:

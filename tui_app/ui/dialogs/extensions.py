@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import work
+from textual import events, on, work
 from textual.content import Content
 from textual.widgets import Input
 
@@ -21,11 +22,14 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
+from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.long_text import wrapped
 from tui_app.ui.slash import CustomCommand, prompt_commands
-from tui_app.ui.text import one_line, tokens
+from tui_app.ui.text import clean, one_line, tokens
+from tui_app.ui.type_ahead import StrayKeys
+from tui_app.ui.widgets import WrittenLine
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -493,21 +497,74 @@ async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None
     editor.custom = (*written, *await served(session, {each.name for each in written}))
 
 
+# What a server asks the user: all of it is on the screen before anything is answered.
+
 DECLINE = "Decline"
 _ABOUT = "Esc declines. Never type a password or a key here: a program asks, not Plimsoll."
-_MOST_FIELDS = 12
+_MOST_FIELDS, _MOST_CHOICES = 12, 20
+_TITLE_CELLS = 60
+_WIDTH, _EDGES = 76, 7
+"""Columns of a dialog at most, and rows and columns around what it says."""
+
+
+class Unshown(Exception):
+    """What a server asks cannot be shown whole, so nobody can say yes to it. The message says what."""
+
+
+class ServerEditDialog(EditDialog):
+    """Shows all that a server says, and takes no key of a user who is still writing a prompt."""
+
+    def __init__(
+        self, title: str, about: str, text: str, refused: str = "", *, clock: Callable[[], float] = monotonic
+    ) -> None:
+        super().__init__(title, about, text, refused, verb="answer")
+        self._stray = StrayKeys(clock)
+        # What is asked again has been read.
+        self._is_read = bool(refused)
+
+    @property
+    def typed(self) -> str:
+        """What was written on meanwhile; it belongs to the prompt."""
+        return self._stray.text.rstrip("\n")
+
+    def new_line(self) -> WrittenLine:
+        return _AnswerLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
+
+    def holds_back(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key or a paste was not meant for the answer."""
+        self._is_read = self._is_read or self._stray.is_over
+        if self._is_read:
+            return False
+        if isinstance(event, events.Paste):
+            self._stray.write(event.text)
+            return True
+        return self._stray.catch(event)
+
+
+class _AnswerLine(WrittenLine):
+    @on(events.Key)
+    @on(events.Paste)
+    def _hold_back(self, event: events.Key | events.Paste) -> None:
+        dialog = self.screen
+        if isinstance(dialog, ServerEditDialog) and dialog.holds_back(event):
+            event.stop()
+            event.prevent_default()
 
 
 async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
     """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
-    values = await _values(app, asked)
+    said = ""
+    try:
+        values = await _values(app, asked)
+    except Unshown as unshown:
+        values, said = None, f": {unshown}"
 
     async def answer(opened: "OpenSession") -> None:
         opened.extras.answer(asked.id, values)
 
     await session.ask(answer)
     if values is None:
-        session.say(f"Declined what {asked.server} asks.")
+        session.say(f"Declined what {asked.server} asks{said}.")
 
 
 async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
@@ -519,19 +576,14 @@ async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
         return None
     if not isinstance(fields, dict) or len(fields) > _MOST_FIELDS:
         return None
+    head = f"{asked.server} asks: {asked.message}"
     if not fields:
-        way = await app.push_screen_wait(
-            WaysDialog(
-                one_line(f"{asked.server} asks: {asked.message}", 200),
-                [("Accept", "says yes"), (DECLINE, "says no")],
-                _ABOUT,
-            )
-        )
-        return {} if way == "Accept" else None
+        way = await _chosen(app, head, "", [("Accept", "says yes")])
+        return None if way is None else {}
     values: dict[str, Any] = {}
     for name, described in fields.items():
         field = described if isinstance(described, dict) else {}
-        given, value = await _value(app, asked, str(name), field, needed=name in required)
+        given, value = await _value(app, head, str(name), field, needed=name in required)
         if not given:
             return None
         if value is not None:
@@ -540,29 +592,28 @@ async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
 
 
 async def _value(
-    app: "Host", asked: ServerAsked, name: str, field: Mapping[str, Any], *, needed: bool
+    app: "Host", head: str, name: str, field: Mapping[str, Any], *, needed: bool
 ) -> tuple[bool, Any]:
     """One value: whether it was given at all, and what; None where it was left out."""
-    title = one_line(plain_text(str(field.get("title") or name)), 60)
-    about = plain_text(str(field.get("description") or ""))[:400]
-    head = f"{asked.server} asks: {asked.message}"
+    title = _label(field.get("title") or name)
+    about = plain_text(str(field.get("description") or ""))
     choices = field.get("enum")
     if field.get("type") == "boolean":
         choices = ["yes", "no"]
     if isinstance(choices, list) and choices:
-        ways = [(one_line(plain_text(str(each)), 60), "") for each in choices[:20]]
-        way = await app.push_screen_wait(
-            WaysDialog(one_line(f"{head} · {title}", 200), [*ways, (DECLINE, "")], about or _ABOUT)
-        )
-        at = next((number for number, (label, _) in enumerate(ways) if label == way), None)
+        if len(choices) > _MOST_CHOICES:
+            raise Unshown(f"it has {len(choices)} choices")
+        at = await _chosen(app, f"{head} · {title}", about, [(_label(each), "") for each in choices])
         if at is None:
             return False, None
         return True, at == 0 if field.get("type") == "boolean" else choices[at]
     refused, text = "", str(field.get("default", ""))
+    note = "\n".join(filter(None, (_ABOUT, head, about)))
+    _check_room(app, note, 3)
     while True:
-        typed = await app.push_screen_wait(
-            EditDialog(title, "\n".join(filter(None, (head, about, _ABOUT))), text, refused, verb="answer")
-        )
+        dialog = ServerEditDialog(title, note, text, refused)
+        typed = await app.push_screen_wait(dialog)
+        write_on(app, dialog.typed)
         if typed is None:
             return False, None
         if not typed and not needed:
@@ -571,6 +622,36 @@ async def _value(
             return True, read_value(typed, field)
         except ValueError as error:
             refused, text = str(error), typed
+
+
+def _label(given: object) -> str:
+    """A name of the server's, whole in one row."""
+    label = one_line(plain_text(str(given)), 10 * _TITLE_CELLS)
+    if len(label) > _TITLE_CELLS:
+        raise Unshown("one of its names is too long to be shown")
+    return label
+
+
+async def _chosen(app: "Host", head: str, about: str, ways: Sequence[tuple[str, str]]) -> int | None:
+    """Which way is chosen, by its place; None for none of them."""
+    names = [name for name, _ in ways]
+    if len({*names, DECLINE}) <= len(names):
+        # What one name says is not to be answered with what another stands for.
+        ways = [(f"{at}. {name}", what) for at, (name, what) in enumerate(ways, 1)]
+    offered = [*ways, (DECLINE, "says no")]
+    note = "\n".join(filter(None, (about, _ABOUT)))
+    _check_room(app, f"{head}\n{note}", len(offered))
+    dialog = WaysDialog(head, offered, clean(note))
+    way = await app.push_screen_wait(dialog)
+    write_on(app, dialog.typed)
+    return next((at for at, (name, _) in enumerate(ways) if name == way), None)
+
+
+def _check_room(app: "Host", text: str, rows: int) -> None:
+    """Make sure that a dialog shows all of a text, beside so many rows. Raises ``Unshown``."""
+    lines = wrapped(clean(text), max(1, min(_WIDTH, app.size.width) - _EDGES)).starts
+    if len(lines) + rows + _EDGES > app.size.height:
+        raise Unshown("this window is too small to show all of it")
 
 
 def read_value(typed: str, field: Mapping[str, Any]) -> Any:
