@@ -13,16 +13,11 @@ class Kinds(NamedTuple):
     """Those of them that are of tool results."""
     calls: int = 0
     """Those of calls and thoughts."""
-    attached: int = 0
-    """Those of pictures and the like, which no tokenizer counts."""
 
     def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
         """These and others, or less others."""
-        return Kinds(*(own + times * more for own, more in zip(self, other, strict=True)))
-
-    def scaled(self, factor: float) -> float:
-        """All of them by a factor learnt of text, which is none of pictures."""
-        return (self.tokens - self.attached) * factor + self.attached
+        tokens, results, calls = other
+        return Kinds(self.tokens + times * tokens, self.results + times * results, self.calls + times * calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,38 +37,30 @@ class Breakdown:
     thinking: int = 0
     tool_calls: int = 0
     tool_results: int = 0
-    files: int = 0
-    """Text of attached files."""
     attachments: int = 0
-    """Images, audio and documents, by the figures of the model's vendor."""
+    """Images, audio and documents."""
 
     @property
     def total(self) -> int:
         """Sum over all categories, in tokens."""
         # Written out: this is asked for every message of every request.
         spoken = self.summary + self.user + self.assistant + self.thinking
-        used = self.tool_calls + self.tool_results + self.files + self.attachments
+        used = self.tool_calls + self.tool_results + self.attachments
         return self.system + self.tools + self.memory + spoken + used
 
     def __add__(self, other: Self) -> Self:
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in CATEGORIES})
 
-    def scaled(self, factor: float, attached: float = 1.0) -> Self:
-        """Multiply what is text by a factor learnt for a model's own tokenizer, which is none of pictures.
-
-        Args:
-            factor: That of the text.
-            attached: That of the attachments.
-        """
-        if factor == attached == 1.0:
+    def scaled(self, factor: float) -> Self:
+        """Multiply every category by a factor learnt for a model's own tokenizer."""
+        if factor == 1.0:
             return self
-        of_text = {name: round(getattr(self, name) * factor) for name in CATEGORIES}
-        return replace(self, **of_text | {"attachments": round(self.attachments * attached)})
+        return replace(self, **{name: round(getattr(self, name) * factor) for name in CATEGORIES})
 
     @property
     def kinds(self) -> Kinds:
         """The tokens by what their providers make of them."""
-        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking, self.attachments)
+        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking)
 
     def nonzero(self) -> dict[str, int]:
         """The categories that are not empty, as stored in the log."""
@@ -94,8 +81,8 @@ class Growth(NamedTuple):
 
     def of(self, added: Kinds) -> float:
         """By how much a request grows with messages, or shrinks without them."""
-        text = self.text * (added.tokens - added.calls - added.attached)
-        return text + self.results * added.results + self.calls * added.calls + added.attached
+        text = self.text * (added.tokens - added.calls)
+        return text + self.results * added.results + self.calls * added.calls
 
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:

@@ -244,7 +244,7 @@ def test_files_are_never_counted_as_base64(wrap, words) -> None:
 
 def test_text_documents_are_counted_as_text(counter) -> None:
     note = BinaryContent(b"# three little words", media_type="text/markdown")
-    assert counter.message(ModelRequest(parts=[UserPromptPart([note])])).files == 4
+    assert counter.message(ModelRequest(parts=[UserPromptPart([note])])).attachments == 4
 
 
 def picture(width: int, height: int, kind: str = "PNG") -> BinaryContent:

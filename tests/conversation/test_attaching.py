@@ -132,7 +132,7 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
         (said,) = (each for each in of(records, UserMessage) if isinstance(each, UserMessage))
         assert said.text == "What does @notes.md say?"
         assert said.attachments == ("notes.md",)
-        assert said.tokens["files"] > 5
+        assert said.tokens["attachments"] > 5
         session = conversation.session
     text, file = server.journal[0]["messages"][-1]["content"]
     assert text["text"] == "What does @notes.md say?"

@@ -45,7 +45,7 @@ async def test_a_named_file_is_sent_with_the_prompt_and_counted_before(
         assert "What is in @tides.md ?" in deck.text
         usage = deck.app.chat.session.state.usage
         assert usage is not None
-        assert usage.parts.files > 400
+        assert usage.parts.attachments > 400
     text, file = fake_openai.journal[0]["messages"][-1]["content"]
     assert text["text"] == "What is in @tides.md ?"
     assert "The tide turns at noon." in file["text"]

@@ -125,10 +125,12 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
             args = part.args if isinstance(part.args, str) else to_json_text(part.args or {})
             return [("tool_calls", text.count(part.tool_name) + text.count(args) + CALL_OVERHEAD)]
         case FilePart():
-            return _file(part.content, text, model)
+            return [("attachments", _file(part.content, text, model))]
         case SpeechPart():
-            spoken, audio = text.count(part.transcript or ""), part.audio
-            return [(part.speaker, spoken), *(_file(audio, text, model) if audio and not spoken else ())]
+            spoken = text.count(part.transcript or "") or (
+                _file(part.audio, text, model) if part.audio else 0
+            )
+            return [(part.speaker, spoken)]
         case _:
             return None
 
@@ -141,19 +143,19 @@ def _hidden_tokens(encrypted: str) -> int:
 def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
     if isinstance(content, str):
         return [("user", text.count(content))]
-    spoken, attached = 0, list[tuple[str, int]]()
+    spoken = attached = 0
     for item in content:
         if isinstance(item, str):
             spoken += text.count(item)
         elif isinstance(item, TextContent) and file_name(item):
-            attached.append(("files", text.count(item.content)))
+            attached += text.count(item.content)
         elif isinstance(item, TextContent):
             spoken += text.count(item.content)
         elif is_multi_modal_content(item):
             attached += _file(item, text, model)
         elif not isinstance(item, CachePoint):
             spoken += text.count(to_json_text(item))
-    return [("user", spoken), *attached]
+    return [("user", spoken), ("attachments", attached)]
 
 
 def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
@@ -167,7 +169,7 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -
     files: list[MultiModalContent] = []
     data = _without_files(content, files, _DEPTH)
     tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-    return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
+    return [("tool_results", tokens), ("attachments", sum(_file(item, text, model) for item in files))]
 
 
 def _unsealed(content: Any) -> tuple[Any, str]:
@@ -197,11 +199,9 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
     return value
 
 
-def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
+def _file(item: MultiModalContent, text: TextCounter, model: str) -> int:
     content = text_of(item)
-    if content is not None:
-        return [("files", text.count(content))]
-    return [("attachments", attachment_tokens(item, model))]
+    return attachment_tokens(item, model) if content is None else text.count(content)
 
 
 MESSAGE_OVERHEAD = 4
@@ -290,8 +290,7 @@ class TokenCounter:
             unknown: Category for a kind of part that is not known.
         """
         self._refresh()
-        costs = self._costs(part, unknown)
-        return round(sum(cost if name == "attachments" else cost * self.factor for name, cost in costs))
+        return round(sum(cost for _, cost in self._costs(part, unknown)) * self.factor)
 
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""

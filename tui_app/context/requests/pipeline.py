@@ -450,10 +450,12 @@ class Pipeline:
         self._cache_read = response.usage.cache_read_tokens or None
         reported = believable(self._counted, response.usage.input_tokens)
         # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
-        low = is_silent_truncation(self._size(min(1.0, self.limits.factor(request.model))), reported)
+        low = is_silent_truncation(
+            round(self._counted * min(1.0, self.limits.factor(request.model))), reported
+        )
         key = self.limits.model_key(request.model)
         factor = self.limits.learnt.observe(key, self._counted, 0 if low or not self._plain else reported)
-        if not is_silent_truncation(self._size(factor), reported):
+        if not is_silent_truncation(round(self._counted * factor), reported):
             self._short = False
             self._learn_growth(key, reported)
             self.limits.observe(request.model, self._counted, reported, plain=False)
@@ -468,10 +470,6 @@ class Pipeline:
             self.history.report(Notice(text=SILENT_TRUNCATION))
         self._short = True
 
-    def _size(self, factor: float) -> int:
-        """Tokens of the present request by a model's factor."""
-        return round(Kinds(self._counted, attached=self._sent.attached).scaled(factor))
-
     def _learn_growth(self, key: str, reported: int) -> None:
         """Learn from what has come and gone since the last answer of a model, where both were text alone."""
         before, now = self._told, Told(key, self._prefix.head, self._sent, reported)
@@ -484,7 +482,7 @@ class Pipeline:
         found = detect_overflow(error, request.messages)
         if found is not None or (limit := tokens_a_minute(error)) is None:
             return found
-        size = self._size(self.limits.factor(request.model))
+        size = round(self._counted * self.limits.factor(request.model))
         return ContextOverflow(limit, None, PER_REQUEST) if size > limit else None
 
     async def refused(

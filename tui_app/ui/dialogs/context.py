@@ -75,15 +75,14 @@ NAMES: dict[str, str] = {
     "thinking": "thinking",
     "tool_calls": "calls",
     "tool_results": "results",
-    "files": "files",
     "attachments": "attachments",
 }
 """Categories as a user reads them."""
 _COLOURS = {
     "system": "$kind-system", "tools": "$kind-tools", "memory": "$kind-memory", "summary": "$kind-summary",
     "user": "$kind-you", "assistant": "$kind-answers", "thinking": "$kind-answers",
-    "tool_calls": "$kind-calls", "tool_results": "$kind-results", "files": "$kind-you",
-    "attachments": "$kind-you", "": "$text-muted",
+    "tool_calls": "$kind-calls", "tool_results": "$kind-results", "attachments": "$kind-you",
+    "": "$text-muted",
 }  # fmt: skip
 """By category; what no category explains has none."""
 _LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
