@@ -1,8 +1,8 @@
 """The parent of a command: nothing that it starts outlives it, or grows beyond what a machine can bear.
 
 On Linux this file is that parent, as a program of the standard library only, and of little of it, since each
-command waits for it: ``python -I -S command_parent.py PARENT ABI NETWORK COUNT FOLDER … PROGRAM …``. With a
-version of Landlock it also keeps the command from writing outside of the folders.
+command waits for it: ``python -I -S command_parent.py PARENT ABI NETWORK COUNT FOLDER … COUNT ABSENT …
+PROGRAM …``. With a version of Landlock it also keeps the command from writing outside of the folders.
 """
 
 import contextlib
@@ -28,7 +28,12 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
 
 
 def parented(
-    command: Sequence[str], folders: Sequence[os.PathLike[str]] = (), abi: int = 0, *, network: bool = True
+    command: Sequence[str],
+    folders: Sequence[os.PathLike[str]] = (),
+    abi: int = 0,
+    *,
+    network: bool = True,
+    absent: Sequence[os.PathLike[str]] = (),
 ) -> tuple[str, ...]:
     """A command below a parent that ends all of its children, where the system has such parents.
 
@@ -37,10 +42,11 @@ def parented(
         folders: Where it may write, with Landlock.
         abi: Version of Landlock; 0 for none.
         network: Whether it has a network.
+        absent: Files that are not there and must not come into being; they are removed.
     """
     if sys.platform != "linux":
         return tuple(command)
-    given = (os.getpid(), abi, int(network), len(folders), *folders)
+    given = (os.getpid(), abi, int(network), len(folders), *folders, len(absent), *absent)
     return (sys.executable, "-I", "-S", __file__, *map(str, given), *command)
 
 
@@ -49,7 +55,14 @@ def landlock_abi() -> int:
     return int(ctypes.CDLL(None).syscall(444, None, 0, 1))
 
 
-def main(parent: int, abi: int, network: int, folders: Sequence[str], command: Sequence[str]) -> NoReturn:
+def main(
+    parent: int,
+    abi: int,
+    network: int,
+    folders: Sequence[str],
+    absent: Sequence[str],
+    command: Sequence[str],
+) -> NoReturn:
     """Run a command, end with it all that it has started, and end as it has ended.
 
     Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
@@ -64,7 +77,7 @@ def main(parent: int, abi: int, network: int, folders: Sequence[str], command: S
         os.setsid()
         _adopt(me, _end_children)
         signal.signal(signal.SIGUSR1, _let_go)
-        _run(abi, network, folders, command)
+        _run(abi, network, folders, absent, command)
     # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
     signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
     status = _wait_for(below)
@@ -97,7 +110,9 @@ def _let_go(_signal: int, _frame: object) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
 
 
-def _run(abi: int, network: int, folders: Sequence[str], command: Sequence[str]) -> NoReturn:
+def _run(
+    abi: int, network: int, folders: Sequence[str], absent: Sequence[str], command: Sequence[str]
+) -> NoReturn:
     own = ""
     if abi:
         import tempfile
@@ -111,9 +126,10 @@ def _run(abi: int, network: int, folders: Sequence[str], command: Sequence[str])
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         _limit_processes()
         _become(abi, network, folders, own, command)
-    _watch(first)
+    _watch(first, absent)
     status = _wait_for(first)
     _end_children()
+    _remove(absent)
     if own:
         import shutil
 
@@ -211,16 +227,34 @@ def _limit_processes() -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
 
 
-def _watch(group: int) -> None:
+def _remove(absent: Sequence[str]) -> None:
+    """Take away what must not be there, and say so."""
+    for path in absent:
+        with contextlib.suppress(OSError):
+            # At once, whatever it is: whoever obeys it may come any moment.
+            gone = f"{path}.removed-{os.getpid()}"
+            os.rename(path, gone)  # noqa: PTH104
+            if stat.S_ISDIR(os.lstat(gone).st_mode):
+                import shutil
+
+                shutil.rmtree(gone, ignore_errors=True)
+            else:
+                os.unlink(gone)  # noqa: PTH108
+            os.write(2, f"\n[{path} was removed: programs outside the sandbox would obey it.]\n".encode())
+
+
+def _watch(group: int, absent: Sequence[str]) -> None:
     """Look now and then at what a command does, and end all of it where that is too much.
 
     Args:
         group: The group that most of it is in.
+        absent: What is taken away where it makes it.
     """
     known, had_room = _threads(), _has_room()
 
     def look(_signal: int, _frame: object) -> None:
         nonlocal known
+        _remove(absent)
         now, why = _threads(), ""
         # Only where many have come, whosoever they are, its own are counted: it costs a look at each.
         if now - known <= MOST_PROCESSES // 2:
@@ -235,6 +269,7 @@ def _watch(group: int) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             _end_group(group)
             _end_children()
+            _remove(absent)
             os.write(2, f"\n[Stopped, with everything it had started: {why}.]\n".encode())
             _end_as(signal.SIGKILL)
 
@@ -312,6 +347,8 @@ def _restrict(folders: Sequence[str], abi: int, *, network: bool) -> None:
 
 
 if __name__ == "__main__":
-    _first = 5 + int(sys.argv[4])
     _parent, _abi, _network = map(int, sys.argv[1:4])
-    main(_parent, _abi, _network, sys.argv[5:_first], sys.argv[_first:])
+    _first = 5 + int(sys.argv[4])
+    _second = _first + 1 + int(sys.argv[_first])
+    _folders, _absent = sys.argv[5:_first], sys.argv[_first + 1 : _second]
+    main(_parent, _abi, _network, _folders, _absent, sys.argv[_second:])

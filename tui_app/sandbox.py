@@ -112,7 +112,11 @@ class Confinement:
         """The command that runs a command inside; blocking."""
         match self.sandbox.kind:
             case "bubblewrap":
-                return parented((self.sandbox.program, *self._bubblewrap(), "--", *command))
+                absent = [
+                    path for path in self._obeyed() if path.name != "hooks" and not os.path.lexists(path)
+                ]
+                words = (self.sandbox.program, *self._bubblewrap(), "--", *command)
+                return parented(words, absent=absent)
             case "seatbelt":
                 return (self.sandbox.program, "-p", self._seatbelt(), *command)
             case "landlock":
@@ -136,10 +140,11 @@ class Confinement:
             yield from ("--ro-bind-try", str(folder), str(folder))
         for folder in self._open:
             yield from ("--bind", str(folder), str(folder))
-        for folder in self._repositories():
+        kept = self._kept()
+        for folder in self._held((*self._repositories(), *kept)):
             # A place of its own cannot be moved away, to be made anew with other hooks.
             yield from ("--bind", str(folder), str(folder))
-        for path in self._kept():
+        for path in kept:
             # A folder that is not there yet is not to be made either.
             how = ("--ro-bind", str(path)) if path.exists() else ("--tmpfs",)
             yield from (*how, str(path))
@@ -167,15 +172,26 @@ class Confinement:
 
     def _kept(self) -> list[Path]:
         """What stands in the workspace that programs obey later, and the program's own settings."""
+        kept = [each for each in self._obeyed() if not each.is_symlink()]
+        return [each for each in kept if each.exists() or each.name == "hooks"]
+
+    def _obeyed(self) -> list[Path]:
+        """Such places, whether they are there or not."""
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
-            found += [folder / name for name in ("config", "config.worktree", "info/attributes", "hooks")]
+            found += [folder / name for name in _GIT_OBEYS]
         for place in self._open:
-            found += [each for each in _named_hooks(place) if each.exists()]
+            found += _named_places(place)
             found += [place / ".git"] if (place / ".git").is_file() else []
-            found.append(place / ".hg" / "hgrc")
-        kept = [each for each in found if not each.is_symlink()]
-        return [each for each in kept if each.exists() or each.name == "hooks"]
+            found += [place / ".hg" / "hgrc"] if (place / ".hg").is_dir() else []
+        return list(dict.fromkeys(found))
+
+    def _held(self, paths: Sequence[Path]) -> list[Path]:
+        """The folders around some paths, up to those that may be written in; outer ones first."""
+        found = {path for path in paths if path.is_dir()}
+        for path in paths:
+            found |= {each for each in path.parents if any(one in each.parents for one in self._open)}
+        return sorted(each for each in found - {*self._open} if each.is_dir() and not each.is_symlink())
 
     def _repositories(self) -> list[Path]:
         gits = [place / ".git" for place in self._open]
@@ -198,7 +214,7 @@ class Confinement:
         rows = ["(version 1)", "(allow default)", "(deny file-write*)"]
         for folder in (*self._open, Path(tempfile.gettempdir()).resolve(), Path("/dev")):
             rows.append(f"(allow file-write* (subpath {json.dumps(str(folder))}))")
-        rows += [f"(deny file-write* (subpath {json.dumps(str(path))}))" for path in self._kept()]
+        rows += [f"(deny file-write* (subpath {json.dumps(str(path))}))" for path in self._obeyed()]
         secret = (*self.hidden, *(self.home / name for name in _SECRETS))
         rows += [f"(deny file-read* file-write* (subpath {json.dumps(str(path))}))" for path in secret]
         if not self.network:
@@ -219,7 +235,10 @@ _SECRETS = (
 _MOST_LINKS = 500
 _MOST_FOLDERS = 2_000
 _MOST_CONFIG = 100_000
-_HOOKS_PATH = re.compile(r'^\s*hookspath\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
+_GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
+"""Places in a repository; by ``commondir`` git takes all others from elsewhere."""
+_NAMED = re.compile(r'^\s*(hookspath|path)\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
+"""Folders of hooks, and further settings that are included."""
 
 
 def _submodules(git: Path) -> Iterator[Path]:
@@ -232,15 +251,19 @@ def _submodules(git: Path) -> Iterator[Path]:
             folders[:] = ["modules"] if "modules" in folders else []
 
 
-def _named_hooks(place: Path) -> Iterator[Path]:
-    """Folders of hooks that a repository's configuration names among its files."""
+def _named_places(place: Path) -> Iterator[Path]:
+    """Hooks, and files of settings, that a repository's configuration names among its files."""
+    git = place / ".git"
     for name in ("config", "config.worktree"):
         try:
-            read = read_inside(place / ".git" / name, None, _MOST_CONFIG, anything)
+            read = read_inside(git / name, None, _MOST_CONFIG, anything)
         except Refused:
             continue
-        named = (place / each for each in _HOOKS_PATH.findall(read.text if read is not None else ""))
-        yield from (each.resolve() for each in named if each.resolve().is_relative_to(place))
+        for key, path in _NAMED.findall(read.text if read is not None else ""):
+            # Hooks are named as from the work tree, settings as from the file that includes them.
+            named = ((place if key.lower() == "hookspath" else git) / path).resolve()
+            if named.is_relative_to(place) and named != place:
+                yield named
 
 
 def _led_to(folder: Path) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,61 @@ def test_hooks_stay_as_they_are_wherever_git_looks_for_them(lab: Path) -> None:
 
 
 @pytest.mark.bubblewrap
+def test_no_command_makes_git_obey_other_settings_or_hooks(lab: Path) -> None:
+    work = lab / "work"
+    shutil.rmtree(work / ".git")
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    (work / ".git/modules/lib").mkdir(parents=True)
+    subprocess.run(
+        ["git", "init", "-q", "--separate-git-dir=.git/modules/lib/sub", "sub"], cwd=work, check=True
+    )
+    (work / "tools/git/hooks").mkdir(parents=True)
+    (work / "tools/included").write_text("[core]\n")
+    with (work / ".git/config").open("a") as config:
+        config.write('[include]\n\tpath = ../tools/included\n[includeIf "gitdir:/"]\n\tpath = later\n')
+        config.write("[core]\n\thooksPath = tools/git/hooks\n[extensions]\n\tworktreeConfig = true\n")
+    before = settings_of(work)
+    kept = kept_in(lab, sandbox.find_sandbox())
+    evil = "printf '[core]\\n\\tfsmonitor = touch pwned\\n'"
+    # mv would copy what it cannot move, and remove the rest.
+    rename = "python3 -c 'import os, sys; os.rename(sys.argv[1], \"gone\")'"
+    for line in (
+        "cp -r .git e && printf ../e > .git/commondir",
+        "ln -s ../e .git/commondir",
+        "mkdir .git/commondir",
+        f"{evil} > .git/config.worktree",
+        f"{evil} > tools/included",
+        f"{evil} > .git/later",
+        f"{rename} tools; mkdir tools; {evil} > tools/included",
+        f"{rename} tools/git; mkdir -p tools/git/hooks; echo touch pwned > tools/git/hooks/pre-commit",
+        f"{rename} .git/info; mkdir .git/info; echo '* filter=x' > .git/info/attributes",
+        "echo '* filter=x' > .git/info/attributes",
+        f"{rename} .git/modules; mkdir -p .git/modules/lib/sub; {evil} > .git/modules/lib/sub/config",
+        f"{rename} .git/modules/lib; mkdir -p .git/modules/lib/sub; {evil} > .git/modules/lib/sub/config",
+        "printf ../../e > .git/modules/lib/sub/commondir",
+    ):
+        run(kept, line)
+        shutil.rmtree(work / "e", ignore_errors=True)
+        assert settings_of(work) == before, line
+    assert run(kept, "git status && git -C sub status").returncode == 0
+    told = run(kept, "printf ../e > .git/commondir").stderr
+    assert ".git/commondir was removed" in told
+
+
+def settings_of(work: Path) -> list[str]:
+    """What git is told to obey, in a repository and in its submodule."""
+    said = []
+    for folder in (work, work / "sub"):
+        paths = ("rev-parse", "--git-path", "hooks"), ("rev-parse", "--git-path", "info/attributes")
+        for words in (("config", "--list", "--show-origin"), *paths):
+            done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+            said.append(done.stdout + done.stderr)
+    hooks = work / "tools/git/hooks"
+    names = sorted(path.name for path in hooks.iterdir()) if hooks.is_dir() else ["gone"]
+    return [*said, *names, str((work / ".git/info/attributes").exists())]
+
+
+@pytest.mark.bubblewrap
 async def test_what_leaves_its_parent_in_bubblewrap_ends_with_the_call(lab: Path) -> None:
     kept = kept_in(lab, sandbox.find_sandbox())
     code = "sleep 600 & setsid sleep 600 & (setsid nohup sleep 600 >/dev/null 2>&1 &) ; sleep 0.2"
@@ -206,7 +262,7 @@ BOUNDED = (
     "parent.MOST_PROCESSES = 40\n"
     "disk = os.statvfs('.')\n"
     "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"
-    "parent.main(os.getppid(), 0, 1, [], sys.argv[1:])\n"
+    "parent.main(os.getppid(), 0, 1, [], [], sys.argv[1:])\n"
 )
 """The parent of a command with limits that a test may reach."""
 MULTIPLIES = (
