@@ -482,6 +482,7 @@ def ruled(line: str, denied: str = "git push") -> str:
         "if true; then git >x push; fi",
         "f() { git >x push; }; f",
         "'/usr/bin/git' push",
+        "parallel git ::: push",
         "echo $'a\\' ; git >x push #'",
     ],
 )
@@ -502,6 +503,9 @@ def test_a_denied_command_is_found_in_every_spelling(line: str) -> None:
         "$(echo git) push",
         "git [p]ush",
         "gi? push",
+        "parallel -a words git",
+        "vim -c '!git push'",
+        "vim -c ':!git push'",
         'eval "$x"',
         'sh -c "$x"',
         "echo push | xargs git",

@@ -37,7 +37,7 @@ _DEFAULT = re.compile(r"[#!]?(?:\w+|[@*#?$!-])?:?[-=+?]?")
 RUNNERS = frozenset(
     {
         "eval", "exec", "command", "env", "sudo", "doas", "xargs", "sh", "bash", "dash", "zsh", "ksh",
-        "busybox", "toybox",
+        "busybox", "toybox", "parallel",
     }
 )  # fmt: skip
 """Programs whose arguments are a command."""
@@ -269,9 +269,12 @@ _MOST_OPTIONS = 60
 _STRENGTH: Mapping[Found, int] = {"no": 0, "perhaps": 1, "surely": 2}
 _UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
 _OPENING = re.compile(r"[/=]")
+_BANG = re.compile(r":?!")
+"""An editor's sign for a command."""
 _ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
 _CLUSTER = re.compile(r"-([a-z]+)")
 _SHORT = re.compile(r"-[a-z]{1,3}")
+_PUTTING = frozenset({"xargs", "parallel"})
 _ALIAS = re.compile(r"(?:^|=)(?:alias|include(?:if)?)\.|^git_config\w*=")
 """Settings on a command line with which a word can stand for any other."""
 _TAKING = {"git": frozenset({"-c", "--git-dir", "--work-tree", "--namespace", "--config-env"})}
@@ -318,6 +321,8 @@ def find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> F
         name = _OPENING.split(word)[-1]
         if name == first:
             found = _behind(first, _rest(read, at), wanted[1:])
+        elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
+            found = _weaker(_behind(first, _rest(read, at), wanted[1:]), "perhaps")
         elif at in places and name == "-".join((first, *wanted[1:2])):
             found = _behind(first, _rest(read, at), wanted[2:])
         elif at in places and _UNKNOWN.search(name) and _may_be(name, first):
@@ -331,9 +336,10 @@ def find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> F
 
 
 def _rest(words: Sequence[str], at: int) -> Sequence[str]:
-    """The words behind a program; what ``xargs`` puts there is not known."""
-    more = [ANYTHING] if "xargs" in words[:at] else []
-    return [*words[at + 1 :], *more]
+    """The words behind a program; what ``xargs`` and ``parallel`` put there is not known."""
+    more = [ANYTHING] if _PUTTING & {*words[:at]} else []
+    # What the second one puts there stands behind colons in the same line.
+    return [*(word for word in words[at + 1 :] if not (more and word.startswith(":::"))), *more]
 
 
 def _weaker(one: Found, other: Found) -> Found:
