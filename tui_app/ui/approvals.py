@@ -118,13 +118,15 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
 
     Args:
         asked: The question.
-        named: Whether the title has the whole subject of a file or an address.
+        named: Whether the title has the whole name of a file, an address or a tool.
     """
     if asked.kind != "other":
-        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), _MOST_REMARKS))
-        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks)
-    if asked.kind in ("file", "address") and not named:
-        yield QuestionRow(asked.subject, "strong")
+        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), _MOST_REMARKS + 1))
+        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks[:_MOST_REMARKS])
+        if len(remarks) > _MOST_REMARKS:
+            yield QuestionRow("Look closely: there are more like these.", "remark")
+    if asked.kind != "command" and not named:
+        yield QuestionRow(asked.tool if asked.kind == "other" else asked.subject, "strong")
     if asked.kind == "file":
         yield from _without_blanks(_diff_rows(asked.detail.split("\n")))
         return
@@ -158,7 +160,8 @@ def _diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
 
 def _without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
     """Show one row for many blank ones of a kind."""
-    for (blank, kind), group in groupby(rows, lambda row: (not row.text.strip(), row.kind)):
+    # Of all blank signs only these are shown as such; the others are written out.
+    for (blank, kind), group in groupby(rows, lambda row: (not row.text.strip(" \t"), row.kind)):
         if not blank:
             yield from group
             continue

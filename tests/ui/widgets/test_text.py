@@ -288,6 +288,16 @@ def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
         ASKED, kind="command", tool="run_command", detail="", subject="ls" + "\n" * 300 + "rm x"
     )
     assert asked_rows(command) == ["$ls", " [299 blank lines]", " rm x"]
+    blank = replace(command, subject="ls" + "\n\u3000\x0b" * 9 + "\n" * 9)
+    assert asked_rows(blank)[1:] == [*[" \u3000\x0b"] * 9, " [9 blank lines]"], "signs are no blanks"
+    call = replace(ASKED, kind="other", tool="read_" * 16 + "delete", detail="", subject="{}")
+    _, whole = question_title(call, 80)
+    assert not whole
+    assert asked_rows(call, named=whole) == [call.tool, "{}"]
+    odd = replace(command, subject=" ".join(f"a\u0430{each}x\u0430" for each in "bcdefgh"))
+    assert [row for row in asked_rows(odd) if "Look closely" in row][5:] == [
+        "Look closely: there are more like these."
+    ]
     rows = "\n".join(("--- a/x", "+++ b/x", "@@ -1,4 +1,3 @@", " a", "--- b", "--- c", "+-- d", " [e]"))
     edit = replace(ASKED, detail=rows + "\n\\ No newline at end of file")
     end = "\\ No newline at end of file"
