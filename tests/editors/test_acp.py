@@ -76,6 +76,9 @@ async def test_loaded_session_is_replayed_and_goes_on(cwd: Path) -> None:
         await talk.say(session, "And what is README.md?")
         with pytest.raises(RequestError, match="There is no session nonsense"):
             await talk.agent.load_session(cwd=str(cwd), session_id="nonsense", mcp_servers=[])
+        for open_again in (talk.agent.load_session, talk.agent.resume_session):
+            with pytest.raises(RequestError, match="by its id"):
+                await open_again(cwd=str(cwd), session_id="", mcp_servers=[])
         await talk.agent.close_session(session_id=session)
         with pytest.raises(RequestError, match="Load it first"):
             await talk.say(session, "Still there?")

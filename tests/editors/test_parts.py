@@ -1,8 +1,12 @@
 """The parts of the editors' room that need no process: prompts, updates, log file, what is missing."""
 
 import builtins
+import json
 import logging
+import os
 import stat
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from acp.schema import (
 from tests.cli.conftest import Plimsoll, plimsoll, project
 from tui_app.cli.servers import NO_EDITOR_SUPPORT
 from tui_app.conversation.work import Compact, Prompt, Restate
+from tui_app.editors import agent
 from tui_app.editors.session import ShowContext, asked
 from tui_app.editors.updates import Updates, told
 from tui_app.events import (
@@ -148,3 +153,22 @@ def test_what_to_install_is_said(plimsoll: Plimsoll, monkeypatch: pytest.MonkeyP
     done = plimsoll("acp")
     assert (done.code, done.out) == (1, "")
     assert NO_EDITOR_SUPPORT in done.err
+
+
+async def test_a_long_message_takes_no_longer_for_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "LINE_BYTES", 40_000_000)
+    reading, writing = os.pipe()
+    pipes = agent.Pipes(reading, writing)
+    text = "x" * 39_000_000
+    lines = (json.dumps({"id": 1, "method": text}), "y" * 41_000_000, json.dumps({"id": 2, "method": "z"}))
+
+    def write() -> None:
+        with open(writing, "wb") as end:  # noqa: PTH123
+            end.writelines(line.encode() + b"\n" for line in lines)
+
+    started = time.monotonic()
+    pipes.open()
+    threading.Thread(target=write, daemon=True).start()
+    assert [await pipes._inbox.get() for _ in range(3)] == [lines[0].encode(), b"?", lines[2].encode()]
+    assert time.monotonic() - started < 15
+    assert await pipes.receive() is None

@@ -127,7 +127,7 @@ class EditorAgent:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
         """Go on with a session; all of it is sent again first."""
-        session = await self._open(cwd, session_id, mcp_servers or ())
+        session = await self._open(cwd, _named(session_id), mcp_servers or ())
         await session.replay()
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return LoadSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
@@ -152,7 +152,7 @@ class EditorAgent:
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Go on with a session whose past the editor knows."""
-        session = await self._open(cwd, session_id, mcp_servers or ())
+        session = await self._open(cwd, _named(session_id), mcp_servers or ())
         menus = options(session.opened.conversation, self.opening.settings, self._models)
         return ResumeSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
 
@@ -325,6 +325,13 @@ def passed_servers(
     return passed, remarks
 
 
+def _named(session_id: str) -> str:
+    """The id of a session that there is to be; without one another would begin."""
+    if session_id:
+        return session_id
+    raise RequestError(NOT_FOUND, "A session is loaded by its id.")
+
+
 def _folder(cwd: str) -> Path:
     folder = Path(cwd)
     if folder.is_absolute() and folder.is_dir():
@@ -427,12 +434,16 @@ class Pipes:
                 data = b""
             if not data:
                 break
-            *lines, rest = (bytes(pending) + data).split(b"\n")
-            for line in lines:
-                self._hand_over(b"?" if skipping else line)
+            # Only what is new is searched: a message of many megabytes comes in thousands of pieces.
+            *ends, rest = data.split(b"\n")
+            for end in ends:
+                self._hand_over(b"?" if skipping else bytes(pending + end))
+                pending.clear()
                 skipping = False
-            skipping = skipping or len(rest) > LINE_BYTES
-            pending = bytearray(b"" if skipping else rest)
+            pending += rest
+            if skipping or len(pending) > LINE_BYTES:
+                pending.clear()
+                skipping = True
         self._hand_over(None)
 
     def _write(self) -> None:
