@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
-from tests.servers.behaviours import Failure, Text, Tool, tool
+from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli import output, run
 from tui_app.cli.run import NO_SHELL, PIPED_BYTES, AnswerView, JsonView, RecordView, Verdict
@@ -394,6 +394,22 @@ def test_an_answer_has_the_form_of_the_schema_and_is_tried_again(
     asked, again = scripted.journal
     assert [tool["function"]["parameters"]["required"] for tool in asked["tools"][-1:]] == [["name", "masts"]]
     assert "$.masts: 0 is less than the minimum of 1" in json.dumps(again["messages"])
+
+
+def test_a_value_of_an_answer_that_was_cut_off_is_none(
+    plimsoll: Plimsoll, plimsoll_home: Path, project: Path, scripted: FakeOpenAI
+) -> None:
+    file, cut = schema_file(project, BOAT), EndsBehindCall("final_result", '{"name": "Pa", "masts": 1}')
+    scripted.add(cut)
+    answering(scripted, {"name": "Pamir", "masts": 4})
+    result = plimsoll("run", "which boat?", "--schema", file)
+    assert result.json == {"name": "Pamir", "masts": 4}
+    scripted.fallback = cut
+    config = plimsoll_home / "config" / "config.toml"
+    config.write_text(f"retries = 0\n{config.read_text() if config.is_file() else ''}")
+    result = plimsoll("run", "which boat?", "--schema", file)
+    assert (result.code, result.out) == (1, "")
+    assert "was cut off" in result.err
 
 
 @pytest.mark.parametrize(

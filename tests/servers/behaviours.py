@@ -293,9 +293,12 @@ class CutCall:
 class EndsBehindCall:
     """The body ends in order behind a whole call, and nothing says that the answer does."""
 
+    name: str = "read_file"
+    arguments: str = '{"path": "README.md"}'
+
     async def play(self, stage: Stage) -> None:
         """See ``Behaviour``."""
-        await stage.delta({"tool_calls": [_call(0, "call_cut", "read_file", '{"path": "README.md"}')]})
+        await stage.delta({"tool_calls": [_call(0, "call_cut", self.name, self.arguments)]})
         await stage.end()
 
 

@@ -414,9 +414,11 @@ class TurnRunner:
         except RunCancelled as cancelled:
             self.recorder.cut_off(cancelled.all_messages())
             return TurnResult(cancelled=True)
-        except (Steered, AnswerCutOff):
-            # What was cut off is marked in the log, where it is seen and asked for again.
+        except Steered:
             return TurnResult()
+        except AnswerCutOff as error:
+            # It is marked in the log, where it is seen and asked for again. No text stands for a value.
+            return TurnResult(error=error if self.answers is not None else None)
         except Exception as error:  # every failure of a turn becomes an error the user reads
             self.recorder.broken_off()
             return TurnResult(error=error)
