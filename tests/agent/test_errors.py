@@ -314,6 +314,13 @@ CASES = {
         "package .* not installed",
         "groq",
     ),
+    "redirects": (
+        ModelHTTPError(307, "m", None),
+        "network",
+        False,
+        "sends requests on to another address.*HTTP 307",
+        "base URL",
+    ),
     "usage limit": (
         UsageLimitExceeded("The next request would exceed the request_limit of 50"),
         "input",

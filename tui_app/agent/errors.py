@@ -136,8 +136,10 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
 
 def _by_status(error: BaseException, model: str) -> Error | None:
     status = status_of(error)
-    if status is None or status < 400:
+    if status is None or status < 300:
         return None
+    if status < 400:
+        return say.sent_on(error, model)
     if status in (401, 403):
         return say.wrong_key(error, model)
     if status == 402:

@@ -30,7 +30,14 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.overflow.error_text import asked_pause, chain, full_text, provider_message, url_of
+from tui_app.context.overflow.error_text import (
+    asked_pause,
+    chain,
+    full_text,
+    provider_message,
+    status_of,
+    url_of,
+)
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.window_limits import ContextTooLarge
@@ -270,6 +277,16 @@ def timed_out(error: BaseException, model: str) -> Error:
         message=f"{_server(error, model)} did not answer in time.",
         hint=f"Send again, or {OTHER_MODEL}.",
         retryable=True,
+    )
+
+
+def sent_on(error: BaseException, model: str) -> Error:
+    """A redirect that leads nowhere, as of a base URL without its path or one that wants ``https``."""
+    return Error(
+        kind="network",
+        message=f"{_server(error, model)} sends requests on to another address, and none of them answers"
+        f" (HTTP {status_of(error)}).",
+        hint=f"Check its base URL, then send again; or {OTHER_MODEL}.",
     )
 
 
