@@ -91,6 +91,11 @@ def test_a_picture_is_no_number_of_lines() -> None:
         (0, "1 failed, 2 passed", "1 line"),
         (0, "3 passed\n" + "a row\n" * 9, "10 lines"),
         (2, "usage: pytest", "exit 2"),
+        (0, "...............\n-----\nRan 15 tests in 0.012s\n\nOK", "15 passed"),
+        (0, "-----\nRan 9 tests in 0.012s\n\nOK (skipped=1)", "8 passed"),
+        (1, "-----\nRan 15 tests in 0.012s\n\nFAILED (failures=1, errors=2)", "3 failed"),
+        (1, "-----\nRan 1 test in 0.012s\n\nFAILED (errors=1)", "1 failed"),
+        (5, "-----\nRan 0 tests in 0.000s\n\nNO TESTS RAN", "exit 5"),
     ],
 )
 def test_a_test_run_is_told_by_its_sum(code: int, end: str, note: str) -> None:

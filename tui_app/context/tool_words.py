@@ -231,11 +231,23 @@ def _ended(text: str) -> str:
 _SUMMARY_ROWS = 6
 """Rows at the end of an output in which the sum of a test run stands."""
 _COUNT = re.compile(r"\b(\d{1,7}) (passed|failed)\b")
+_RAN = re.compile(r"Ran (\d{1,7}) tests? in ")
+_BROKEN = re.compile(r"FAILED \((?:failures=(\d{1,7}))?(?:, )?(?:errors=(\d{1,7}))?")
+_NOT_RUN = re.compile(r"\b(?:skipped|expected failures)=(\d{1,7})")
+"""How Python's own unittest says it, in two rows."""
 
 
 def _tests(output: str, *, ended_well: bool) -> str:
     """``1 failed`` or ``215 passed``, where an output ends with the sum of a test run; empty elsewhere."""
-    for row in reversed(output.rstrip().splitlines()[-_SUMMARY_ROWS:]):
+    rows = output.rstrip().splitlines()[-_SUMMARY_ROWS:]
+    if ran := next(filter(None, map(_RAN.match, rows)), None):
+        broken = next(filter(None, map(_BROKEN.match, rows)), None)
+        failed = sum(int(number) for number in broken.groups(default="0")) if broken else 0
+        if failed and not ended_well:
+            return f"{failed:,} failed"
+        passed = int(ran[1]) - sum(map(int, _NOT_RUN.findall(rows[-1])))
+        return f"{passed:,} passed" if ended_well and rows[-1].startswith("OK") and passed > 0 else ""
+    for row in reversed(rows):
         counts = {word: int(number) for number, word in _COUNT.findall(row)}
         failed, passed = counts.get("failed", 0), counts.get("passed", 0)
         if failed and not ended_well:
