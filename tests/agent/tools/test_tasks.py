@@ -65,6 +65,30 @@ async def test_it_goes_on_is_read_in_pages_and_stopped(tmp_path: Path) -> None:
         assert ended.text.endswith("got 2")
 
 
+async def test_who_reads_along_is_told_of_more_and_of_the_end(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (tasks, _):
+        wait = "while ! test -e $n; do sleep 0.01; done"
+        line = f"echo ready; for n in 0 1; do {wait}; echo got $n; done"
+        task = await tasks.start(line, sh(line), "call")
+        seen = task.output.chars
+        assert seen
+        more = asyncio.create_task(tasks.wait_for_output("t1", seen))
+        await asyncio.sleep(0.1)
+        assert not more.done()
+        (tmp_path / "0").touch()
+        await asyncio.wait_for(more, 5)
+        page = await tasks.page("t1", 1, 9)
+        assert page is not None
+        assert page.chars > seen
+        # What was missed meanwhile is no reason to wait.
+        await asyncio.wait_for(tasks.wait_for_output("t1", seen), 5)
+        (tmp_path / "1").touch()
+        while task.is_running:
+            await asyncio.wait_for(tasks.wait_for_output("t1", task.output.chars), 5)
+        await asyncio.wait_for(tasks.wait_for_output("t1", task.output.chars), 5)
+        await asyncio.wait_for(tasks.wait_for_output("t9", 0), 5)
+
+
 async def test_one_that_ends_is_told_once(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, told):
         done = await tasks.start("x", sh("echo one; exit 3"))

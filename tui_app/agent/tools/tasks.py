@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tui_app import command_parent, output_drain
 from tui_app.agent.approvals.shell import plain_words
@@ -64,6 +64,8 @@ class Page:
     """First and last of the lines that are no longer kept; zeros where all are."""
     problem: str = ""
     """Why something could not be written or read."""
+    chars: int = 0
+    """Characters that came so far."""
 
 
 @dataclass(slots=True)
@@ -120,7 +122,7 @@ class TaskOutput:
             start: Number of the first, from 1; negative counts from the end.
             most: So many at most.
         """
-        parts, total, problem = tuple(self._parts), self.total, self.problem
+        parts, total, problem, chars = tuple(self._parts), self.total, self.problem, self.chars
         if start < 0:
             start = max(1, total + 1 + start)
         lines: dict[int, str] = {}
@@ -142,7 +144,7 @@ class TaskOutput:
             ),
             (0, 0),
         )
-        return Page(shown, total, missing, problem)
+        return Page(shown, total, missing, problem, chars)
 
     def remove(self) -> None:
         for part in self._parts:
@@ -161,6 +163,7 @@ class KeptOutput(TaskOutput):
         except OSError:  # nothing was printed yet
             text = ""
         self.newlines, self.open_line = text.count("\n"), bool(text) and not text.endswith("\n")
+        self.chars = len(text)
         return super(KeptOutput, self).page(start, most)
 
 
@@ -192,6 +195,8 @@ _PORTION = 1 << 18
 _PAUSE_S = 0.02
 """A command that prints without end is read with a pause behind each portion: the session goes on."""
 _LETS_GO_S = 0.3
+_FOREIGN_S = 1.0
+"""Seconds behind which a file that another process writes is looked at again."""
 _KEPT = "-kept.txt"
 _END_CHARS = 4_000
 """Characters of the end of an output that the log keeps."""
@@ -468,6 +473,26 @@ class BackgroundTasks:
         """Some lines of a task's output; None where there is no such task."""
         task = self.tasks.get(task_id)
         return None if task is None else await asyncio.to_thread(task.output.page, start, most)
+
+    async def wait_for_output(self, task_id: str, chars: int) -> None:
+        """Wait until a task has printed more than so many characters, or has ended."""
+        task = self.tasks.get(task_id)
+        while task is not None and task.is_running and task.output.chars == chars:
+            ends: list[asyncio.Future[Any]] = [] if task.follower is None else [task.follower]
+            if task.group is None:
+                # Somebody else writes the file.
+                await asyncio.wait(
+                    [*ends, asyncio.ensure_future(asyncio.sleep(_FOREIGN_S))], return_when="FIRST_COMPLETED"
+                )
+                await asyncio.to_thread(task.output.page, -1, 1)
+                continue
+            printed = task.group.listener.printed
+            printed.clear()
+            more = asyncio.ensure_future(printed.wait())
+            try:
+                await asyncio.wait([*ends, more], return_when="FIRST_COMPLETED")
+            finally:
+                more.cancel()
 
     def take_news(self) -> list[tuple[str, str]]:
         """Which tasks have ended since the model was told last: ids, and a few words on each."""
