@@ -166,3 +166,5 @@ def test_a_session_over_a_remote_shell(machine: Machine) -> None:
     assert_restored(terminal)
     assert_nothing_left(machine)
     assert b"38;2;" not in terminal.output, "colours that such a terminal does not know"
+    coloured = re.findall(rb"\x1b\[(?:[0-9;]*;)?(4[0-7]|10[0-7])m([^\x1b]*)", bytes(terminal.output))
+    assert [text for _, text in coloured if len(text.strip()) > 1] == [], "grounds that are not its own"

@@ -29,7 +29,7 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
-from tui_app.ui.themes import TERMINAL_COLOURS, THEMES, own_themes, own_variables
+from tui_app.ui.themes import TERMINAL_COLOURS, THEMES, has_few_colours, own_themes, own_variables
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
@@ -60,6 +60,7 @@ class PlimsollApp(TellsFailures, Host):
     def __init__(self, launch: Launch) -> None:
         self.launch, settings = launch, launch.settings
         self._own_themes = {theme.name: theme for theme in (*THEMES, *own_themes(settings.themes))}
+        self._few_colours = has_few_colours(launch.env)
         # Known before the styles are made: they need not be made again for it.
         self.set_reactive(App.theme, settings.theme)
         # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
@@ -87,7 +88,11 @@ class PlimsollApp(TellsFailures, Host):
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Find a theme, one of our own also before it is registered."""
-        return super().get_theme(theme_name) or self._own_themes.get(theme_name)
+        theme = super().get_theme(theme_name) or self._own_themes.get(theme_name)
+        if theme is None or theme.ansi or not self._few_colours:
+            return theme
+        # Of shades that are not there each would become the nearest of sixteen: a ground of patches.
+        return super().get_theme("ansi-dark" if theme.dark else "ansi-light")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give colours of our own names to themes that do not know them."""

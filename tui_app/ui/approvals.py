@@ -5,19 +5,20 @@ has typed for a moment, and for another moment letters still go to the prompt. A
 with the one in front of them: what begins a word is no yes.
 """
 
+import asyncio
 import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual import events, on
+from textual import events, on, work
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
@@ -29,9 +30,11 @@ from textual.widgets import Input, Static
 
 from tui_app.text import lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
+from tui_app.ui.code_colours import CODE_KINDS, CodeSpan, code_spans
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.long_text import LongText, Wrapped, wrapped
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
+from tui_app.ui.themes import legible
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
 from tui_app.ui.widgets import SEPARATOR, HintRow, fit_hints
 
@@ -233,6 +236,28 @@ def diff_page(diff: str, width: int) -> QuestionPage:
     return laid_out(_without_blanks(_diff_rows(diff.split("\n"))), width)
 
 
+def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpan]]:
+    """What is to be coloured in each row of a diff, by places in the whole text; slow, for a thread.
+
+    Args:
+        page: Its rows.
+        path: The file that it changes.
+    """
+    found: dict[int, Sequence[CodeSpan]] = {}
+    ends = [*(begin - 1 for begin in page.begins[1:]), len(page.text)]
+    for numbered, group in groupby(range(len(page.begins)), lambda row: page.numbers[row] > 0):
+        rows = list(group) if numbered else []
+        # The lines before and after the change are one text each.
+        for left_out in ("added", "removed") if rows else ():
+            side = [row for row in rows if _KINDS[page.kinds[row]] != left_out]
+            lines = [page.text[page.begins[row] : ends[row]] for row in side]
+            for row, spans in zip(side, code_spans(path, lines), strict=True):
+                at = page.begins[row]
+                found[row] = [CodeSpan(at + start, at + stop, kind) for start, stop, kind in spans]
+    return found
+
+
+_SIGNED = ("sign-added", "sign-removed")
 _NUMBERED = 60
 """Cells from which on lines have numbers."""
 
@@ -240,13 +265,23 @@ _NUMBERED = 60
 class ApprovalDetail(LongText, can_focus=False):
     """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"approval--{kind}" for kind in (*_KINDS, "mark", "number")}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"approval--{kind}"
+        for kind in (*_KINDS, "mark", "number", *_SIGNED, *(f"code-{each}" for each in CODE_KINDS))
+    }
     DEFAULT_CSS = """
     ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
     ApprovalDetail > .approval--strong { text-style: bold; }
     ApprovalDetail > .approval--added { background: $added-row; }
     ApprovalDetail > .approval--removed { background: $removed-row; }
-    ApprovalDetail > .approval--faint, ApprovalDetail > .approval--number { color: $text-muted; }
+    ApprovalDetail > .approval--faint { color: $text-muted; }
+    ApprovalDetail > .approval--number { color: $text-muted; }
+    ApprovalDetail > .approval--sign-added { color: $added; }
+    ApprovalDetail > .approval--sign-removed { color: $removed; }
+    ApprovalDetail > .approval--code-keyword { color: $syn-keyword; }
+    ApprovalDetail > .approval--code-string { color: $syn-string; }
+    ApprovalDetail > .approval--code-number { color: $syn-number; }
+    ApprovalDetail > .approval--code-comment { color: $text-muted; text-style: italic; }
     ApprovalDetail > .approval--remark, ApprovalDetail > .approval--mark { color: $text-warning; }
     """
 
@@ -260,6 +295,12 @@ class ApprovalDetail(LongText, can_focus=False):
         self._asked: ApprovalRequested | None = None
         self._named = True
         self._end_seen = False
+        self._colours: Mapping[int, Sequence[CodeSpan]] = {}
+
+    @property
+    def _path(self) -> str:
+        """The file whose lines are shown; empty for none."""
+        return self._asked.subject if self._asked is not None and self._asked.kind == "file" else ""
 
     def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
         """Show what is asked about; ``named`` says whether the title names all of it."""
@@ -281,6 +322,19 @@ class ApprovalDetail(LongText, can_focus=False):
     def _broken(self, width: int) -> Wrapped:
         return laid_out(question_rows(self._asked, named=self._named) if self._asked else (), width)
 
+    def _put(self, lines: Wrapped, width: int, top: int) -> None:
+        self._colours = {}
+        super()._put(lines, width, top)
+        if self._path and isinstance(lines, QuestionPage):
+            self._colour(lines, self._path)
+
+    @work(group="colour", exclusive=True, exit_on_error=False)
+    async def _colour(self, page: QuestionPage, path: str) -> None:
+        colours = await asyncio.to_thread(page_colours, page, path)
+        if self._lines is page and colours:
+            self._colours = colours
+            self.refresh()
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the rows, within the greatest height."""
         # Textual leaves a share of the screen out while it asks for the height of the box around this.
@@ -300,23 +354,33 @@ class ApprovalDetail(LongText, can_focus=False):
         first, sign, line = start == page.begins[row], page.signs[row].replace("\0", ""), page.numbers[row]
         sign = f"{sign} " if first and sign else ""
         before = str(line) if first and line and page.gutter > 2 else ""
+        signed = f"sign-{_KINDS[page.kinds[row]]}"
+        over = (
+            self.get_component_rich_style(f"approval--{signed}", partial=True) if signed in _SIGNED else None
+        )
         gutter = [
             Segment(f"{before:>{page.gutter - 3}} " if page.gutter > 2 else "", faint),
-            Segment(f"{sign:<2}", kind),
+            Segment(f"{sign:<2}", kind + over),
         ]
         width = self.scrollable_content_region.width
-        text = self._selectable(list(self._marked(page, start, stop, kind)), number)
+        text = self._selectable(list(self._marked(page, row, start, stop, kind)), number)
         return Strip.join([Strip(gutter if page.gutter else []), text]).extend_cell_length(width, kind)
 
-    def _marked(self, page: QuestionPage, start: int, stop: int, style: Style) -> Iterator[Segment]:
-        over = style + self.get_component_rich_style("approval--mark", partial=True)
+    def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterator[Segment]:
+        """A part of a row: its code in colours, and over them what is no text of the question."""
+        spans = [
+            (begin, end, f"code-{kind}") for begin, end, kind in self._colours.get(row, ()) if begin < stop
+        ]
         at = bisect_right(page.marks, start) & ~1
         while at < len(page.marks) and page.marks[at] < stop:
-            begin, end = max(start, page.marks[at]), min(stop, page.marks[at + 1])
-            yield Segment(page.text[start:begin], style)
-            yield Segment(page.text[begin:end], over)
-            start, at = end, at + 2
-        yield Segment(page.text[start:stop], style)
+            spans.append((page.marks[at], page.marks[at + 1], "mark"))
+            at += 2
+        ends = (min(max(each, start), stop) for begin, end, _ in spans for each in (begin, end))
+        cuts = sorted({start, stop, *ends})
+        for begin, end in pairwise(cuts):
+            name = next((name for first, last, name in reversed(spans) if first <= begin < last), "")
+            over = self.get_component_rich_style(f"approval--{name}", partial=True) if name else Style.null()
+            yield Segment(page.text[begin:end], legible(style + over) if name else style)
 
     def move(self, lines: int, *, pages: bool) -> None:
         """Scroll.

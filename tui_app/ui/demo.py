@@ -63,7 +63,7 @@ class TourRow(Widget):
     """One row of words directly above the prompt."""
 
     DEFAULT_CSS = """
-    TourRow { height: 1; width: 1fr; }
+    TourRow { height: 1; width: 1fr; padding: 0 2; }
     """
 
     hint: reactive[TourHint | None] = reactive(None)
@@ -76,15 +76,17 @@ class TourRow(Widget):
         if self.hint is None:
             return Content("")
         place, key, text, way_out = hint_pieces(self.hint, self.size.width, self._way_out)
+        leave, between, does = way_out.rpartition(" ")
         said = f"{place}  {key} {text}" if key else f"{place}  {text}"
         spaces = " " * max(1, self.size.width - cell_len(said) - cell_len(way_out) - _MARK)
         return Content.assemble(
-            (self._glyphs.load_line, "bold $text-accent"),
+            (self._glyphs.load_line, "$text-accent"),
             (f" {place}  ", "bold"),
-            (f"{key} " if key else "", "bold $text-accent"),
-            text,
+            (f"{key} " if key else "", "bold"),
+            (text, "$text-muted"),
             spaces,
-            (way_out, "$text-muted"),
+            (leave, "$foreground"),
+            (f"{between}{does}", "$text-muted"),
         )
 
 

@@ -24,7 +24,7 @@ from tui_app.usage import ContextUsage, ContextWindow
 if TYPE_CHECKING:
     from tui_app.settings import Settings
 
-MIN_BAR = 8
+MIN_BAR = 20
 """Cells below which a bar has no text: only the text is shown then."""
 ROOMY_BAR = 24
 """Cells the bar keeps before the note on a background compaction takes its longer forms."""
@@ -147,6 +147,8 @@ class ContextGauge(Widget):
         if bar_width >= MIN_BAR:
             parts.append(self._bar(bar_width, colour))
             parts.append(Content(" " * (1 + field - len(text))))
+        else:
+            parts.append(Content(" " * max(0, self.size.width - len(text) - len(note))))
         parts.append(self._styled(text))
         if note:
             parts.append(Content.styled(note, "$text-muted"))

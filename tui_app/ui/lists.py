@@ -51,7 +51,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         & > .row-list--cursor {
             background: $block-cursor-background;
             color: $block-cursor-foreground;
-            text-style: bold;
         }
     }
     """

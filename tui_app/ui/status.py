@@ -59,6 +59,8 @@ class Status:
     parts: int = 0
     """Parts of the history summarised separately; shown from two on."""
     model: str = ""
+    writes: str = ""
+    """The end of the summary that is being written."""
     notes: tuple[str, ...] = ()
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
@@ -168,6 +170,8 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
 
 SIGNED = 2
 """Cells of the sign in front of the words."""
+_LIVE_CELLS = 60
+"""Cells from which on what is being written has a row."""
 
 
 class StatusRow(Widget):
@@ -203,7 +207,8 @@ class StatusRow(Widget):
 
     def watch_status(self, status: Status) -> None:
         """Let time pass only while something runs: an idle screen does nothing."""
-        if len(self._rows(self.size.width)) != self.size.height:
+        self.set_class(status.busy or bool(status.text), "-said")
+        if len(self._rows(self.size.width)) + bool(self._live(self.size.width)) != self.size.height:
             self.refresh(layout=True)
         if self._ticker is None:
             return
@@ -213,7 +218,7 @@ class StatusRow(Widget):
             self._ticker.pause()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width))
+        return len(self._rows(width)) + bool(self._live(width))
 
     def render(self) -> Content:
         """Draw the words at the left and what Esc does at the right."""
@@ -224,6 +229,8 @@ class StatusRow(Widget):
             lines = [self._row(status)]
         else:
             lines = [self._row(replace(status, notes=())), *map(Content, rows[1:])]
+        if live := self._live(self.size.width):
+            lines.append(Content.styled(live, "$text-muted"))
         lead = Content.styled(f"{self._sign} ", "$text-error" if status.failed else "$text-accent")
         return Content("\n").join(
             Content("  ") + line if at else lead + line for at, line in enumerate(lines)
@@ -240,6 +247,14 @@ class StatusRow(Widget):
     def _width(self) -> int:
         """Cells behind the sign."""
         return max(1, self.size.width - SIGNED)
+
+    def _live(self, width: int) -> str:
+        """The last whole line of the summary that is being written, in a row of its own; empty for none."""
+        if self.status.kind != "compacting" or width < _LIVE_CELLS:
+            return ""
+        *whole, begun = (line.strip(" -*#>") for line in self.status.writes.split("\n"))
+        line = next((line for line in reversed(whole) if line), begun)
+        return one_line(f"{self.glyphs.dots} {line}", max(1, width - SIGNED)) if line else ""
 
     def _rows(self, width: int) -> list[str]:
         """Return the rows of what is too long for one; an empty row for what has room in it."""

@@ -178,8 +178,17 @@ TERMINAL_COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("error", "text-error"), "ansi_bright_red"),
     **dict.fromkeys(("success", "text-success"), "ansi_green"),
     "footer-key-foreground": "ansi_default",
+    **dict.fromkeys(("border", "border-blurred", "scrollbar", "scrollbar-hover"), "ansi_bright_black"),
 }
 """The few colours of a terminal's own, where it has the say: cool for work, warm for a call."""
+
+
+def has_few_colours(env: Mapping[str, str]) -> bool:
+    """Whether a terminal has sixteen colours, all its own."""
+    if not env.get("TERM") or env.get("TEXTUAL_COLOR_SYSTEM", "auto") != "auto":
+        return env.get("TEXTUAL_COLOR_SYSTEM") == "standard"
+    console = Console(file=io.StringIO(), force_terminal=True, legacy_windows=False, _environ=env)
+    return console.color_system == "standard"
 
 
 def own_variables(theme: Theme) -> dict[str, str]:
@@ -271,8 +280,11 @@ class Tone(Enum):
     COMMENT = "transcript--comment"
     NUMBER = "transcript--number"
     NAME = "transcript--name"
+    OK = "transcript--ok"
     ADDED = "transcript--added"
     REMOVED = "transcript--removed"
+    ADDED_ROW = "transcript--added-row"
+    REMOVED_ROW = "transcript--removed-row"
     MARK = "transcript--mark"
     UNREAD = "transcript--unread"
     FOUND = "transcript--found"
@@ -299,8 +311,11 @@ TONES_CSS = """
     & > .transcript--comment { color: $text-muted; text-style: italic; }
     & > .transcript--number { color: $syn-number; }
     & > .transcript--name { color: $foreground; }
+    & > .transcript--ok { color: $text-success; }
     & > .transcript--added { color: $added; }
     & > .transcript--removed { color: $removed; }
+    & > .transcript--added-row { background: $added-row; }
+    & > .transcript--removed-row { background: $removed-row; }
     & > .transcript--mark { color: $text-accent; text-style: bold; }
     & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
     & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }

@@ -1,5 +1,6 @@
 """What tests show: stories, and every screen and state that keys lead to."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
@@ -506,12 +507,16 @@ async def same_task() -> TaskRow:
     return TASKS[0]
 
 
+async def never_grows(_chars: int) -> None:
+    await asyncio.Event().wait()
+
+
 def tasks_screen() -> TasksScreen:
     return TasksScreen(TASKS, no_more_tasks, stops_nothing, stops_nothing)
 
 
 def task_screen() -> TaskScreen:
-    return TaskScreen(TASKS[0], one_page, same_task, stops_nothing)
+    return TaskScreen(TASKS[0], one_page, same_task, stops_nothing, never_grows)
 
 
 async def one_task(deck: Deck) -> None:

@@ -12,12 +12,16 @@ from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.policy import PLIMSOLL, SLIDING_WINDOW
 from tui_app.settings import load_settings
+from tui_app.settings.rules import Effect
+from tui_app.settings.sources import Origin
+from tui_app.settings.values import Entry
 from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
-from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook
+from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
+from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.themes import has_few_colours
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FILE = """\
@@ -81,11 +85,80 @@ async def test_every_setting_stands_there_with_value_and_source(desk: Desk, file
         table = {row.split()[0]: " ".join(row.split()[1:]) for row in (row[10:] for row in rows(deck))}
         assert set(table) == set(desk.settings.__dataclass_fields__)
         assert table["theme"].split() == ["plimsoll-dark", "your", "file"]
-        assert table["window"].split() == ["9000", "PLIMSOLL_WINDOW"]
+        assert table["window"].split() == ["9k", "tokens", "PLIMSOLL_WINDOW"]
         assert table["animations"].split() == ["off", "NO_ANIMATION"]
         assert table["policy"].split() == ["off", "--policy"]
         assert table["model"].split() == ["by", "your", "API", "keys"]
         assert table["policies"].split() == ["careful", "your", "file"]
+
+
+@pytest.mark.parametrize(
+    ("env", "few"),
+    [
+        ({}, False),
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm-16color"}, True),
+        ({"TERM": "linux", "COLORTERM": ""}, True),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "xterm-kitty"}, False),
+        ({"TERM": "alacritty", "COLORTERM": "truecolor"}, False),
+        ({"TERM": "xterm", "TEXTUAL_COLOR_SYSTEM": "256"}, False),
+        ({"TERM": "xterm-256color", "TEXTUAL_COLOR_SYSTEM": "standard"}, True),
+    ],
+)
+def test_which_terminals_have_colours_of_their_own_only(env: dict[str, str], few: bool) -> None:
+    assert has_few_colours(env) is few
+
+
+@pytest.mark.parametrize(("theme", "painted"), [("plimsoll-light", "ansi-light"), ("nord", "ansi-dark")])
+async def test_sixteen_colours_are_the_terminals(desk: Desk, theme: str, painted: str) -> None:
+    desk.env["TERM"] = "xterm-16color"
+    desk.change(theme=theme)
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        assert deck.app.theme == theme
+        assert deck.app.current_theme.name == painted
+        assert deck.app.chat.styles.background.ansi is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("retries", "4", "4 times"),
+        ("retries", "1", "1 time"),
+        ("retries", "0", "never"),
+        ("max_steps", "200", "200 requests a turn"),
+        ("explore.max_steps", "1", "1 request a turn"),
+        ("window", "128000", "128k tokens"),
+        ("bell_after_s", "0.0", "never"),
+        ("command_timeout_s", "120.0", "120 s"),
+        ("memory_limit_mb", "1024", "1,024 MB"),
+        ("session_files_mb", "0", "no limit"),
+        ("background_threshold", "0.8", "80%"),
+        ("theme", "nord", "nord"),
+    ],
+)
+def test_a_number_says_of_what(key: str, value: str, said: str) -> None:
+    origin = Origin("default", "")
+    entry = Entry(key=key, value=value, origin=origin, help="", takes_effect=Effect.NOW, allowed="")
+    assert value_text(entry) == said
+
+
+@pytest.mark.parametrize("size", [WIDE, USUAL, (60, 24), (80, 17)])
+async def test_no_row_is_wider_than_its_list(desk: Desk, size: tuple[int, int]) -> None:
+    async with shown(desk.app(), size) as deck:
+        await deck.ready()
+        for key in ("ctrl+p", "ctrl+l", "f1"):
+            await deck.press(key)
+            await deck.until(lambda: isinstance(deck.app.screen, FilterDialog))
+            await deck.settle()
+            dialog = deck.app.screen
+            assert isinstance(dialog, FilterDialog)
+            padding = dialog.options.get_component_styles("option-list--option").padding
+            room = dialog.options.scrollable_content_region.width - padding.width
+            assert dialog.row_width <= room
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat)
 
 
 async def test_a_flag_toggles_and_acts_at_once(desk: Desk, file: Path) -> None:
@@ -276,7 +349,7 @@ async def test_settings_at_40x12(desk: Desk, file: Path) -> None:
         await open_settings(deck)
         options = deck.app.screen.query_one(OptionList)
         assert options.size.height >= 3
-        assert any(row.strip("│ ").startswith("model") and "by your API keys" in row for row in deck.rows)
+        assert any(row.strip("│ ▸").startswith("model") and "by your API keys" in row for row in deck.rows)
 
 
 # Seeing and changing the policy.

@@ -119,7 +119,10 @@ async def test_background_commands_are_counted_listed_read_and_stopped(
 ) -> None:
     served.env["PATH"] = os.environ["PATH"]
     served.change(read_only=False, sandbox="off", approvals={"allow": ("run_command sh serve.sh",)})
-    (served.cwd / "serve.sh").write_text("for n in $(seq 1 700); do echo row $n; done; exec sleep 600")
+    (served.cwd / "serve.sh").write_text(
+        "for n in $(seq 1 700); do echo row $n; done\n"
+        "while [ ! -e go ]; do sleep 0.05; done; echo more; exec sleep 600"
+    )
     fake_openai.add(tool("run_command", command="sh serve.sh", background=True), Text("It runs."))
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()
@@ -136,10 +139,13 @@ async def test_background_commands_are_counted_listed_read_and_stopped(
         await deck.until(lambda: isinstance(deck.app.screen, TaskScreen))
         await deck.says("lines 201 to 700 of 700")
         await deck.says("row 700")
+        (served.cwd / "go").touch()
+        await deck.says("lines 202 to 701 of 701")
+        await deck.says("more")
         await deck.press("p")
-        await deck.says("lines 1 to 500 of 700")
+        await deck.says("lines 1 to 500 of 701")
         await deck.press("n")
-        await deck.says("lines 201 to 700 of 700")
+        await deck.says("lines 202 to 701 of 701")
         await deck.press("s")
         await deck.says("stopped")
         await deck.press("escape")

@@ -1,5 +1,7 @@
 """The status row says what runs, since when and what Esc does; time stands still when nothing runs."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
@@ -293,3 +295,26 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
 def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
     assert queue_lines(("one",), paused, 38, steerable=True)[-1] == said
     assert queue_lines(("one",), paused, 80, steerable=True)[-1].startswith(f"{said} ")
+
+
+@pytest.mark.parametrize(
+    ("writes", "shown"),
+    [
+        ("", ""),
+        ("## Inte", "  … Inte"),
+        ("## Intent\n- The rule: never touch", "  … Intent"),
+        ("## Intent\n- keeps \x1b[31mthe rule\n\n", "  … keeps the rule"),
+    ],
+)
+async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(writes: str, shown: str) -> None:
+    app = Rows()
+    async with app.run_test(size=(100, 9)) as pilot:
+        row = app.query_one(StatusRow)
+        row.status = replace(COMPACTING, writes=writes)
+        await pilot.pause()
+        lines = str(row.render()).split("\n")
+        assert lines[1:] == ([shown] if shown else [])
+        assert row.size.height == len(lines)
+        await pilot.resize_terminal(50, 9)
+        await pilot.pause()
+        assert "\n" not in str(row.render())

@@ -13,7 +13,15 @@ from rich.cells import cell_len
 from tui_app.events import ApprovalRequested, AssistantMessage
 from tui_app.session.entries import Body, Entry
 from tui_app.session.stats import Costs, ModelRow, SessionStats
-from tui_app.ui.approvals import QuestionRow, laid_out, question_hints, question_rows, question_title
+from tui_app.ui.approvals import (
+    QuestionRow,
+    diff_page,
+    laid_out,
+    page_colours,
+    question_hints,
+    question_rows,
+    question_title,
+)
 from tui_app.ui.dialogs.message import PinRow, copied, fenced, pin_line, without_markup
 from tui_app.ui.stats_text import sections
 from tui_app.ui.text import (
@@ -397,3 +405,25 @@ def test_nothing_that_a_terminal_acts_on_is_copied() -> None:
 
 def test_a_fence_is_longer_than_what_it_holds() -> None:
     assert fenced("````\nx").startswith("`````\n")
+
+
+def test_a_diff_has_the_colours_of_code_before_and_after() -> None:
+    diff = (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n def f():\n-    return 'one\u202e'\n+    return 2  # why\n"
+    )
+    page = diff_page(diff + "@@ -9,1 +9,1 @@\n-x = 1\n+y = None\n", 80)
+    colours = page_colours(page, "src/a.py")
+    found = {
+        page.text[page.starts[row] : page.stops[row]]: [
+            (page.text[start:stop], kind) for start, stop, kind in spans
+        ]
+        for row, spans in sorted(colours.items())
+    }
+    assert found["def f():"] == [("def", "keyword")]
+    removed, added = (next(line for line in found if word in line) for word in ("one", "why"))
+    assert found[removed][0] == ("return", "keyword")
+    assert {kind for _, kind in found[removed][1:]} == {"string"}
+    assert found[added] == [("return", "keyword"), ("2", "number"), ("# why", "comment")]
+    assert found["x = 1"] == [("1", "number")]
+    assert found["y = None"] == [("None", "keyword")]
+    assert not any(page_colours(page, "notes").values())

@@ -1,7 +1,9 @@
 """The transcript as a person meets it: opening, walking, folding, following the end."""
 
+import json
 import re
 from datetime import UTC
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -27,6 +29,8 @@ from tests.ui.widgets.transcript_kit import (
     written,
 )
 from tui_app.session.entries import Body, Entry
+from tui_app.ui import code_colours
+from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import PLAIN, UNICODE, clean
 from tui_app.ui.themes import PLAIN_PALETTE, Tone
 from tui_app.ui.timeline import Timeline, timeline_row
@@ -35,6 +39,7 @@ from tui_app.ui.transcript.layout import Spot
 from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import (
     PIECE_CHARS,
+    ChangePiece,
     MarkdownPiece,
     RowPiece,
     clip,
@@ -604,6 +609,100 @@ async def test_entries_that_arrive_meanwhile_stand_before_the_answer() -> None:
         app.transcript.live_flush()
         shown = [row.strip("┃ ") for row in rows(app.transcript) if row.strip("┃ ")]
         assert shown == ["✱ grep", "still going"]
+
+
+def edit(**values: object) -> Body:
+    return Body(text="Edited.", args=json.dumps(values))
+
+
+def test_an_opened_edit_shows_what_it_takes_out_and_puts_in() -> None:
+    row = entry("tool", title="edit_file a.py · +2 -1")
+    body = edit(path="a.py", old_text="if not day:\n    pass", new_text="if day is None:", every=True)
+    found = pieces(row, None, body, Wording(UNICODE), expanded=True)
+    changes = [each for each in found if isinstance(each, ChangePiece)]
+    assert [(each.text, each.tone, each.path) for each in changes] == [
+        ("if not day:\n    pass", Tone.REMOVED, "a.py"),
+        ("if day is None:", Tone.ADDED, "a.py"),
+    ]
+    painter = Painter(PLAIN_PALETTE, UNICODE, 60)
+    lines = [written(line) for each in found for line in each.lines(painter)]
+    assert lines[1:6] == [
+        "  path: a.py",
+        "-   if not day:",
+        "-       pass",
+        "+   if day is None:",
+        "  every: true",
+    ]
+    # Where each begins in the text that is searched.
+    told = readable_args(body.args)
+    assert all(told[each.start :].startswith(each.text) for each in changes)
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "least"),
+    [
+        ("write_file a.py · new file", edit(path="a.py", content="x = 1\n" * 300), 2),
+        ("edit_file a.py", edit(path="a.py", old_text="", new_text="x"), 1),
+        ("read_file a.py", edit(path="a.py", new_text="x"), 0),
+        ("edit_file a.py", edit(path="a.py", old_text="x" * 3_000, new_text="y"), 0),
+        ("edit_file a.py", edit(path="a.py", old_text="x\n" * 300, new_text="y\n" * 300), 0),
+        ("edit_file a.py", Body(text="", args="[1]"), 0),
+        ("edit_file a.py", Body(text="", args="no json"), 0),
+        ("edit_file a.py", Body(text="", args='{"path": 1, "new_text": 2}'), 1),
+    ],
+)
+def test_what_is_no_change_or_too_much_is_shown_as_it_is(title: str, body: Body, least: int) -> None:
+    found = pieces(entry("tool", title=title), None, body, Wording(UNICODE), expanded=True)
+    changes = [each for each in found if isinstance(each, ChangePiece)]
+    assert len(changes) >= least
+    assert bool(changes) is bool(least)
+    assert all(len(each.text) <= 1_300 for each in changes)
+
+
+def test_code_of_a_change_has_the_colours_of_code() -> None:
+    spans = code_spans("src/a.py", ["def f():  # why", '    return "x" + 1'])
+    assert [[(start, stop, kind) for start, stop, kind in row] for row in spans] == [
+        [(0, 3, "keyword"), (10, 15, "comment")],
+        [(4, 10, "keyword"), (11, 12, "string"), (12, 13, "string"), (13, 14, "string"), (17, 18, "number")],
+    ]
+    text = code_spans("a.py", ['"""one', "two", 'three"""'])
+    assert [row[0].kind for row in text] == ["string"] * 3
+    assert code_spans("notes", ["def f"]) == code_spans("a.txt", ["def f"]) == [[]]
+    assert code_spans("a.py", ["x" * 501]) == [[]]
+    assert code_spans("a.py", ["def f"] * 2_000) == [[]] * 2_000
+
+
+def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    loaded = Event()
+
+    def load(path: str, _lines: list[str]) -> None:
+        asked.append(path)
+        loaded.set()
+
+    monkeypatch.setattr(code_colours, "_LOADED", set())
+    monkeypatch.setattr(code_colours, "_BEHIND_S", 0.0)
+    monkeypatch.setattr(code_colours, "code_spans", load)
+    for title in ("read_file c.go", "edit_file notes", "edit_file a.py · +1", "edit_file b.py"):
+        pieces(entry("tool", title=title), None, Body(text=""), Wording(UNICODE), expanded=False)
+    assert loaded.wait(5)
+    assert asked == ["a.py"]
+
+
+async def test_what_is_being_written_has_a_mark_behind_its_last_word() -> None:
+    app = Stage(Library(), [])
+    async with app.run_test(size=SIZE):
+        app.transcript.live_append("still going")
+        app.transcript.live_flush()
+        assert app.transcript.render_line(0).text.rstrip().endswith("still going▍")
+        app.transcript.live_append(" on\n\nand on")
+        app.transcript.live_flush()
+        shown = "".join(app.transcript.render_line(y).text for y in range(SIZE[1]))
+        assert shown.count("▍") == 1
+        assert "and on▍" in shown
+        app.transcript.live_end()
+        app.transcript.live_flush()
+        assert "▍" not in "".join(app.transcript.render_line(y).text for y in range(SIZE[1]))
 
 
 async def test_an_answer_without_a_finished_entry_goes_with_the_next_prompt() -> None:

@@ -10,7 +10,7 @@ from tests.ui.kit import ThemedApp
 from tui_app.session.entries import Body, Entry, EntryKind, EntryState
 from tui_app.ui.text import UNICODE
 from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
-from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.transcript.transcript import STREAM_END, Transcript
 
 NOON = 1_767_268_800.0
 ANSWER = """The parser drops rows whose weekday is `0`.
@@ -115,8 +115,9 @@ def written(line: Line) -> str:
 
 
 def rows(widget: Transcript) -> list[str]:
-    """What stands in the window, line by line."""
-    return [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+    """What stands in the window, line by line, without the mark behind what is being written."""
+    lines = (widget.render_line(y).text for y in range(widget.size.height))
+    return [line.replace(STREAM_END, "").rstrip() for line in lines]
 
 
 def row_with(widget: Transcript, text: str) -> int:

@@ -372,6 +372,7 @@ class ChatPane(TellsFailures, Vertical):
         # The keys go to what is asked where the user is not writing, and back when it is answered.
         place = self.query_one(AskPlace)
         had_keys = place.has_keys
+        self.set_class(state.waits_for_user, "-asking")
         is_new = place.show(state.question, state.asked)
         if had_keys and not state.waits_for_user:
             # At once: the next question looks who has the keys.

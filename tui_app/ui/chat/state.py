@@ -264,6 +264,8 @@ def noticed(state: ChatState) -> ChatState:
 
 # What is said of a compaction that has ended, and what can be done next.
 
+_WRITES_CHARS = 600
+"""Characters of the summary that is being written of which the last line is shown."""
 REASON_CELLS = 40
 """A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
 NOTICE_CELLS = 400
@@ -495,7 +497,9 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             return replace(state, compacting=True, background=None, status=status)
         case CompactionProgress(part=part, parts=parts) if state.compacting:
             written, model = payload.tokens_written, payload.model
-            status = replace(state.status, part=part, parts=parts, tokens=written, model=model)
+            before = state.status.writes if part == state.status.part else ""
+            writes = (before + payload.text)[-_WRITES_CHARS:]
+            status = replace(state.status, part=part, parts=parts, tokens=written, model=model, writes=writes)
             return replace(state, status=status)
         case CompactionProgress(part=part, parts=parts):
             return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)

@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
 from textual.types import CSSPathType
 from textual.widgets import Button, Input, OptionList, Static, TabbedContent, TabPane, Tabs, TextArea
 from textual.widgets.option_list import Option
@@ -24,7 +27,7 @@ from textual.worker import WorkerCancelled, get_current_worker
 from tui_app.ui.clipboard import copy
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.prompt.editor import normalise
-from tui_app.ui.text import clean, one_line
+from tui_app.ui.text import UNICODE, clean, one_line
 from tui_app.ui.transcript.pieces import clip
 from tui_app.ui.type_ahead import LoneLetter, StrayKeys
 from tui_app.ui.widgets import HintRow, ReadArea, SelectsWhatIsSeen, TellsFailures, WrittenLine
@@ -83,6 +86,43 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         return Static(
             text if isinstance(text, Content) else Content(text), classes="dialog-title", markup=False
         )
+
+
+class MarkedList(OptionList):
+    """A list whose chosen row has a sign as well where keys act on it: no state is told by colour alone."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"option-list--sign"}
+
+    def render_line(self, y: int) -> Strip:
+        """Put the sign in the cell that the rows keep free at the left."""
+        strip = super().render_line(y)
+        try:
+            at, first = self._lines[self.scroll_offset.y + y]
+        except IndexError:
+            return strip
+        acts = self.has_focus or self.has_class("-led")
+        if first or not acts or at != self.highlighted or not strip.cell_length:
+            return strip
+        cell, rest = strip.divide([1, strip.cell_length])
+        style = next(iter(cell)).style or Style.null()
+        accent = self.get_component_rich_style("option-list--sign", partial=True)
+        return Strip.join([Strip([Segment(UNICODE.collapsed, style + accent)], 1), rest])
+
+
+_FIGURE = re.compile(r"(~?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+
+
+def figures(text: str) -> Content:
+    """A row of figures, which stand out from what they count."""
+    parts = _FIGURE.split(text)
+    return Content.assemble(
+        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
+    )
+
+
+def way_row(name: str, what: str, cells: int, gap: str = "") -> Content:
+    """A way to go on: what it is called, and less loudly what it does."""
+    return Content.assemble(f"{name:<{cells}}", gap, (what, "$text-muted"))
 
 
 class ConfirmDialog(Dialog[bool]):
@@ -213,10 +253,10 @@ class WaysDialog(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         width = max(len(name) for name, _ in self._ways) + 2
-        rows = (Content.assemble((f"{name:<{width}}", "bold"), what) for name, what in self._ways)
+        rows = (way_row(name, what, width) for name, what in self._ways)
         with Vertical(classes="dialog -small"):
             yield self.heading(clean(self._question))
-            yield OptionList(*map(Option, rows), compact=True, markup=False)
+            yield MarkedList(*map(Option, rows), compact=True, markup=False)
             yield Static(Content(self._note), classes="dialog-note", markup=False)
             yield self.hints()
 
@@ -248,6 +288,8 @@ SLIM = 64
 """Columns below which only the part that is shown is named, with its place among the others."""
 WORDY = 76
 """Columns from which the names are as long as they are meant to be."""
+ROOMY = 110
+"""Columns from which they stand further apart."""
 
 
 def place_text(number: int, of: int, name: str) -> str:
@@ -311,12 +353,13 @@ class PartTabs(Vertical):
     def _write_names(self) -> None:
         width = self.screen.size.width
         self.set_class(width < SLIM, "-slim")
+        self.set_class(width >= ROOMY, "-roomy")
         names = {}
         for pane in self._ids:
-            forms = self._names[pane]
-            listed = self._counts.get(pane)
-            names[pane] = forms[width < WORDY] + (f" {listed}" if listed else "")
-            self._tabs.get_tab(pane).label = Content(names[pane])
+            name = self._names[pane][width < WORDY]
+            listed = f" {self._counts[pane]}" if self._counts.get(pane) else ""
+            names[pane] = name + listed
+            self._tabs.get_tab(pane).label = Content.assemble(name, (listed, "$text-muted not bold"))
         active = self._tabs.active or self._ids[0]
         text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
         self.query_one("#tab-place", Static).update(Content(text))

@@ -37,10 +37,14 @@ _SIGNS = {"new": "new", "changed": "changed", "deleted": "deleted"}
 class DiffText(ApprovalDetail):
     """A diff, tinted as in the question about an edit; only the rows in sight are painted."""
 
-    _diff = ""
+    _diff = _file = ""
 
-    def show_diff(self, diff: str) -> None:
-        self._diff = diff
+    @property
+    def _path(self) -> str:
+        return self._file
+
+    def show_diff(self, diff: str, path: str) -> None:
+        self._diff, self._file = diff, path
         self.show(diff)
 
     def _broken(self, width: int) -> Wrapped:
@@ -101,7 +105,7 @@ class ChangesScreen(FilterDialog["ChangedFile", str]):
         more = f" {count(self._changes.more, 'more file')} not shown." if self._changes.more else ""
         problem = f" {one_line(self._changes.problem, 200)}" if self._changes.problem else ""
         self.note(f"{one_line(row.note, 200) or f'Compared {since}.'}{problem}{more}")
-        self.query_one(DiffText).show_diff(row.diff)
+        self.query_one(DiffText).show_diff(row.diff, row.path)
 
     def use(self, row: "ChangedFile") -> None:
         self.dismiss(row.path)

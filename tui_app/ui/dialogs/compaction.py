@@ -30,9 +30,12 @@ from tui_app.ui.dialogs.base import (
     ConfirmDialog,
     DetailsScreen,
     Dialog,
+    MarkedList,
     PartTabs,
+    figures,
     readable,
     reading_area,
+    way_row,
 )
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.long_text import LongText, Wrapped
@@ -493,8 +496,8 @@ class SummaryEditor(Dialog[str]):
             yield self.heading("Edit the summary")
             yield Static(Content(_ABOUT), classes="dialog-note", markup=False)
             yield WrittenArea(self._shown, compact=True, id="summary-text")
-            options = [Option(Content.assemble((f"{way:<10}", "bold"), what)) for way, what in _WAYS]
-            yield OptionList(*options, id="summary-ways", compact=True, markup=False)
+            options = [Option(way_row(way, what, 10)) for way, what in _WAYS]
+            yield MarkedList(*options, id="summary-ways", compact=True, markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:
@@ -650,7 +653,9 @@ class CompactionDetail(Dialog[Decision]):
             title = self.heading(headline(view.done, view.time, self._glyphs, width, self._tz))
             yield title.add_class("-signed")
             yield Static(
-                sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low),
+                figures(
+                    sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low)
+                ),
                 id="sizes",
                 markup=False,
             )
@@ -659,7 +664,7 @@ class CompactionDetail(Dialog[Decision]):
             facts = lines or [Option(Content(self._no_facts))]
             parts: dict[str, Widget] = {
                 "tab-summary": SentText(view.sent, self._glyphs, plain=self.app.has_class("-plain")),
-                "tab-facts": OptionList(*facts, id="facts", compact=True),
+                "tab-facts": MarkedList(*facts, id="facts", compact=True),
                 **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
                 "tab-numbers": reading_area(number_lines(view.done), rows=True),
             }

@@ -219,8 +219,15 @@ def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content
 
 def headline(view: ContextView, glyphs: Glyphs = UNICODE) -> Content:
     """The first row: the gauge in words."""
-    said = gauge_text(view.usage, background=view.background, blocking=view.blocking)
-    return Content.assemble((f"{glyphs.load_line} ", "$text-accent"), ("Context", "bold"), f"   {said}")
+    share, space, rest = gauge_text(view.usage, background=view.background, blocking=view.blocking).partition(
+        " "
+    )
+    return Content.assemble(
+        (f"{glyphs.load_line} ", "$text-accent"),
+        ("Context", "bold"),
+        (f"   {share}", "not bold"),
+        (space + rest, "$text-muted not bold"),
+    )
 
 
 def limits(view: ContextView, glyphs: Glyphs) -> str:

@@ -14,7 +14,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.ui.dialogs.base import ConfirmDialog, Dialog
+from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, MarkedList
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.text import clean, one_line
@@ -22,8 +22,9 @@ from tui_app.ui.widgets import WrittenLine
 
 Row = TypeVar("Row")
 Result = TypeVar("Result")
-_FRAME = 8
-"""Cells beside the rows: two of padding and one of the list on each side, and its scrollbar."""
+_FRAME = 10
+"""Cells beside the rows: padding of the box, the sign of the chosen row, air, and the scrollbar."""
+_FRAME_OF_PAGE = 8
 _WIDEST = 110
 """Cells of the box at most, as in ``dialog.tcss``, unless it fills the screen."""
 _AROUND = 11
@@ -134,8 +135,9 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     @property
     def row_width(self) -> int:
         """Cells of a row."""
-        cells = self.size.width if "-full" in self.CLASSES_OF_BOX else min(self.size.width, _WIDEST)
-        return max(self.LEAST, cells - _FRAME)
+        if "-full" in self.CLASSES_OF_BOX:
+            return max(self.LEAST, self.size.width - _FRAME_OF_PAGE)
+        return max(self.LEAST, min(self.size.width, _WIDEST) - _FRAME)
 
     def first(self) -> int:
         """The place of the row to mark once the list is filled."""
@@ -189,7 +191,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
                     select_on_focus=False,
                 )
             yield Static(classes="dialog-header", markup=False)
-            yield OptionList(id=f"{self.NAME}-list", compact=True, markup=False)
+            yield MarkedList(id=f"{self.NAME}-list", compact=True, markup=False)
             yield Static(id=f"{self.NAME}-note", classes="dialog-note", markup=False)
             yield self.hints()
 

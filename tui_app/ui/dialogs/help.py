@@ -44,8 +44,8 @@ def help_line(row: HelpRow, width: int) -> Content:
     text = one_line(row.text, max(1, room - _GAP) if where else room)
     gap = " " * (room - Content(text).cell_length) if where else ""
     return Content.assemble(
-        (padded(one_line(row.label, label_cells - 1), label_cells), "$footer-key-foreground bold"),
-        text,
+        (padded(one_line(row.label, label_cells - 1), label_cells), "$footer-key-foreground"),
+        (text, "$text-muted"),
         gap,
         (where, "$text-muted"),
     )
@@ -119,7 +119,7 @@ def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Con
     line = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
     for sign, words in pairs:
         gap = "   " if line.cell_length > _NAME_CELLS else ""
-        more = Content.assemble(gap, (sign, "$footer-key-foreground bold"), f" {words}")
+        more = Content.assemble(gap, (sign, "$footer-key-foreground"), f" {words}")
         if line.cell_length + more.cell_length > width:
             break
         line += more

@@ -18,7 +18,15 @@ from tui_app.api_keys import KeyringTrouble
 from tui_app.conversation.work import Switch
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog, LookupCancelled, confirmed, look_up, write_on
+from tui_app.ui.dialogs.base import (
+    Dialog,
+    LookupCancelled,
+    MarkedList,
+    confirmed,
+    look_up,
+    way_row,
+    write_on,
+)
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint
 from tui_app.ui.text import clean, cost, one_line, padded, tokens, window_text
@@ -330,9 +338,9 @@ class SwitchDialog(Dialog[Way]):
         gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
         with Vertical(classes="dialog"):
             yield self.heading(f"{one_line(plan.target, 60)} {size}")
-            yield OptionList(
+            yield MarkedList(
                 *(
-                    Option(Content.assemble((f"{label:<20}", "bold"), gap, effect), disabled=not can)
+                    Option(way_row(label, effect, 20, gap), disabled=not can)
                     for label, effect, can in zip(labels, switch_lines(plan), possible, strict=True)
                 ),
                 compact=True,

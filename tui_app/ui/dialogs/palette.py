@@ -177,10 +177,11 @@ class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
         keys = one_line(row.keys, _KEYS_CELLS - 2) if width >= 70 else ""
         room = max(4, width - cells - len(keys) - (2 if keys else 0))
         title = one_line(row.title, cells - 2)
-        argument = padded(one_line(f" {row.argument}", cells - len(title) - 1), cells - len(title))
+        left = cells - len(title)
+        argument = padded(f" {one_line(row.argument, left - 3)}" if left > 4 and row.argument else "", left)
         purpose = padded(one_line(row.purpose, room), room)
         behind = f"  {keys}" if keys else ""
-        text = Content.assemble(title, (argument, "$text-muted"), purpose, (behind, "$text-muted"))
+        text = Content.assemble(title, (f"{argument}{purpose}{behind}", "$text-muted"))
         for word in self.written.lower().split():
             at = text.plain.lower().find(word)
             text = text.stylize("bold $text-accent", at, at + len(word)) if at >= 0 else text

@@ -1,8 +1,10 @@
 """What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 from textual import on
@@ -18,10 +20,10 @@ from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import Dialog, readable, reading_area
+from tui_app.ui.dialogs.base import Dialog, MarkedList, readable, reading_area
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import place_bindings, place_hints
-from tui_app.ui.status import QueueView
+from tui_app.ui.status import QueueView, StatusRow
 from tui_app.ui.text import duration, one_line, padded
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class QueueScreen(Dialog[Picked]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield self.heading("Queue")
-            yield OptionList(id="queue-list", compact=True, markup=False)
+            yield MarkedList(id="queue-list", compact=True, markup=False)
             yield Static(id="queue-note", classes="dialog-note", markup=False)
             yield self.hints()
 
@@ -154,8 +156,8 @@ PAGE_LINES = 500
 """Lines of an output that are shown at once."""
 NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
 _HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 9, 5
-_READ_AGAIN_S = 1.0
-"""Seconds behind which a list or a page that may have changed is read again."""
+_APART_S = 0.2
+"""Seconds between two looks at an output that grows."""
 
 
 class TasksScreen(FilterDialog[TaskRow, str]):
@@ -166,6 +168,7 @@ class TasksScreen(FilterDialog[TaskRow, str]):
         read: Reads it again.
         stop: Ends a command.
         keep: Lets one go on when the session ends, or no longer.
+        view: Knows how many run; the list is read again when that changes.
     """
 
     BINDINGS = place_bindings("tasks")
@@ -179,10 +182,24 @@ class TasksScreen(FilterDialog[TaskRow, str]):
         read: Callable[[], Awaitable[list[TaskRow]]],
         stop: Callable[[str], Awaitable[bool]],
         keep: Callable[[str], Awaitable[bool]],
+        view: StatusRow | None = None,
     ) -> None:
         super().__init__()
-        self._read, self._stop, self._keep = read, stop, keep
+        self._read, self._stop, self._keep, self._view = read, stop, keep, view
         self.offer(rows)
+
+    def on_mount(self) -> None:
+        """Follow what begins and ends."""
+        super().on_mount()
+        if self._view is not None:
+            self.watch(self._view, "tasks", self._read_soon, init=False)
+
+    def _read_soon(self) -> None:
+        self.run_worker(self._read_again(), exclusive=True, exit_on_error=False, group="read")
+
+    async def _read_again(self) -> None:
+        self.offer(await self._read())
+        self.line_up()
 
     @property
     def title_text(self) -> str:
@@ -219,7 +236,7 @@ class TasksScreen(FilterDialog[TaskRow, str]):
 
     async def _change(self, change: Callable[[str], Awaitable[bool]], id: str) -> None:
         await change(id)
-        self.offer(await self._read())
+        await self._read_again()
 
 
 def task_line(row: TaskRow, width: int) -> Content:
@@ -242,6 +259,7 @@ class TaskScreen(Dialog[None]):
         read: Reads lines from a number on, negative from the end.
         look: Says how it is now.
         stop: Ends it.
+        grown: Waits until it has printed more than so many characters, or has ended.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
@@ -254,9 +272,12 @@ class TaskScreen(Dialog[None]):
         read: Callable[[int, int], Awaitable[Page | None]],
         look: Callable[[], Awaitable[TaskRow | None]],
         stop: Callable[[], Awaitable[bool]],
+        grown: Callable[[int], Awaitable[None]],
     ) -> None:
         super().__init__()
-        self._row, self._read, self._look, self._stop = row, read, look, stop
+        self._row, self._read, self._look, self._stop, self._grown = row, read, look, stop, grown
+        self._looked = monotonic()
+        self._page: Page | None = None
         self._start = 0
         """Number of the first line that is shown; 0 follows the end."""
         self._first = self._last = self._total = 0
@@ -270,38 +291,48 @@ class TaskScreen(Dialog[None]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        self._show_soon()
-        self.set_interval(_READ_AGAIN_S, self._follow)
+        self.run_worker(self._follow(), exit_on_error=False, group="follow")
+        self.set_interval(1.0, self._say_where)  # a clock, no more
 
     def _show_soon(self) -> None:
         self.run_worker(self._show(), exclusive=True, exit_on_error=False)
 
-    def _follow(self) -> None:
-        """Show what is new, where the end is shown and something still runs."""
-        if self._row.is_running and not self._start:
-            self._show_soon()
+    async def _follow(self) -> None:
+        """Show what is new while something still runs; what was paged back to stays."""
+        await self._show()
+        while self._row.is_running and self._page is not None:
+            await self._grown(self._page.chars)
+            await asyncio.sleep(_APART_S)
+            await self._show()
 
     async def _show(self) -> None:
         self._row = await self._look() or self._row
         page = await self._read(self._start or -PAGE_LINES, PAGE_LINES)
+        self._page, self._looked = page, monotonic()
         if page is None:
             return
         self._total = page.total
         self._first = page.lines[0][0] if page.lines else 0
         self._last = page.lines[-1][0] if page.lines else 0
-        where = f"lines {self._first:,} to {self._last:,} of {page.total:,}" if page.lines else "no output"
-        low, high = page.missing
-        gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
-        said = filter(
-            None, (self._row.how, duration(int(self._row.age_s)) or "0 s", where, gone, page.problem)
-        )
-        self.query_one("#task-where", Static).update(" · ".join(said))
+        self._say_where()
         text = "\n".join(line for _, line in page.lines)
         if text != self._text:
             area = self.query_one("#task-text", TextArea)
             self._text, area.text = text, readable(text)
             if not self._start:
                 area.scroll_end(animate=False)
+
+    def _say_where(self) -> None:
+        """Name the lines that are shown, and for how long the command has run."""
+        page = self._page
+        if page is None:
+            return
+        where = f"lines {self._first:,} to {self._last:,} of {page.total:,}" if page.lines else "no output"
+        low, high = page.missing
+        gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
+        age = self._row.age_s + (monotonic() - self._looked if self._row.is_running else 0.0)
+        said = filter(None, (self._row.how, duration(int(age)) or "0 s", where, gone, page.problem))
+        self.query_one("#task-where", Static).update(" · ".join(said))
 
     def action_page(self, step: Literal[-1, 1]) -> None:
         """Go a page on, or back; behind the last one the end is followed again."""
@@ -351,6 +382,13 @@ class EngineTasks:
 
         return await self.session.ask(change)
 
+    async def grown(self, id: str, chars: int) -> None:
+        async def wait(opened: "OpenSession") -> None:
+            if (tasks := opened.conversation.tooling.tasks) is not None:
+                await tasks.wait_for_output(id, chars)
+
+        await self.session.ask(wait)
+
     async def page(self, id: str, start: int, most: int) -> Page | None:
         async def read(opened: "OpenSession") -> Page | None:
             tasks = opened.conversation.tooling.tasks
@@ -363,13 +401,19 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
     tasks = EngineTasks(session)
     while found := await tasks.rows():
-        chosen = await app.push_screen_wait(TasksScreen(found, tasks.rows, tasks.end_task, tasks.keep))
+        view = app.chat.query_one(StatusRow)
+        shown = TasksScreen(found, tasks.rows, tasks.end_task, tasks.keep, view)
+        chosen = await app.push_screen_wait(shown)
         row = await tasks.row(chosen) if chosen else None
         if row is None:
             return
         one = row.id
-        shown = TaskScreen(
-            row, partial(tasks.page, one), partial(tasks.row, one), partial(tasks.end_task, one)
+        output = TaskScreen(
+            row,
+            partial(tasks.page, one),
+            partial(tasks.row, one),
+            partial(tasks.end_task, one),
+            partial(tasks.grown, one),
         )
-        await app.push_screen_wait(shown)
+        await app.push_screen_wait(output)
     session.say(NOTHING)

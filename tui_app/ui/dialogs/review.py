@@ -27,7 +27,7 @@ from tui_app.events import (
     fact_counts,
 )
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, readable, write_on
+from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, MarkedList, readable, way_row, write_on
 from tui_app.ui.dialogs.compaction import COLOURS, STATES, Replacement, SentText
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
@@ -279,10 +279,10 @@ class ReviewScreen(Dialog[Reviewed]):
             yield SentText(Replacement(), self._glyphs, plain=self.app.has_class("-plain"), id="review-sent")
             yield self._area
             yield Static(id="review-facts-line", markup=False)
-            yield OptionList(id="review-facts", compact=True, markup=False)
+            yield MarkedList(id="review-facts", compact=True, markup=False)
             ways = self.WORDS.ways
-            options = [Option(Content.assemble((f"{way:<9}", "bold"), what)) for way, what in ways]
-            yield OptionList(*options, id="review-ways", compact=True, markup=False)
+            options = [Option(way_row(way, what, 9)) for way, what in ways]
+            yield MarkedList(*options, id="review-ways", compact=True, markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:

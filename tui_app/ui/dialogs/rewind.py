@@ -36,7 +36,7 @@ from tui_app.session.store import SessionNotFound
 from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above, what_leaving_costs
-from tui_app.ui.dialogs.base import Dialog, confirmed
+from tui_app.ui.dialogs.base import Dialog, MarkedList, confirmed, way_row
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint
 from tui_app.ui.launch import Launch
@@ -184,10 +184,8 @@ class RewindFiles(Dialog[Way]):
                 yield Static(Content("\n").join(file_lines(self._files)), markup=False)
             note = "Changes made by commands are not restored."
             yield Static(note, classes="dialog-note", markup=False)
-            options = [
-                Option(Content.assemble((f"{words:<28}", "bold"), what)) for _, words, what in self._ways
-            ]
-            yield OptionList(*options, compact=True, markup=False)
+            options = [Option(way_row(words, what, 28)) for _, words, what in self._ways]
+            yield MarkedList(*options, compact=True, markup=False)
             yield self.hints()
 
     def on_mount(self) -> None:

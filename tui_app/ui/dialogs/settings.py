@@ -1,6 +1,6 @@
 """Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,7 +23,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.keys import place_bindings, place_hints, textual_keymap
-from tui_app.ui.text import one_line, padded, tokens
+from tui_app.ui.text import one_line, padded, tokens, window_text
 from tui_app.ui.themes import own_themes
 from tui_app.usage import ContextUsage
 
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 _SECTION_CELLS, _KEY_CELLS, _SOURCE_CELLS = 10, 24, 20
-_UNITS = {"_s": " s", "_mb": " MB"}
+_UNITS = {"_s": " s", "_mb": " MB", "retries": " time", "max_steps": " request", "window": " tokens"}
 """What is written behind a number, by the end of its name."""
+_ZEROS = {"bell_after_s": "never", "retries": "never", "_mb": "no limit"}
+"""What the number 0 means, where it is not none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,21 @@ def value_text(entry: Entry) -> str:
         return entry.otherwise or entry.value
     if entry.is_flag:
         return "on" if entry.value == "true" else "off"
-    for end, unit in _UNITS.items():
-        if entry.key.endswith(end):
-            return f"{float(entry.value):,g}{unit}"
+    if entry.value in ("0", "0.0") and (zero := _named_by(entry.key, _ZEROS)):
+        return zero
+    if unit := _named_by(entry.key, _UNITS):
+        number = float(entry.value)
+        if unit == " tokens":
+            return f"{window_text(int(number))}{unit}"
+        many = "s" if unit in (" time", " request") and number != 1 else ""
+        return f"{number:,g}{unit}{many}" + (" a turn" if unit == " request" else "")
     if entry.key.endswith("_threshold"):
         return f"{round(float(entry.value) * 100)}%"
     return entry.value
+
+
+def _named_by(key: str, words: Mapping[str, str]) -> str:
+    return next((word for end, word in words.items() if key.endswith(end)), "")
 
 
 def entry_line(entry: Entry, width: int, section: str = "") -> Content:

@@ -1,11 +1,13 @@
 """How entries become pieces: their order, what is folded, and the words of each kind."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
 from tui_app.session.entries import Body, Entry, EntryState
-from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, tool_spec
+from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE, tool_spec
+from tui_app.ui.code_colours import load_behind
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.lines import PROSE_CELLS
@@ -13,12 +15,14 @@ from tui_app.ui.transcript.pieces import (
     Excerpt,
     FadedPiece,
     GapPiece,
+    KeysPiece,
     MarkdownPiece,
     Piece,
     RowPiece,
     RulePiece,
     Splitter,
     TextPiece,
+    change_pieces,
     clip,
     prompt_pieces,
     readable_args,
@@ -30,6 +34,8 @@ TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
 TOOL_CHARS = 60_000
 """Characters of either, head and tail together."""
+_MOST_LINE = 2_000
+"""Characters of a line of an edit that is shown as a diff."""
 SHELL_LINES, SHELL_CHARS = 16, 4_000
 """What is shown of the output of a command of the user's; opened, it shows as much as a tool's row."""
 INDENT = 2
@@ -394,17 +400,67 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
         is_said = sign == "$" or title.startswith(f"{TODO.name} ")
         title = title.partition(" ")[2] or title if is_said else title
     bad = bad or (note.startswith("exit ") and note != "exit 0")
+    # A good end has no colour, but for tests that have passed.
+    passed = not bad and note.endswith(" passed")
     mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
-    yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, note="" if bad else note)
+    mark = f"{glyphs.check} {note}" if passed else mark
+    note = "" if mark else note
+    tone = Tone.OK if passed else Tone.ERROR
+    yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, mark_tone=tone, note=note)
     if not expanded:
+        if entry.kind == "tool" and sign == glyphs.edit:
+            load_behind(title.partition(" ")[2])
         return
     if body.args.strip():
-        yield from clipped(readable_args(body.args), wording, Tone.DIM, "args")
+        whole = title.startswith(f"{WRITE_FILE.name} ")
+        changes = _changes(body.args, whole=whole) if entry.kind == "tool" and sign == glyphs.edit else []
+        yield from changes or clipped(readable_args(body.args), wording, Tone.DIM, "args")
     if body.text.strip():
         yield from clipped(body.text, wording, Tone.TEXT, "text")
     elif entry.kind in ("tool", "hook"):
         told = {"running": "(still running)", "waiting": "(not begun)"}.get(entry.state, "(no output)")
         yield TextPiece(told, Tone.DIM, indent=INDENT)
+
+
+def _changes(args: str, *, whole: bool) -> list[Piece]:
+    """The arguments of an edit with what it takes out and puts in as the lines of a diff.
+
+    Args:
+        args: They, as JSON.
+        whole: Whether the call writes a whole file.
+
+    Returns:
+        None at all where there is no such text, or too much of it.
+    """
+    from json import dumps, loads  # behind the first frame
+
+    from tui_app.context.tool_words import NEW_TEXT_ARGUMENTS, OLD_TEXT_ARGUMENTS, PATH_ARGUMENTS
+
+    try:
+        values = loads(args) if len(args) <= TOOL_CHARS else None
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(values, dict):
+        return []
+    puts_in = {**dict.fromkeys(OLD_TEXT_ARGUMENTS, False), **dict.fromkeys(NEW_TEXT_ARGUMENTS, True)}
+    if whole:
+        puts_in[WRITE_FILE.body_argument] = True
+    texts = [line for name, text in values.items() if name in puts_in for line in str(text).split("\n")]
+    if not texts or len(texts) > TOOL_LINES or max(map(len, texts)) > _MOST_LINE:
+        return []
+    path = next((str(values[name]) for name in PATH_ARGUMENTS if values.get(name)), "")
+    found, at = list[Piece](), 0
+    for name, value in values.items():
+        shown = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+        label = f"{name}: \n" if "\n" in shown else f"{name}: "
+        text = clean(shown.expandtabs(len(TAB))).strip("\n")
+        if name not in puts_in:
+            pieces = text_pieces(label + text, Tone.DIM, INDENT, part="args")
+            found += (replace(piece, start=at + piece.start) for piece in pieces)
+        elif text:
+            found += change_pieces(text, path, added=puts_in[name], at=at + len(label))
+        at += len(label) + len(shown) + 1
+    return found
 
 
 def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
@@ -425,11 +481,10 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     yield RulePiece(what, detail, Tone.ACCENT if entry.state == "ok" else Tone.DIM)
     if rest := figures[2:]:
         yield TextPiece(between.join(rest), Tone.DIM)
-    hints = {
-        "ok": f"ctrl+o look inside{between}/undo",
-        "undone": f"undone: the full history is back{between}ctrl+o shows what it was",
-    }
-    yield TextPiece(hints[entry.state], Tone.DIM)
+    if entry.state == "ok":
+        yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
+    else:
+        yield TextPiece(f"undone: the full history is back{between}ctrl+o shows what it was", Tone.DIM)
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:

@@ -333,7 +333,12 @@ class Layout:
             return (glyphs.mark, Tone.RAIL) if spot.slot < len(self) else ("", Tone.RAIL)
         sign, tone = self.rail.sign(self.entries[spot.slot], glyphs)
         # It stands on the first line with words: over it is what keeps rows apart.
-        first = spot.line == 0 and spot.piece == self.lead_piece(spot.slot)
+        lead = self.lead_piece(spot.slot)
+        first = spot.line == 0 and spot.piece == lead
+        above = self.entries[spot.slot - 1] if spot.slot else None
+        if sign and spot.piece < lead and above is not None and not self.rail.sees(above):
+            # The waterline is where the rail begins.
+            return "", Tone.RAIL
         if first or sign in ("", glyphs.mark, glyphs.leaves):
             return sign, tone
         return "" if sign == glyphs.excluded else glyphs.mark, Tone.RAIL

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 
 from tui_app.text import count
+from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import wrap_spans
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.lines import EDGE, PROSE_CELLS, Line, Painter
@@ -45,16 +46,20 @@ class GapPiece:
         return [painter.edge(top=self.half == "over") if self.half else painter.gap()] * self.height
 
 
+class _OneRow:
+    """What takes one row at every width."""
+
+    def estimate(self, width: int) -> int:
+        return 1
+
+
 @dataclass(frozen=True)
-class RulePiece:
+class RulePiece(_OneRow):
     """A line across the conversation with words in it: what stands above has become what it says."""
 
     title: str
     detail: str
     tone: Tone = Tone.ACCENT
-
-    def estimate(self, width: int) -> int:
-        return 1
 
     def lines(self, painter: Painter) -> list[Line]:
         """Paint the rule; what is in it ends in dots where it has no room."""
@@ -71,7 +76,7 @@ class RulePiece:
 
 
 @dataclass(frozen=True)
-class RowPiece:
+class RowPiece(_OneRow):
     """One line: a sign that hangs left of a title that is cut to fit, and something right-aligned."""
 
     sign: str
@@ -80,16 +85,14 @@ class RowPiece:
     right: str = ""
     right_tone: Tone = Tone.FAINT
     mark: str = ""
-    """How it ended where it did not end well, in front of what is at the right."""
+    """How it ended where that matters, in front of what is at the right."""
+    mark_tone: Tone = Tone.ERROR
     note: str = ""
     """What came of it, behind the title."""
     fold: bool = False
     """A click on it opens and closes the entry."""
     ornament: bool = False
     """Nothing in it is ever copied."""
-
-    def estimate(self, width: int) -> int:
-        return 1
 
     def lines(self, painter: Painter) -> list[Line]:
         """Paint the row; the right part gives way when the line is too narrow for both."""
@@ -107,12 +110,35 @@ class RowPiece:
             space = painter.width - cell_len(title + note) - beside
             segments += [
                 Segment(" " * space),
-                painter.styled(mark + between, Tone.ERROR),
+                painter.styled(mark + between, self.mark_tone),
                 painter.styled(right, self.right_tone),
             ]
         end = len(title + note)
         sign = painter.styled(painter.spelled(self.sign), self.tone)
         return [painter.line(segments, lead=end if self.ornament else 0, end=end, sign=sign)]
+
+
+@dataclass(frozen=True)
+class KeysPiece(_OneRow):
+    """Keys, and less loudly what they do; what has no room is left out whole, the last first."""
+
+    hints: tuple[tuple[str, str], ...]
+
+    def lines(self, painter: Painter) -> list[Line]:
+        segments: list[Segment] = []
+        room = painter.width
+        for key, does in self.hints:
+            before = painter.spelled(f" {painter.glyphs.separator} ") if segments else ""
+            behind = f" {does}" if does else ""
+            room -= cell_len(before + key + behind)
+            if room < 0 and segments:
+                break
+            segments += [
+                painter.styled(before, Tone.DIM),
+                painter.styled(key, Tone.TEXT),
+                painter.styled(behind, Tone.DIM),
+            ]
+        return [painter.line(segments)]
 
 
 @dataclass(frozen=True)
@@ -141,6 +167,49 @@ class TextPiece:
             sign = painter.styled(self.sign, self.tone) if self.sign and not painted else None
             painted.append(
                 painter.line([segment], lead=len(lead), join=join if painted else self.join, sign=sign)
+            )
+        return painted
+
+
+@dataclass(frozen=True)
+class ChangePiece(TextPiece):
+    """Lines that an edit takes out of a file or puts into it: on a ground, with their code in colours."""
+
+    path: str = ""
+    """The file, whose name says in what language they are."""
+
+    def lines(self, painter: Painter) -> list[Line]:
+        added = self.tone is Tone.ADDED
+        ground = Tone.ADDED_ROW if added else Tone.REMOVED_ROW
+        tones = {
+            "keyword": Tone.KEYWORD,
+            "string": Tone.STRING,
+            "number": Tone.NUMBER,
+            "comment": Tone.COMMENT,
+        }
+        at, colours = 0, list[tuple[int, int, Tone]]()
+        rows = self.text.split("\n")
+        for row, spans in zip(rows, code_spans(self.path, rows), strict=True):
+            colours += [(at + start, at + stop, tones[kind]) for start, stop, kind in spans]
+            at += len(row) + 1
+        sign = Segment(
+            "+" if added else "-", painter.palette.style(ground) + painter.palette.accent_of(self.tone)
+        )
+        lead, painted = " " * self.indent, list[Line]()
+        for start, stop, join in wrap_spans(self.text, max(1, painter.width - self.indent)):
+            segments, done = [Segment(lead)], start
+            for begin, end, tone in colours:
+                if begin >= stop or end <= start:
+                    continue
+                first, last = max(begin, start), min(end, stop)
+                segments.append(Segment(self.text[done:first]))
+                segments.append(Segment(self.text[first:last], painter.palette.accent_of(tone)))
+                done = last
+            segments.append(Segment(self.text[done:stop]))
+            painted.append(
+                painter.line(
+                    segments, lead=len(lead), join=join if painted else self.join, sign=sign, ground=ground
+                )
             )
         return painted
 
@@ -248,6 +317,25 @@ def prompt_pieces(text: str, right: str, *, sunk: bool, part: str = "text") -> I
         yield PromptPiece(
             text[start:stop], right, first=not start, sunk=sunk, join=join, part=part, start=start
         )
+
+
+def change_pieces(text: str, path: str, *, added: bool, at: int) -> Iterator[ChangePiece]:
+    """Cut the lines of an edit into pieces that are soon coloured.
+
+    Args:
+        text: The lines.
+        path: The file.
+        added: Whether they are put in.
+        at: Where they begin in the arguments of the call.
+    """
+    start = 0
+    while start <= len(text):
+        stop = text.rfind("\n", start, start + FENCE_CHARS) if len(text) - start > FENCE_CHARS else len(text)
+        stop = stop if stop > start else min(len(text), start + PIECE_CHARS)
+        stop = len(text) if (end := text.find("\n", stop)) < 0 else end
+        tone = Tone.ADDED if added else Tone.REMOVED
+        yield ChangePiece(text[start:stop], tone, indent=2, part="args", start=at + start, path=path)
+        start = stop + 1
 
 
 def _cuts(text: str) -> Iterator[tuple[int, int, str]]:

@@ -34,6 +34,8 @@ from tui_app.ui.transcript.search import Highlights, Hit
 
 FRAMES_PER_SECOND = 40
 NO_ROW = "No row is marked: press tab, then up."
+STREAM_END = "▍"
+"""Behind the last word of an answer that is being written."""
 _NOW_S = 0.004
 """Text that arrives so shortly before the next frame is painted at once, with the rows around it."""
 _NEAR_PAGES = 3
@@ -449,6 +451,10 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             tone = painter.palette.style(Tone.HERE if here else Tone.FOUND)
             line = replace(line, strip=line.highlighted(start, stop, tone))
         strip = line.strip
+        if self._is_written_at(self.scroll_offset.y + y) and line.text and not painter.plain:
+            at = GUTTER + cell_len(line.text)
+            end = Strip([painter.styled(STREAM_END, Tone.USER)], 1)
+            strip = Strip.join([strip.crop(0, at), end, strip.crop(at + 1)])
         selection = self.text_selection
         span = selection.get_span(spot.row) if selection is not None else None
         if span is not None:
@@ -462,6 +468,11 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
                 strip, rail=self._rail_sign(spot), focused=focused, marked=marked, leads=leads
             )
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
+
+    def _is_written_at(self, row: int) -> bool:
+        """Whether an answer is being written at the end of a row."""
+        live = self._pages.live
+        return live is not None and not live.ended and not live.empty and row == self._pages.total - 1
 
     def _rail_sign(self, spot: Spot) -> Segment | None:
         sign, tone = self._pages.rail_sign(spot)
