@@ -37,6 +37,7 @@ PAGES = {
     "PromptPicker": ("rewind", "rewind"),
     "PromptsScreen": ("editor", "prompts"),
     "QueueScreen": ("editor", "queue"),
+    "ReadAlongScreen": ("review", ""),
     "ReviewScreen": ("review", "review"),
     "RewindFiles": ("rewind", "files"),
     "SearchScreen": ("sessions", "search"),
@@ -65,7 +66,7 @@ SHOWING = {
     "transcript": "chat",
 }
 """Pages about one screen elsewhere in the documentation, and the picture of it."""
-WITHOUT = {"WaysDialog", "ConfirmDialog", "DetailsScreen", "EditDialog"}
+WITHOUT = {"WaysDialog", "ConfirmDialog", "DetailsScreen", "EditDialog", "ServerEditDialog"}
 SCRIPT = ROOT / "assets" / "make_screens.py"
 LOOSE = re.compile(r"\s+")
 

@@ -331,6 +331,21 @@ def test_what_is_reported_as_a_turn_ends_is_not_written_over_by_its_costs() -> N
     assert refused.status.text == "", "what answered a key has gone with the turn"
 
 
+def test_what_is_written_of_a_summary_is_kept_also_in_the_background() -> None:
+    start = CompactionStart(job="1-1", trigger="background", model="m", tokens_before=9, messages_before=2)
+
+    def wrote(text: str, part: int = 1) -> CompactionProgress:
+        return CompactionProgress(job="1-1", part=part, parts=2, tokens_written=3, text=text)
+
+    first = after(start, wrote("One "), wrote("two"))
+    assert first.writing == (1, "One two")
+    assert first.writes_summary
+    assert after(wrote("Three", 2), state=first).writing == (2, "Three"), "each part begins anew"
+    over = CompactionComplete(job="1-1", outcome="success", trigger="background")
+    assert not after(over, state=first).writes_summary
+    assert not after(start, state=first).writes_summary
+
+
 def test_commands_in_the_background_are_counted_also_those_of_an_earlier_visit() -> None:
     kept = after(TaskResumed(id="t1", command="make watch"))
     assert kept.tasks == {"t1"}

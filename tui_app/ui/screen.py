@@ -16,7 +16,16 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from tui_app.ui.approvals import ApprovalBox, AskBox
-from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane, ReviewOver, ReviewWanted, ServerQuestion
+from tui_app.ui.chat.pane import (
+    HIGH,
+    LEAST,
+    WIDE,
+    ChatPane,
+    ReadAlongWanted,
+    ReviewOver,
+    ReviewWanted,
+    ServerQuestion,
+)
 from tui_app.ui.commands import answer_server, built_in_words, offer_served, run_command
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
@@ -202,10 +211,11 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     @on(ReviewWanted)
     @on(ReviewOver)
     @on(ServerQuestion)
+    @on(ReadAlongWanted)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
         from tui_app.ui.dialogs.actions import go_on
-        from tui_app.ui.dialogs.review import close_review, review
+        from tui_app.ui.dialogs.review import close_review, read_along, review
 
         match event:
             case PromptEditor.HelpWanted():
@@ -228,6 +238,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                     group="questions",
                     exclusive=False,
                 )
+            case ReadAlongWanted():
+                read_along(self.app, self.session)
             case ReviewOver(job=job):
                 close_review(self.app, job)
 

@@ -170,6 +170,7 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
 
 SIGNED = 2
 """Cells of the sign in front of the words."""
+READ_ALONG = "ctrl+o reads along"
 _LIVE_CELLS = 60
 """Cells from which on what is being written has a row."""
 
@@ -254,7 +255,11 @@ class StatusRow(Widget):
             return ""
         *whole, begun = (line.strip(" -*#>") for line in self.status.writes.split("\n"))
         line = next((line for line in reversed(whole) if line), begun)
-        return one_line(f"{self.glyphs.dots} {line}", max(1, width - SIGNED)) if line else ""
+        if not line:
+            return ""
+        room = max(1, width - SIGNED - cell_len(READ_ALONG) - GAP)
+        line = one_line(f"{self.glyphs.dots} {line}", room)
+        return f"{line}{' ' * (room + GAP - cell_len(line))}{READ_ALONG}"
 
     def _rows(self, width: int) -> list[str]:
         """Return the rows of what is too long for one; an empty row for what has room in it."""

@@ -26,6 +26,7 @@ from tui_app.events import (
     CompactionProgress,
     Fact,
     QuestionAsked,
+    Record,
     SessionRewind,
 )
 from tui_app.session.importers.discovery import LocalTranscript
@@ -36,7 +37,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
+from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SkillsScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
@@ -47,13 +48,14 @@ from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.queue import QueueScreen, TaskScreen, TasksScreen
-from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
+from tui_app.ui.text import UNICODE
 from tui_app.ui.todo import TodoItem
 
 Scene = Callable[[Deck], Awaitable[None]]
@@ -471,6 +473,23 @@ async def writing(deck: Deck) -> None:
     await deck.until(lambda: screen.query_one(TextArea).text, "the text")
 
 
+async def read_along(deck: Deck) -> None:
+    """The same where nobody is asked about it."""
+    screen = ReadAlongScreen(2, DONE.summary[:60], UNICODE)
+    await deck.app.push_screen(screen)
+    progress = CompactionProgress(
+        job="j", part=2, parts=3, tokens_written=30, model="m", text=DONE.summary[60:120]
+    )
+    screen.follow(Record(seq=0, time=0.0, session="s", data=progress))
+    await deck.until(lambda: DONE.summary[60:70] in screen.query_one(TextArea).text, "the text")
+
+
+async def server_asks(deck: Deck) -> None:
+    """An MCP server wants a value."""
+    told = "harbour asks: Which berth?\nA number on the quay."
+    await deck.app.push_screen(ServerEditDialog("berth", told, "", "That is no number."))
+
+
 async def summary(deck: Deck) -> None:
     await compaction(deck)
     await opens(SummaryEditor, "e")(deck)
@@ -555,6 +574,8 @@ async def marked_lines(deck: Deck) -> None:
 DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "review": (ReviewScreen, asks(lambda: ReviewScreen(proposed(DONE), clock=lambda: 0.0))),
     "writing": (ReviewScreen, writing),
+    "read along": (ReadAlongScreen, read_along),
+    "server asks": (ServerEditDialog, server_asks),
     "summary": (SummaryEditor, summary),
     "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, clock=lambda: 0.0))),
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),

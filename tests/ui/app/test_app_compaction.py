@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from textual.widgets import TabbedContent, TextArea
+from textual.widgets import Static, TabbedContent, TextArea
 
 from tests.servers.behaviours import Empty, HangBeforeHeaders, HangMidStream, Text, error
 from tests.servers.fake_openai import FakeOpenAI
@@ -18,7 +18,7 @@ from tui_app.ui.chat.state import CANCELLED, PROPOSED
 from tui_app.ui.dialogs.actions import ONE_RUNS, send
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
-from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
 from tui_app.ui.dialogs.settings import SettingsDesk
 
 SUMMARY = "Each question, from question 0 to question 5, has its answer in words."
@@ -125,6 +125,38 @@ async def test_escape_changes_nothing_and_closes_the_request(
         await deck.send("are you there?")
         await deck.answered(7)
         assert "Still here." in deck.text
+
+
+async def test_the_summary_is_read_along_while_it_is_written(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    hold = Signal()
+    fake_openai.add(Text(SUMMARY, usage=(0, 0), hold=hold, hold_after=12))
+    async with shown(served.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+o")
+        assert not isinstance(deck.app.screen, ReadAlongScreen), "nothing is written"
+        while deck.app.screen is not deck.app.chat:
+            await deck.press("escape")
+        deck.editor.focus()
+        await deck.press("ctrl+g")
+        await deck.says("ctrl+o reads along")
+        await deck.press("ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, ReadAlongScreen), "the text")
+        await deck.until(lambda: deck.app.screen.query_one(TextArea).text, "its beginning")
+        assert SUMMARY.startswith(deck.app.screen.query_one(TextArea).text.strip()[:20])
+        assert "Writing the summary" in deck.text
+        await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.app.chat.session.state.compacting, "reading stops nothing"
+        await deck.press("ctrl+o")
+        hold.set()
+        await deck.until(lambda: not deck.app.chat.session.state.compacting, "the end")
+        title = deck.app.screen.query_one(".dialog-title", Static)
+        await deck.until(lambda: "Writing" not in str(title.content), "what became of it")
+        await deck.press("ctrl+o")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert not deck.app.chat.session.followers
 
 
 async def test_while_one_runs_the_context_screen_says_so_and_a_second_is_refused(

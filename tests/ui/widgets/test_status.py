@@ -1,5 +1,6 @@
 """The status row says what runs, since when and what Esc does; time stands still when nothing runs."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp
 from tui_app.ui.chat.pane import ChatHeader
-from tui_app.ui.status import Kind, QueueView, Status, StatusRow, fit_pieces, queue_lines
+from tui_app.ui.status import READ_ALONG, Kind, QueueView, Status, StatusRow, fit_pieces, queue_lines
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"
@@ -313,7 +314,9 @@ async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(wri
         row.status = replace(COMPACTING, writes=writes)
         await pilot.pause()
         lines = str(row.render()).split("\n")
-        assert lines[1:] == ([shown] if shown else [])
+        told = [shown, READ_ALONG] if shown else []
+        assert [part for line in lines[1:] for part in re.split(r"(?<=\S)  +", line)] == told
+        assert all(len(line) == row.size.width for line in lines[1:])
         assert row.size.height == len(lines)
         await pilot.resize_terminal(50, 9)
         await pilot.pause()

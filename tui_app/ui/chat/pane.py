@@ -82,6 +82,10 @@ class ReviewOver(Message):
         self.job = job
 
 
+class ReadAlongWanted(Message):
+    """The summary that is being written is to be shown."""
+
+
 # The bottom row of the chat: what the keys do where the focus is.
 
 
@@ -296,6 +300,7 @@ class ChatPane(TellsFailures, Vertical):
         self.glyphs = PLAIN if settings.plain else UNICODE
         self._settings = settings
         self._streamed = 0
+        self._writes_summary = False
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.bodies = LateBodies()
         """Where the transcript gets full texts from."""
@@ -356,6 +361,7 @@ class ChatPane(TellsFailures, Vertical):
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
         gauge.compacting, gauge.leaving = state.background, state.tokens_leaving
+        self._writes_summary = state.writes_summary
         gauge.way_out = "" if state.turn or state.queue else "esc cancels"
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
@@ -585,10 +591,12 @@ class ChatPane(TellsFailures, Vertical):
         self.call_after_refresh(self.query_one(ChatHints).tell)
 
     def action_details(self) -> None:
-        """Open the marked row where the keys are; from elsewhere the newest row that has details."""
+        """Open the marked row where the keys are; from elsewhere what is being written, or the newest row."""
         if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
         elif self.transcript.has_focus:
             self.transcript.action_details()
+        elif self._writes_summary:
+            self.post_message(ReadAlongWanted())
         else:
             self.transcript.open_newest()

@@ -119,6 +119,8 @@ class ChatState:
     """Of these, the characters that the measured context does not hold yet."""
     background: float | None = None
     """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
+    writing: tuple[int, str] = (1, "")
+    """The part of a summary that is being written, from 1, and all of its text so far."""
     leaving: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers of what a compaction under way would replace."""
     tokens_leaving: int = 0
@@ -141,6 +143,11 @@ class ChatState:
     """The todo list, as it was kept last."""
     ahead: tuple[str, ...] = ()
     """Ids of the calls that nobody has allowed yet."""
+
+    @property
+    def writes_summary(self) -> bool:
+        """Whether there is some of a summary to read that nobody is asked about."""
+        return (self.compacting or self.background is not None) and bool(self.writing[1])
 
     @property
     def output(self) -> str:
@@ -495,14 +502,15 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
         case CompactionAwaited(began_as=trigger, model=model):
             status = Status(kind="compacting", started=now, trigger=trigger, model=model)
             return replace(state, compacting=True, background=None, status=status)
-        case CompactionProgress(part=part, parts=parts) if state.compacting:
-            written, model = payload.tokens_written, payload.model
-            before = state.status.writes if part == state.status.part else ""
-            writes = (before + payload.text)[-_WRITES_CHARS:]
+        case CompactionProgress(part=part, parts=parts):
+            goes_on = part == state.writing[0] and payload.tokens_written
+            text = (state.writing[1] if goes_on else "") + payload.text
+            state = replace(state, writing=(part, text))
+            if not state.compacting:
+                return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)
+            written, model, writes = payload.tokens_written, payload.model, text[-_WRITES_CHARS:]
             status = replace(state.status, part=part, parts=parts, tokens=written, model=model, writes=writes)
             return replace(state, status=status)
-        case CompactionProgress(part=part, parts=parts):
-            return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)
         case CompactionProposed():
             status = _waiting(state) if state.turn else Status(kind="message", text=PROPOSED)
             return replace(state, compacting=False, reviewing=True, status=status)
@@ -513,7 +521,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
 
 
 def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
-    return replace(state, leaving=start.leaving, tokens_leaving=start.tokens_leaving)
+    return replace(state, leaving=start.leaving, tokens_leaving=start.tokens_leaving, writing=(1, ""))
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:

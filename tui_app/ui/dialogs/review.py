@@ -19,14 +19,18 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.events import (
+    CompactionComplete,
     CompactionProgress,
     CompactionProposed,
     CompactionStart,
     Fact,
     FactState,
+    Record,
     fact_counts,
 )
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.chat.state import outcome_text
+from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, MarkedList, readable, way_row, write_on
 from tui_app.ui.dialogs.compaction import COLOURS, STATES, Replacement, SentText
 from tui_app.ui.gauge import ContextGauge, marks
@@ -500,6 +504,59 @@ def fill_of(app: "Host", session: ChatSession) -> Fill | None:
     if usage is None or usage.window.stated <= 0:
         return None
     return Fill(usage, marks(app.launch.settings, usage, session.state.policy))
+
+
+# A summary that is applied by itself, looked at while it is written.
+
+
+class ReadAlongScreen(Dialog[None]):
+    """Shows a summary while it is written, and at its end what became of it."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
+    BINDINGS = place_bindings("details")
+    HINTS = place_hints("details")
+
+    def __init__(self, part: int, text: str, glyphs: Glyphs) -> None:
+        """Begin with what there is by now.
+
+        Args:
+            part: The part that is being written, from 1.
+            text: What has been written of it.
+            glyphs: Signs to draw with.
+        """
+        super().__init__()
+        self._glyphs = glyphs
+        self._area = SummaryArea(id="review-text")
+        self._area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -full"):
+            yield self.heading(SUMMARY.writing)
+            yield Static(classes="dialog-note", id="review-numbers", markup=False)
+            yield self._area
+            yield self.hints()
+
+    def follow(self, record: Record) -> None:
+        """Show what an event adds."""
+        if not self.is_open:
+            return
+        match record.data:
+            case CompactionProgress() as progress:
+                self._area.hear(progress)
+                numbers = Content(progress_line(progress, self._glyphs))
+                self.query_one("#review-numbers", Static).update(numbers)
+            case CompactionComplete() as done:
+                self.query_one(".dialog-title", Static).update(Content(clean(outcome_text(done)[0])))
+
+    async def action_copy_all(self) -> None:
+        self.key_row.said = await copy(self.app, self._area.text)
+
+
+def read_along(app: "Host", session: ChatSession) -> None:
+    """Show the summary that is being written."""
+    screen = ReadAlongScreen(*session.state.writing, session.glyphs)
+    session.followers.append(screen.follow)
+    app.push_screen(screen, lambda _: session.followers.remove(screen.follow))
 
 
 # A summary that waits for a decision, and is looked at while it is written.
