@@ -61,6 +61,16 @@ def test_a_pipe_is_not_waited_for(repository: Path) -> None:
     os.mkfifo(repository / "AGENTS.md")
     (file,) = read_instructions(repository)
     assert file.note == "not read: it is not a regular file"
+    assert file.problem == "AGENTS.md: not read: it is not a regular file."
+
+
+def test_whoever_wrote_a_file_is_told_what_of_it_is_not_read(repository: Path) -> None:
+    (repository / "AGENTS.md").write_bytes(b"\0binary")
+    write(repository / "CLAUDE.md", "a" * (FILE_CHARS + 1))
+    assert [file.problem for file in read_instructions(repository)] == [
+        "AGENTS.md: not read: it is not text.",
+        f"CLAUDE.md: cut to {FILE_CHARS:,} characters.",
+    ]
 
 
 def test_long_files_are_cut_and_the_nearest_has_the_first_claim(repository: Path) -> None:
@@ -194,7 +204,7 @@ def test_imports_do_not_lead_out(repository: Path, tmp_path: Path) -> None:
     write(repository / "AGENTS.md", "@/etc/passwd @link.md @../secret.md @/no/such/file @picture.md")
     files = read_instructions(repository)
     assert not any("root:" in file.text or "a key" in file.text for file in files)
-    assert [file.refusal for file in files if file.refusal] == [
+    assert [file.problem for file in files if file.problem] == [
         "AGENTS.md imports /etc/passwd: not read: it is outside this repository.",
         "AGENTS.md imports link.md: not read: a link leads out of the repository.",
         f"AGENTS.md imports {tmp_path}/secret.md: not read: it is outside this repository.",

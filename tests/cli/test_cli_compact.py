@@ -326,7 +326,7 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
     after = plimsoll("context", imported, "--json").json
     assert after["total"] == pytest.approx(edited["tokens_after"], abs=12)
     assert "Notes of my own." in plimsoll("export", imported, "--format", "markdown", "--view", "agent").out
-    monkeypatch.setattr("sys.stdin", io.StringIO("Piped notes."))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Piped notes.")))
     assert "Edited the summary #" in plimsoll("compact", imported, "--edit-summary", "-").out
     again = plimsoll("compact", imported, "--edit-summary", "notes.md")
     assert again.code == 0

@@ -48,13 +48,26 @@ def test_a_new_session_begins_with_the_brief(
     assert f"handed over from {imported}" in plimsoll("sessions", "show", made["session"]).out
 
     edited = f"## Goal\nDescribe route 3\n\n{RULE} Mine."
-    monkeypatch.setattr("sys.stdin", io.StringIO(edited))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(edited.encode())))
     told = plimsoll("handoff", imported, "Describe route 3", "--brief", "-")
     new = told.out.partition("New session ")[2].split(".")[0]
     events = [json.loads(line) for line in plimsoll("export", new, "--format", "jsonl").out.splitlines()]
     brief = next(event["data"] for event in events if event["type"] == "session.handoff")
     assert edited in brief["text"]
     assert (brief["edited"], brief["from_session"]) == (True, imported)
+
+
+@pytest.mark.parametrize("data", [b"caf\xe9", b"a\0b"])
+def test_a_brief_that_is_not_text_is_refused(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    before = log(plimsoll_home, imported)
+    (project / "brief.md").write_bytes(data)
+    for name, subject in (("-", "The piped input"), ("brief.md", "brief.md")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), errors="surrogateescape"))
+        failed = plimsoll("handoff", imported, "Go on", "--brief", name)
+        assert (failed.code, failed.err) == (1, f"{subject} is not UTF-8 text. Nothing changed.\n")
+    assert log(plimsoll_home, imported) == before
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ def test_a_server_of_a_project_is_started_there_alone(
         (("add", "9x", "--url", "http://127.0.0.1/"), 2, "a letter, then"),
         (("add", "x", "--url", "http://127.0.0.1/", "--env", "A=b"), 2, "only for a server with command"),
         (("add", "x", "--env", "A", "--", "y"), 2, "allowed: NAME=VALUE"),
+        (("add", "x", "--header", "A", "--url", "http://127.0.0.1:1/mcp"), 2, "allowed: NAME=VARIABLE"),
         (("list", "x"), 2, "Usage: plimsoll mcp list"),
         (("test", "x"), 1, "No MCP server is called x. There are: none."),
     ],

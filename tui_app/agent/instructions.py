@@ -154,11 +154,12 @@ class InstructionFile:
         return ", ".join(filter(None, (origin, self.note)))
 
     @property
-    def refusal(self) -> str:
-        """Why an import is not read, as a sentence; empty for anything else."""
-        if self.text or not (self.importer and self.note):
+    def problem(self) -> str:
+        """Why it is not read, or not all of it, as a sentence; empty where all of it is."""
+        if not self.note:
             return ""
-        return f"{self.importer} imports {self.path}: {self.note}."
+        subject = f"{self.importer} imports {self.path}" if self.importer else self.path
+        return f"{subject}: {self.note}."
 
 
 def read_instructions(

@@ -169,12 +169,20 @@ def words_of_file(program: Program, name: str) -> str:
     Raises:
         CommandFailed: if it cannot be read.
     """
+    subject = "The piped input" if name == "-" else name
     try:
-        return sys.stdin.read() if name == "-" else (program.cwd / name).read_text(encoding="utf-8")
+        # As bytes: what a terminal's settings make of others than UTF-8 would be kept as if it had been meant.
+        data = sys.stdin.buffer.read() if name == "-" else (program.cwd / name).read_bytes()
+        text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise CommandFailed(f"{name} is not UTF-8 text. Nothing changed.") from None
+        text = "\0"
+    except AttributeError:
+        text = ""  # the shell has closed it
     except OSError as error:
         raise CommandFailed(f"{name} cannot be read: {error.strerror or error}. Nothing changed.") from None
+    if "\0" in text:
+        raise CommandFailed(f"{subject} is not UTF-8 text. Nothing changed.")
+    return text
 
 
 class Parser(argparse.ArgumentParser):

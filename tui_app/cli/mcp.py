@@ -90,8 +90,8 @@ def add(program: Program, args: argparse.Namespace) -> int:
         raise WrongUsage(
             "Usage: plimsoll mcp add NAME -- COMMAND [ARGUMENT …], or plimsoll mcp add NAME --url URL"
         )
-    table |= {"env": _pairs(args.env, "--env")} if args.env else {}
-    table |= {"headers_env": _pairs(args.header, "--header")} if args.header else {}
+    table |= {"env": _pairs(args.env, "--env", "NAME=VALUE")} if args.env else {}
+    table |= {"headers_env": _pairs(args.header, "--header", "NAME=VARIABLE")} if args.header else {}
     if args.scope == "project":
         table["project"] = str(repository_root(program.cwd))
     if name in program.settings().mcp:
@@ -111,10 +111,10 @@ def add(program: Program, args: argparse.Namespace) -> int:
     return OK
 
 
-def _pairs(words: Sequence[str], flag: str) -> dict[str, str]:
+def _pairs(words: Sequence[str], flag: str, form: str) -> dict[str, str]:
     pairs = [word.partition("=") for word in words]
     if wrong := next((word for word, sign, _ in pairs if not sign or not word), None):
-        raise WrongUsage(f"{flag} is {one_line(wrong, 40)!r}; allowed: NAME=VALUE")
+        raise WrongUsage(f"{flag} is {one_line(wrong, 40)!r}; allowed: {form}")
     return {name.strip(): value for name, _, value in pairs}
 
 

@@ -123,8 +123,8 @@ class OpenSession:
             self.conversation.history.append(Notice(text=self.extras.left_out))
         self._tell_folders()
         for file in self.extras.project.files:
-            if file.refusal:
-                self.conversation.history.append(Notice(text=file.refusal))
+            if file.problem:
+                self.conversation.history.append(Notice(text=file.problem))
         await self.conversation.prepare()
         self.extras.servers.start()
         await self.writers.prepare()

@@ -260,8 +260,8 @@ class FolderReader:
                 message = ModelRequest(parts=[UserPromptPart(text)])
                 tokens = self.history.counter.message(message).nonzero()
                 self.history.append(FolderInstructions(text=text, path=file.path, tokens=tokens), message)
-            elif file.refusal:
-                self.history.append(Notice(text=file.refusal))
+            if file.problem:
+                self.history.append(Notice(text=file.problem))
 
     def told(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""

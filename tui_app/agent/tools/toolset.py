@@ -672,6 +672,8 @@ class Notes:
         """
         if len(items) > MAX_TODOS:
             raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
+        if not all(item.text.strip() for item in items):
+            raise ToolProblem("Each item of a todo list needs a text.")
         rows = [f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items]
         text = "\n".join(rows)
         if len(text) > MAX_NOTE_CHARS:
