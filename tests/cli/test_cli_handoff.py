@@ -59,7 +59,12 @@ def test_a_new_session_begins_with_the_brief(
 
 @pytest.mark.parametrize("data", [b"caf\xe9", b"a\0b"])
 def test_a_brief_that_is_not_text_is_refused(
-    plimsoll: Plimsoll, imported: str, plimsoll_home: Path, project: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+    plimsoll: Plimsoll,
+    imported: str,
+    plimsoll_home: Path,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    data: bytes,
 ) -> None:
     before = log(plimsoll_home, imported)
     (project / "brief.md").write_bytes(data)

@@ -912,6 +912,7 @@ def test_everything_else_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> N
         ToolCall(tool_call_id="b", name="ls", args="{}"),
         ToolResult(tool_call_id="b", name="ls", text="one\ntwo"),
         ToolResult(tool_call_id="a", name="grep", text="", outcome="error"),
+        ToolResult(tool_call_id="c", name="compact_context", text="The conversation is compacted."),
         CompactionComplete(
             job="1", outcome="failed", trigger="background", reason="the model gave no answer"
         ),
@@ -923,6 +924,7 @@ def test_everything_else_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> N
     assert err.splitlines() == [
         "  ls ., 2 entries",
         '  grep "x", failed',
+        "  compact_context",
         "Compaction failed: the model gave no answer",
         "Stayed.",
         "The key is wrong. Set another one.",

@@ -288,6 +288,9 @@ async def test_plan_and_todo_list_are_kept_and_nobody_is_asked(desk: Desk, fake_
         assert opened.folder.read_note(opened.folder.plan_file) == "# Plan\n\nLook first.\n"
         assert opened.folder.read_note(opened.folder.todo_file) == "- [x] look\n- [ ] write it\n"
         assert opened.folder.todo_file.stat().st_mode & 0o777 == 0o600
+        fake_openai.add(tool("todo", items=[{"text": "rest"}, {"text": " \n"}]), Text("Done."))
+        records = await played(opened, "Again.")
+        assert results(records) == [("error", "Each item of a todo list needs a text.")]
 
 
 async def test_rules_changed_in_the_settings_count_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:

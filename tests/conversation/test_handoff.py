@@ -26,6 +26,7 @@ from tui_app.conversation.handoff import (
     begin_session,
     write_brief,
 )
+from tui_app.conversation.recall import brief_in
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     NOT_IN_LOG,
@@ -205,6 +206,17 @@ async def test_what_was_handed_over_is_handed_on(desk: Desk, server: FakeOpenAI)
     brief = (await write_brief(desk.opening(session=second), "Send them", extract=True)).brief
     assert f"{RULES[0]} ({first}#2)" in brief.text
     assert "Never mention the captain. (#" in brief.text
+
+
+async def test_a_brief_alone_is_handed_on(desk: Desk, server: FakeOpenAI) -> None:
+    """Whoever handed over with the wrong goal says another one, where nothing was said yet."""
+    first = stored(desk, story(desk))
+    third = await handed(desk, await handed(desk, first, "Wrong goal"), "Send them")
+    with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
+        brief = brief_in(store, third)
+    assert brief is not None
+    assert f"{RULES[0]} ({first}#2)" in brief.text
+    assert "## Goal\nSend them" in brief.text
 
 
 async def test_a_new_session_has_the_board_and_the_brief(desk: Desk, server: FakeOpenAI) -> None:

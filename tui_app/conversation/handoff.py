@@ -114,7 +114,8 @@ async def _draft(
 ) -> Draft:
     settings, history, store = opening.settings, inspection.history, inspection.store
     source = store.info(history.session)
-    if not any(is_prompt(item.message) for item in history.everything()):
+    said = any(is_prompt(item.message) for item in history.everything())
+    if not said and brief_in(store, source.id) is None:
         raise HandoffRefused(NOTHING_SAID)
     if _is_answering(history):
         raise HandoffRefused(BUSY)
