@@ -171,7 +171,7 @@ def words_of_file(program: Program, name: str) -> str:
     """
     subject = "The piped input" if name == "-" else name
     try:
-        # As bytes: what a terminal's settings make of others than UTF-8 would be kept as if it had been meant.
+        # As bytes: Python may replace on stdin what is not UTF-8, and that would be kept as if it were meant.
         data = sys.stdin.buffer.read() if name == "-" else (program.cwd / name).read_bytes()
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
