@@ -130,7 +130,7 @@ def _compared(
     if before is None or after is None:
         sizes = f"{len(old or b''):,} to {len(now or b''):,} bytes"
         return ChangedFile(path=path, by=by, state=state, note=f"Not text: {sizes}.")
-    diff = diff_of(before if existed else None, after, path)
+    diff = diff_of(before if existed else None, None if state == "deleted" else after, path)
     return ChangedFile(path=path, by=by, state=state, diff=diff)
 
 

@@ -301,6 +301,10 @@ def test_a_diff_says_all_that_changes(before: str | None, after: str, rows: list
     assert [row for row in shown[2:] if not row.startswith("@@")] == rows
 
 
+def test_a_deleted_file_is_not_shown_as_an_empty_one() -> None:
+    assert diff_of("a\n", None, "a.sh").split("\n") == ["--- a/a.sh", "+++ /dev/null", "@@ -1 +0,0 @@", "-a"]
+
+
 def test_a_diff_leaves_nothing_out_and_its_numbers_are_those_of_the_file() -> None:
     new = diff_of(None, "line\n" * 9_000, "x").split("\n")
     assert new[2:4] == ["@@ -0,0 +1,9000 @@", "+line"]

@@ -261,14 +261,15 @@ _NO_NEWLINE = "\n\\ No newline at end of file"
 _BOM = "\ufeff"
 
 
-def diff_of(before: str | None, after: str, path: str) -> str:
-    r"""The difference between two versions of a file; ``None`` before is a new file.
+def diff_of(before: str | None, after: str | None, path: str) -> str:
+    r"""The difference between two versions of a file; ``None`` is none: a new file, or one that was deleted.
 
     Only ``\n`` ends a line. What rows alone would not show is said in a row in brackets.
     """
+    name, end = visible(path), "/dev/null" if after is None else f"b/{visible(path)}"
+    remarks = [] if after is None else list(_remarks(before, after))
+    after = after or ""
     old, new = _rows_of(before or ""), _rows_of(after)
-    name = visible(path)
-    remarks = list(_remarks(before, after))
     if before is None or "\r\n" in before:
         ends = after if before is None else before + after
         if ends and ends.count("\r") == ends.count("\r\n") == ends.count("\n"):
@@ -276,7 +277,7 @@ def diff_of(before: str | None, after: str, path: str) -> str:
             old, new = ([row.replace("\r", "") for row in rows] for rows in (old, new))
             remarks.append("[lines end in CRLF]")
     start = "/dev/null" if before is None else f"a/{name}"
-    return "\n".join((f"--- {start}", f"+++ b/{name}", *remarks, *_hunks(old, new)))
+    return "\n".join((f"--- {start}", f"+++ {end}", *remarks, *_hunks(old, new)))
 
 
 def _rows_of(text: str) -> list[str]:
