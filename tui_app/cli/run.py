@@ -366,8 +366,8 @@ class AnswerView:
             case ToolCall(tool_call_id=call, name=name, args=args):
                 self._calls[call] = call_title(name, args)
             case ToolResult(tool_call_id=call, name=name, text=text, outcome=outcome):
-                said = (self._calls.pop(call, name), result_note(name, text, outcome))
-                tell(f"  {', '.join(filter(None, said))}")
+                words = (self._calls.pop(call, name), result_note(name, text, outcome))
+                tell(f"  {', '.join(filter(None, words))}")
             case other:
                 if said := _aside(other):
                     tell(said)
