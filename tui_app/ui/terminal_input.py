@@ -184,6 +184,9 @@ def _alt_key(letter: str) -> str:
         return _moved("D" if letter == "b" else "C", _CTRL)
     if letter in "\x7f\x08":
         return "\x17"
+    if letter in "!/":
+        # Behind Esc in one piece they begin a command, which without its sign would be sent as a prompt.
+        return letter
     code = _ENTER if letter in "\r\n" else ord(letter.lower()[0])
     return _coded(code, _ALT | (_SHIFT if letter.isupper() else 0))
 
