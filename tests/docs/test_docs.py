@@ -45,6 +45,7 @@ from tui_app.events import (
     Notice,
     QuestionAsked,
     Record,
+    TaskResumed,
     Trigger,
     TurnEnd,
     TurnRetry,
@@ -144,7 +145,7 @@ def test_no_command_is_described_that_does_not_exist() -> None:
 
 def test_events_of_the_json_output_are_described() -> None:
     text = section(page("docs/commands.md"), "Events")
-    live = {each.TYPE for each in (Notice, QuestionAsked, TurnEnd, TurnRetry)}
+    live = {each.TYPE for each in (Notice, QuestionAsked, TaskResumed, TurnEnd, TurnRetry)}
     printed = {payload.TYPE for payload in PAYLOADS if payload.STORED} | live
     rows = re.findall(r"^\| (`.+?) \|", text, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"`([a-z_.]+)`", row)} == printed

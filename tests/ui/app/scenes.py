@@ -574,8 +574,8 @@ async def marked_lines(deck: Deck) -> None:
 DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "review": (ReviewScreen, asks(lambda: ReviewScreen(proposed(DONE), clock=lambda: 0.0))),
     "writing": (ReviewScreen, writing),
-    "read along": (ReadAlongScreen, read_along),
-    "server asks": (ServerEditDialog, server_asks),
+    "reading": (ReadAlongScreen, read_along),
+    "asking": (ServerEditDialog, server_asks),
     "summary": (SummaryEditor, summary),
     "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, clock=lambda: 0.0))),
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),

@@ -68,7 +68,10 @@ async def palette(deck: Deck) -> None:
 
 
 ASIDE: dict[str, Scene] = {
-    **{name: SCENES[name] for name in ("settings", "edit", "themes", "clear", "status", "notices")},
+    **{
+        name: SCENES[name]
+        for name in ("settings", "edit", "themes", "clear", "status", "notices", "reading", "asking")
+    },
     "checkpoints": opens(CheckpointsScreen, command="/session checkpoints"),
     "palette": palette,
     "fork": fork,

@@ -151,6 +151,7 @@ async def test_an_editor_throws_nothing_away_by_one_key(
     app = Host(replace(EDITABLE, original="As written."))
     async with app.run_test(size=size) as pilot:
         await pilot.press("e")
+        await pilot.pause()
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
         await pilot.press("x", "escape", "escape")
         assert isinstance(app.screen, ConfirmDialog)
