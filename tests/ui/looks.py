@@ -238,16 +238,17 @@ def _restyled(kept: Sequence[Run], now: Sequence[Run], line: str) -> Iterator[st
         at += width
 
 
-_LOOKS_ALIKE = 2
+_LOOKS_ALIKE = 4
 
 
 async def _steady(pilot: Pilot[Any]) -> None:
-    """Wait until a few looks in a row are the same: what threads find out comes a moment later."""
-    rows, same = Deck(pilot.app, pilot).rows, 0
+    """Wait until a few looks in a row are the same, colours too: what threads find out comes later."""
+    compositor, same = pilot.app.screen._compositor, 0
+    strips = compositor.render_strips()
     while same < _LOOKS_ALIKE:
-        await pilot.pause()
-        before, rows = rows, Deck(pilot.app, pilot).rows
-        same = same + 1 if rows == before else 0
+        await pilot.pause(0.01)
+        before, strips = strips, compositor.render_strips()
+        same = same + 1 if strips == before else 0
 
 
 def kept_looks(file: Path) -> dict[str, str]:

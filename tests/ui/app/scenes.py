@@ -480,7 +480,7 @@ async def read_along(deck: Deck) -> None:
     progress = CompactionProgress(
         job="j", part=2, parts=3, tokens_written=30, model="m", text=DONE.summary[60:120]
     )
-    screen.follow(Record(seq=0, time=0.0, session="s", data=progress))
+    screen.keep_up(Record(seq=0, time=0.0, session="s", data=progress))
     await deck.until(lambda: DONE.summary[60:70] in screen.query_one(TextArea).text, "the text")
 
 

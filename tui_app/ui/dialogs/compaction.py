@@ -409,7 +409,8 @@ class SentText(LongText):
         super().notify_style_update()
         if self.is_mounted:
             self._width = 0
-            self._lay()
+            # The colours of parts are the new ones only behind this.
+            self.call_next(self._lay)
 
 
 def summary_text(done: CompactionComplete) -> str:

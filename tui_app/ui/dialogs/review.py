@@ -536,7 +536,7 @@ class ReadAlongScreen(Dialog[None]):
             yield self._area
             yield self.hints()
 
-    def follow(self, record: Record) -> None:
+    def keep_up(self, record: Record) -> None:
         """Show what an event adds."""
         if not self.is_open:
             return
@@ -555,8 +555,8 @@ class ReadAlongScreen(Dialog[None]):
 def read_along(app: "Host", session: ChatSession) -> None:
     """Show the summary that is being written."""
     screen = ReadAlongScreen(*session.state.writing, session.glyphs)
-    session.followers.append(screen.follow)
-    app.push_screen(screen, lambda _: session.followers.remove(screen.follow))
+    session.followers.append(screen.keep_up)
+    app.push_screen(screen, lambda _: session.followers.remove(screen.keep_up))
 
 
 # A summary that waits for a decision, and is looked at while it is written.
