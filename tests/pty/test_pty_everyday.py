@@ -1,5 +1,6 @@
 """What people do with a terminal agent every day, in a real terminal, several things on each walk."""
 
+import json
 import signal
 import struct
 import subprocess
@@ -26,11 +27,13 @@ def write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-def start(machine: Machine, model: FakeOpenAI, *arguments: str, settings: str = "", tables: str = "") -> Walk:
+def start(
+    machine: Machine, model: FakeOpenAI, *arguments: str, settings: str = "", tables: str = "", **env: str
+) -> Walk:
     """The program with a scripted model and some settings, in a terminal."""
     text = f'model = "local:scripted"\nsandbox = "off"\n{settings}\n{tables}\n[endpoints.local]\n'
     write(machine.home / "config/config.toml", f'{text}window = 64_000\nbase_url = "{model.base_url}"\n')
-    return opened(machine, *arguments)
+    return opened(machine, *arguments, **env)
 
 
 def opened(machine: Machine, *arguments: str, **env: str) -> Walk:
@@ -220,3 +223,43 @@ def test_words_leave_the_models_sight_and_a_new_session_takes_over(
     asked = [str(request) for request in fake_openai.journal if "write the timetable" in str(request)]
     assert any("[Handoff]" in request and "kelp" not in request for request in asked)
     walk.leave()
+
+
+def test_hooks_the_clipboard_and_a_server_that_asks(machine: Machine, fake_openai: FakeOpenAI) -> None:
+    pytest.importorskip("fastmcp")
+    said, bin = machine.home / "said", machine.home / "bin"
+    hooks = {
+        "userPrompt": "! grep -q secret || exit 2",
+        "preTool": 'grep -q read_file && echo \'{"args": {"path": "tides.md"}}\' || true',
+        "turnEnd": f"cat >>{said}",
+        "waiting": f"cat >>{said}",
+    }
+    rows = [f"[[hooks.{each}]]\nshell = true\ncommand = {json.dumps(run)}" for each, run in hooks.items()]
+    asks = ["-S", mcp_stdio.__file__, "plain"]
+    tables = "\n".join(
+        [
+            *rows,
+            f"[mcp.files]\ncommand = '{sys.executable}'\nargs = {asks}",
+            "[approvals]",
+            "allow = ['files_ask']",
+        ]
+    )
+    (machine.home / "flag.png").write_bytes(picture())
+    write(bin / "xclip", f"#!/bin/sh\ncat {machine.home / 'flag.png'}\n")
+    (bin / "xclip").chmod(0o755)
+    env = {"DISPLAY": ":7", "PATH": f"{bin}:{machine.env['PATH']}"}
+    fake_openai.add(
+        tool("read_file", path="other.md"), Text("It rises."), tool("files_ask"), Text("Gull it is.")
+    )
+    walk = start(machine, fake_openai, tables=tables, **env)
+    walk.send("my secret").see("refused").press("ctrl+c")
+    walk.not_see("▐ my secret").type("look ").type("\x16").see("[picture 1]").press("enter").see("It rises.")
+    walk.not_see("esc stops")
+    sent = str(fake_openai.journal)
+    assert "secret" not in sent
+    assert "data:image/png;base64," in sent
+    assert "reaches 7.3 metres" in sent, "of the file that the hook named"
+    walk.send("which boat?").read("Which boat?", "Boat").type("Gull").press("enter").read("berths")
+    walk.press("escape").see("Gull it is.").not_see("esc stops").leave()
+    assert '"turn.end"' in said.read_text()
+    assert '"mcp.question"' in said.read_text()

@@ -73,7 +73,8 @@ async def test_who_reads_along_is_told_of_more_and_of_the_end(tmp_path: Path) ->
         seen = task.output.chars
         assert seen
         more = asyncio.create_task(tasks.wait_for_output("t1", seen))
-        await asyncio.sleep(0.1)
+        for _ in range(20):
+            await asyncio.sleep(0)
         assert not more.done()
         (tmp_path / "0").touch()
         await asyncio.wait_for(more, 5)
