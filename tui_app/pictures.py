@@ -4,7 +4,6 @@ Larger ones would be refused, or scaled down by the provider after they were sen
 file, so that a prompt can name it.
 """
 
-import hashlib
 import io
 import re
 import warnings
@@ -160,6 +159,9 @@ def keep_pasted(folder: Path, picture: Picture) -> str:
     Raises:
         OSError: if it cannot be written.
     """
+    # Not needed for the first frame, which loads this module.
+    import hashlib
+
     digest = hashlib.sha256(picture.data).hexdigest()[:16]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     ending = _ENDINGS[picture.media_type]

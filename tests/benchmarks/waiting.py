@@ -1,17 +1,17 @@
-"""The program as it is before the agent side has loaded: its engine never starts."""
+"""The program as it is before the agent side has loaded: its session never opens."""
 
+import asyncio
 import sys
-from concurrent.futures import Future
 
 from tui_app.__main__ import main
-from tui_app.conversation.engine import Engine
+from tui_app.ui.screen import ChatScreen
 
 
-def never(_engine: Engine) -> "Future[object]":
-    """Promise a session and never open it."""
-    return Future()
+async def never(_screen: ChatScreen) -> None:
+    """Wait behind the first frame."""
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    Engine.start = never  # type: ignore[method-assign,assignment]
+    ChatScreen._open = never  # type: ignore[method-assign]
     sys.exit(main(sys.argv[1:]))

@@ -3,7 +3,6 @@
 Only the standard library is used, so reading them costs next to nothing before the first paint.
 """
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
@@ -203,6 +202,9 @@ def summary(value: object) -> str:
         return NOT_SET
     if isinstance(value, Mapping):
         return ", ".join(value) or "none"
+    # Not needed for the first frame, which loads this module.
+    import json
+
     return json.dumps(value, ensure_ascii=False) if not isinstance(value, str) else value
 
 
@@ -212,6 +214,8 @@ def table_lines(values: Mapping[str, object]) -> list[str]:
     Args:
         values: Values by name: a value, a table, or a list of tables.
     """
+    import json
+
     lines: list[str] = []
     for name, value in values.items():
         parts = value if isinstance(value, tuple | list) else [value]

@@ -29,7 +29,14 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
-from tui_app.ui.themes import TERMINAL_COLOURS, THEMES, has_few_colours, own_themes, own_variables
+from tui_app.ui.themes import (
+    TERMINAL_COLOURS,
+    THEMES,
+    has_few_colours,
+    muted_colours,
+    own_themes,
+    own_variables,
+)
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
@@ -101,9 +108,8 @@ class PlimsollApp(TellsFailures, Host):
     def get_css_variables(self) -> dict[str, str]:
         """Keep to the five colours of a terminal's own that ours mean, whatever else its theme would use."""
         variables = super().get_css_variables()
-        if self.current_theme.ansi:
-            variables |= TERMINAL_COLOURS
-            self.theme_variables = variables
+        variables |= TERMINAL_COLOURS if self.current_theme.ansi else muted_colours(variables)
+        self.theme_variables = variables
         return variables
 
     def get_default_screen(self) -> Screen[None]:

@@ -222,11 +222,10 @@ class AskPlace(Vertical):
     glyphs: reactive[Glyphs] = reactive(UNICODE, init=False)
 
     def compose(self) -> ComposeResult:
-        yield ApprovalBox(id="approval")
-        yield QuestionBox(id="asked")
-
-    def watch_glyphs(self, glyphs: Glyphs) -> None:
-        self.query_one(ApprovalBox).glyphs = self.query_one(QuestionBox).glyphs = glyphs
+        approval, asked = ApprovalBox(id="approval"), QuestionBox(id="asked")
+        approval.glyphs = asked.glyphs = self.glyphs
+        yield approval
+        yield asked
 
     @property
     def box(self) -> AskBox | None:

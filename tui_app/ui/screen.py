@@ -15,7 +15,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
 
-from tui_app.ui.approvals import ApprovalBox, AskBox
 from tui_app.ui.chat.pane import (
     HIGH,
     LEAST,
@@ -40,13 +39,13 @@ from tui_app.ui.slash import (
     named,
     parse,
 )
-from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import Flow
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
 if TYPE_CHECKING:
     from textual.worker import Worker
 
+    from tui_app.ui.approvals import ApprovalBox, AskBox
     from tui_app.ui.chat.session import ChatSession
 
 
@@ -81,6 +80,12 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
         self.pane.prompt.gate = lambda: launch.opening().may_read()
         self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
+        if not session:
+            # Before anything is mounted: a change afterwards styles all of it again.
+            self.pane.name_model(
+                launch.first_model, launch.settings.policy, launch.mode or launch.settings.mode
+            )
+            self.pane.begin(launch)
 
     class Focused(Message):
         """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
@@ -106,11 +111,6 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         # At once: a call of ``focus`` waits until all that is shown has been made.
         self.set_focus(self.pane.prompt.editor)
         self.post_message(self.Focused())
-        if not self._wanted:
-            launch = self._launch
-            mode = launch.mode or launch.settings.mode
-            self.pane.name_model(launch.first_model, launch.settings.policy, mode)
-            self.pane.begin(self._launch)
         self.work(self._open(), group=SESSION)
 
     async def _open(self) -> None:
@@ -120,6 +120,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         from tui_app.ui.dialogs.row_hints import follow_rows
         from tui_app.ui.terminal_input import tell_of_keys
 
+        if self.is_attached:
+            await self.pane.complete()
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
         announce = self.app.terminal_title.show
@@ -149,7 +151,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         """Send a prompt, or run a command."""
         # Behind the first frame: it needs neither work for the engine nor what sends it.
         from tui_app.conversation.work import Prompt, asked_command
-        from tui_app.ui.dialogs.actions import run_shell, send, send_custom
+        from tui_app.ui.dialogs.actions import asks_first, run_shell, send, send_custom
 
         self.app.quit_asked = float("-inf")
         if self.session.is_leaving or self.app.is_changing:
@@ -163,7 +165,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         elif (asked := asked_command(event.text)) is not None:
             run_shell(self, asked)
         else:
-            send(self, Prompt(event.text, event.files))
+            prompt = Prompt(event.text, event.files)
+            if not asks_first(self, prompt):
+                send(self, prompt)
 
     async def _admit(self) -> None:
         """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
@@ -243,24 +247,21 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             case ReviewOver(job=job):
                 close_review(self.app, job)
 
-    @on(ApprovalBox.Answered)
-    @on(AskBox.Replied)
-    def answer(self, event: ApprovalBox.Answered | AskBox.Replied) -> None:
-        """Pass on what was decided or said."""
-        if isinstance(event, AskBox.Replied):
-            self.session.reply(event.id, event.text)
-        else:
-            self.session.answer(event.id, event.decision)
+    # By their names: these widgets come behind the first frame.
 
-    @on(Transcript.NothingToDo)
-    @on(Transcript.Opened)
-    @on(Transcript.UndoRequested)
-    @on(Transcript.CompactRequested)
-    @on(Transcript.Asked)
-    def act_on_rows(self, event: Message) -> None:
+    def on_approval_box_answered(self, event: "ApprovalBox.Answered") -> None:
+        self.session.answer(event.id, event.decision)
+
+    def on_ask_box_replied(self, event: "AskBox.Replied") -> None:
+        self.session.reply(event.id, event.text)
+
+    def _act_on_rows(self, event: Message) -> None:
         from tui_app.ui.dialogs.rows import act_on_rows
 
         act_on_rows(self, event)
+
+    on_transcript_nothing_to_do = on_transcript_opened = on_transcript_asked = _act_on_rows
+    on_transcript_undo_requested = on_transcript_compact_requested = _act_on_rows
 
     def heed(self, event: events.Key | events.Paste) -> None:
         """Take what answered the key before off the status row, where what is typed now writes or acts here.
@@ -313,4 +314,10 @@ def behind() -> tuple[str, ...]:
     from pkgutil import iter_modules
 
     found = iter_modules([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")
-    return ("tui_app.ui.chat.session", *(each.name for each in found), "tui_app.ui.transcript.markdown")
+    widgets = ("tui_app.ui.questions", "tui_app.ui.timeline", "tui_app.ui.transcript.find")
+    return (
+        *widgets,
+        "tui_app.ui.chat.session",
+        *(each.name for each in found),
+        "tui_app.ui.transcript.markdown",
+    )

@@ -5,7 +5,7 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 """
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -15,6 +15,7 @@ from rich.style import Style
 from rich.theme import Theme as RichTheme
 from textual.color import Color
 from textual.theme import Theme
+from textual.widget import Widget
 
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 
@@ -199,6 +200,20 @@ def own_variables(theme: Theme) -> dict[str, str]:
     return {name: given[name] for name in _TERMINAL}
 
 
+def muted_colours(variables: Mapping[str, str]) -> dict[str, str]:
+    """The quiet colours of a theme that gives only their strength, such as ``auto 60%``, on its background.
+
+    A style of a widget's content would take the colour without the strength.
+    """
+    ground = Color.parse(variables["background"])
+    shares = {name: variables[name] for name in ("text-muted", "text-disabled")}
+    return {
+        name: (ground + ground.get_contrast_text(float(share.removesuffix("%")) / 100)).hex6
+        for name, (colour, _, share) in ((name, said.partition(" ")) for name, said in shares.items())
+        if colour == "auto" and share
+    }
+
+
 THEMES: tuple[Theme, ...] = (DARK, LIGHT)
 """Register each with ``App.register_theme`` and set ``App.theme`` to its name."""
 
@@ -258,70 +273,73 @@ def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
 
 
 class Tone(Enum):
-    """What a piece of text is; the value is its component class on the transcript."""
+    """What a piece of text is."""
 
-    TEXT = "transcript--text"
-    STRONG = "transcript--strong"
-    PROMPT = "transcript--prompt"
-    GROUND = "transcript--ground"
-    USER = "transcript--user"
-    RAIL = "transcript--rail"
-    DIM = "transcript--dim"
-    FAINT = "transcript--faint"
-    TOOL = "transcript--tool"
-    ACCENT = "transcript--accent"
-    ERROR = "transcript--error"
-    WARNING = "transcript--warning"
-    HEADING = "transcript--heading"
-    CODE = "transcript--code"
-    LINK = "transcript--link"
-    KEYWORD = "transcript--keyword"
-    STRING = "transcript--string"
-    COMMENT = "transcript--comment"
-    NUMBER = "transcript--number"
-    NAME = "transcript--name"
-    OK = "transcript--ok"
-    ADDED = "transcript--added"
-    REMOVED = "transcript--removed"
-    ADDED_ROW = "transcript--added-row"
-    REMOVED_ROW = "transcript--removed-row"
-    MARK = "transcript--mark"
-    UNREAD = "transcript--unread"
-    FOUND = "transcript--found"
-    HERE = "transcript--here"
+    TEXT = "text"
+    STRONG = "strong"
+    PROMPT = "prompt"
+    GROUND = "ground"
+    USER = "user"
+    RAIL = "rail"
+    DIM = "dim"
+    FAINT = "faint"
+    TOOL = "tool"
+    ACCENT = "accent"
+    ERROR = "error"
+    WARNING = "warning"
+    HEADING = "heading"
+    CODE = "code"
+    LINK = "link"
+    KEYWORD = "keyword"
+    STRING = "string"
+    COMMENT = "comment"
+    NUMBER = "number"
+    NAME = "name"
+    OK = "ok"
+    ADDED = "added"
+    REMOVED = "removed"
+    ADDED_ROW = "added-row"
+    REMOVED_ROW = "removed-row"
+    MARK = "mark"
+    UNREAD = "unread"
+    FOUND = "found"
+    HERE = "here"
 
 
-TONES_CSS = """
-    & > .transcript--strong { text-style: bold; }
-    & > .transcript--prompt { background: $panel; }
-    & > .transcript--ground { background: $panel; }
-    & > .transcript--user { color: $accent; }
-    & > .transcript--rail { color: $rail-seen; }
-    & > .transcript--dim { color: $text-muted; }
-    & > .transcript--faint { color: $text-faint; }
-    & > .transcript--tool { color: $text-muted; }
-    & > .transcript--accent { color: $text-accent; text-style: bold; }
-    & > .transcript--error { color: $text-error; }
-    & > .transcript--warning { color: $text-warning; }
-    & > .transcript--heading { color: $foreground; text-style: bold; }
-    & > .transcript--code { color: $code-inline; }
-    & > .transcript--link { color: $text-accent; text-style: underline; }
-    & > .transcript--keyword { color: $syn-keyword; }
-    & > .transcript--string { color: $syn-string; }
-    & > .transcript--comment { color: $text-muted; text-style: italic; }
-    & > .transcript--number { color: $syn-number; }
-    & > .transcript--name { color: $foreground; }
-    & > .transcript--ok { color: $text-success; }
-    & > .transcript--added { color: $added; }
-    & > .transcript--removed { color: $removed; }
-    & > .transcript--added-row { background: $added-row; }
-    & > .transcript--removed-row { background: $removed-row; }
-    & > .transcript--mark { color: $text-accent; text-style: bold; }
-    & > .transcript--found { background: $warning-muted; color: $text-warning; text-style: underline; }
-    & > .transcript--here { background: $accent; color: $background; text-style: bold underline; }
-    & > .transcript--unread { background: $accent-muted; color: $text-accent; text-style: bold; }
-"""
-"""The colours of the tones, inside the rule of a widget that has their component classes."""
+_TONES: Mapping[Tone, str] = {
+    Tone.TEXT: "",
+    Tone.STRONG: "bold",
+    Tone.PROMPT: "on $panel",
+    Tone.GROUND: "on $panel",
+    Tone.USER: "$accent",
+    Tone.RAIL: "$rail-seen",
+    Tone.DIM: "$text-muted",
+    Tone.FAINT: "$text-faint",
+    Tone.TOOL: "$text-muted",
+    Tone.ACCENT: "bold $text-accent",
+    Tone.ERROR: "$text-error",
+    Tone.WARNING: "$text-warning",
+    Tone.HEADING: "bold $foreground",
+    Tone.CODE: "$code-inline",
+    Tone.LINK: "underline $text-accent",
+    Tone.KEYWORD: "$syn-keyword",
+    Tone.STRING: "$syn-string",
+    Tone.COMMENT: "italic $text-muted",
+    Tone.NUMBER: "$syn-number",
+    Tone.NAME: "$foreground",
+    Tone.OK: "$text-success",
+    Tone.ADDED: "$added",
+    Tone.REMOVED: "$removed",
+    Tone.ADDED_ROW: "on $added-row",
+    Tone.REMOVED_ROW: "on $removed-row",
+    Tone.MARK: "bold $text-accent",
+    Tone.UNREAD: "bold $text-accent on $accent-muted",
+    Tone.FOUND: "underline $text-warning on $warning-muted",
+    Tone.HERE: "bold underline $background on $accent",
+}
+"""Styles as Textual writes them, over what the text around has."""
+_GROUND_ONLY, _REVERSED = frozenset({Tone.HERE, Tone.UNREAD}), "bold reverse"
+"""Tones known by their ground alone, and what they are where there are no colours."""
 STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
 """Tones of bars, signs and small figures."""
 
@@ -358,11 +376,18 @@ class Palette:
     styles: Mapping[Tone, Style]
 
     @classmethod
-    def of(cls, style_of: Callable[[str], Style]) -> "Palette":
-        """Read the styles of a widget's component classes; each can be told from its ground."""
-        styles = {tone: style_of(tone.value) for tone in Tone}
-        for tone, style in styles.items():
-            styles[tone] = legible(style, STROKE_CONTRAST) if tone in STROKES else legible(style)
+    def of(cls, widget: Widget) -> "Palette":
+        """Mix the styles for what a widget shows; each can be told from its ground.
+
+        They are no component classes: Textual would style 29 nodes more each time it styles the widget.
+        """
+        app, text = widget.app, widget.visual_style
+        styles: dict[Tone, Style] = {}
+        for tone, said in _TONES.items():
+            over = app.stylesheet.parse_style(_REVERSED if app.no_color and tone in _GROUND_ONLY else said)
+            styles[tone] = legible(
+                (text + over).rich_style, STROKE_CONTRAST if tone in STROKES else MIN_CONTRAST
+            )
         return cls(styles)
 
     def style(self, tone: Tone) -> Style:

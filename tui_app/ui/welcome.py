@@ -1,6 +1,5 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
-import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,6 +95,8 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
         launch: What the program was started with.
         trusted: Whether what the folder brings counts.
     """
+    import sqlite3
+
     from tui_app.agent.instructions import read_instructions
     from tui_app.context.counting.encodings import estimate
     from tui_app.conversation.boards import boards_in

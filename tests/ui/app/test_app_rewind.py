@@ -21,7 +21,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker, RewindFiles
 from tui_app.ui.dialogs.rewind import NOTHING_TO_FORK as FORK_NOTHING
 from tui_app.ui.lists import RowList
-from tui_app.ui.themes import Tone
+from tui_app.ui.themes import Palette, Tone
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 
@@ -135,7 +135,7 @@ async def test_what_was_left_behind_is_painted_in_the_quiet_colour(served: Desk,
             found = [seg.style for strip in strips for seg in strip if words in seg.text]
             return found[0]
 
-        quiet = deck.transcript.get_component_rich_style(Tone.DIM.value).color
+        quiet = Palette.of(deck.transcript).style(Tone.DIM).color
         before = style("answer 2: a short")
         assert before is not None
         assert before.color != quiet

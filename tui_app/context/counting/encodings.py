@@ -5,13 +5,11 @@ so it is asked for with :meth:`TextCounter.load`, off the UI thread; until then 
 tiktoken itself is imported on that occasion only.
 """
 
-import hashlib
 import re
 from binascii import a2b_base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -188,6 +186,10 @@ def _build(name: str) -> "Encoding":
     from tiktoken import Encoding
 
     spec = _SPECS[name]
+    # Not needed for the first frame, which loads this module.
+    import hashlib
+    from importlib import resources
+
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")

@@ -1,11 +1,14 @@
-"""The body of the chat screen: transcript and timeline over prompt, gauge and hints."""
+"""The body of the chat screen: transcript and timeline over prompt, gauge and hints.
+
+The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
+"""
 
 import asyncio
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from textual import events, on
@@ -34,14 +37,9 @@ from tui_app.ui.keys import (
 )
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
-from tui_app.ui.questions import AskPlace, Stray
-from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.status import OutputTail, QueueView, StatusRow, fit_pieces
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs, one_line, price_text, unpriced_text
-from tui_app.ui.timeline import Timeline
 from tui_app.ui.todo import TodoPanel, is_open
-from tui_app.ui.transcript.find import FindPlace
-from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import QUIET_S, Flow
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
@@ -51,8 +49,12 @@ if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.launch import Launch
+    from tui_app.ui.questions import AskPlace, Stray
+    from tui_app.ui.row_bodies import LateBodies
+    from tui_app.ui.timeline import Timeline
     from tui_app.ui.todo import TodoItem
-    from tui_app.ui.transcript.find import FindRow
+    from tui_app.ui.transcript.find import FindPlace, FindRow
+    from tui_app.ui.transcript.transcript import Transcript
     from tui_app.ui.type_ahead import TypeAhead
 
 # What is told about a compaction that a user decides on.
@@ -136,7 +138,7 @@ class ChatHints(HintRow):
 
     def tell(self) -> None:
         """Say what the keys do where the focus is now."""
-        beside = any(each.display for each in self.screen.query(Timeline))
+        beside = any(each.display for each in self.screen.query("#timeline"))
         self.hints = hints_for(
             self.screen.focused,
             self.marked,
@@ -176,24 +178,30 @@ def hints_for(
     if shell and not locked and isinstance(focused, PromptEditor):
         return SHELL_HINTS
     hints = _every_hint(focused, marked, keymap, beside=beside)
-    if isinstance(focused, Transcript) and not marked:
+    if _is_in("transcript", focused) and not marked:
         hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
     if planned:
         hints = (accept_hint(keymap), *hints)
     if not locked:
         return hints
-    way_on = (COPY,) if locked == "elsewhere" and not isinstance(focused, Transcript | Timeline) else ()
+    rows = _is_in("transcript", focused) or _is_in("timeline", focused)
+    way_on = (COPY,) if locked == "elsewhere" and not rows else ()
     return (*way_on, *(hint for hint in hints if not hint.changes))
+
+
+def _is_in(place: Literal["transcript", "timeline"], focused: Widget | None) -> bool:
+    """Whether the focus is there; by its name, because the widget's class comes behind the first frame."""
+    return focused is not None and focused.id == place
 
 
 def _every_hint(
     focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool
 ) -> tuple[Hint, ...]:
     own, count = footer_hints(keymap), (Hint(f"{marked:,}", "marked"),) if marked else ()
-    if isinstance(focused, Transcript):
+    if _is_in("transcript", focused):
         tab = Hint("tab", "timeline" if beside else "prompt", 0)
         return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
-    if isinstance(focused, Timeline):
+    if _is_in("timeline", focused):
         return (*count, *TIMELINE_HINTS, own[-1])
     return (*count, *(TO_MARKS if marked else ()), *own)
 
@@ -302,12 +310,8 @@ class ChatPane(TellsFailures, Vertical):
         self._streamed = 0
         self._writes_summary = False
         """Tokens of the answer that the gauge's measure does not hold yet."""
-        self.bodies = LateBodies()
-        """Where the transcript gets full texts from."""
+        self.header = ChatHeader(id="header")
         self.welcome = Welcome(self.glyphs, id="welcome")
-        self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
-        self.timeline = Timeline(self.glyphs, id="timeline")
-        self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.prompt.editor.vim_keys = settings.vim_keys
         self._place: Callable[[], str] | None = None
@@ -319,40 +323,65 @@ class ChatPane(TellsFailures, Vertical):
         """Whether the user wants to see the todo list; None shows it while it is open and there is room."""
         self.set_class(settings.timeline, "-timeline")
 
+    bodies: "LateBodies"
+    """Where the transcript gets full texts from."""
+    transcript: "Transcript"
+    timeline: "Timeline"
+    finding: "FindPlace"
+    questions: "AskPlace | None" = None
+    """None until the pane is complete, as the three above are not there before."""
+
     def compose(self) -> ComposeResult:
-        self.transcript.plain = self.timeline.plain = self._settings.plain
-        yield ChatHeader(id="header")
+        yield self.header
         with Horizontal(id="middle"):
             yield self.welcome
-            yield self.transcript
-            with Vertical(id="side"):
-                yield self.timeline
-                yield TodoPanel(id="todo")
-        yield self.finding
-        yield Static(id="failure", markup=False)
-        yield OutputTail(id="output", markup=False)
-        yield TodoPanel(id="todo-low")
-        yield AskPlace()
         yield StatusRow(id="status")
-        yield QueueView(id="queue")
         yield self.prompt
         yield ContextGauge(id="gauge")
         yield ChatHints(self._settings.keymap, id="hints")
-        yield Static(MORE_ROOM, id="more-room", markup=False)
         self.prompt.glyphs = self.glyphs
 
     def on_mount(self) -> None:
         self.app.set_class(self._settings.plain, "-plain")
         gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
-        gauge.glyphs = hints.glyphs = self.query_one(AskPlace).glyphs = self.glyphs
-        self.query_one(ChatHeader).glyphs = self.query_one(StatusRow).glyphs = self.glyphs
-        for panel in self.query(TodoPanel):
-            panel.glyphs = self.glyphs
+        gauge.glyphs = hints.glyphs = self.header.glyphs = self.query_one(StatusRow).glyphs = self.glyphs
         self.watch(self.prompt, "count", self._show_pending, init=False)
+
+    async def complete(self) -> None:
+        """Add what the first frame does without: the conversation, the rows above the prompt, questions."""
+        from tui_app.ui.questions import AskPlace
+        from tui_app.ui.row_bodies import LateBodies
+        from tui_app.ui.timeline import Timeline
+        from tui_app.ui.transcript.find import FindPlace
+        from tui_app.ui.transcript.transcript import Transcript
+
+        self.bodies = LateBodies()
+        self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
+        self.timeline = Timeline(self.glyphs, id="timeline")
+        self.transcript.plain = self.timeline.plain = self._settings.plain
+        self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
+        todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
+        todo.glyphs = todo_low.glyphs = self.glyphs
+        questions = AskPlace()
+        questions.set_reactive(AskPlace.glyphs, self.glyphs)
+        above = (
+            self.finding,
+            Static(id="failure", markup=False),
+            OutputTail(id="output", markup=False),
+            todo_low,
+            questions,
+        )
+        with self.app.batch_update():
+            side = Vertical(self.timeline, todo, id="side")
+            await self.query_one("#middle").mount(self.transcript, side)
+            await self.mount_all(above, before="#status")
+            await self.mount(QueueView(id="queue"), before=self.prompt)
+            await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
+        self.questions = questions
 
     def show(self, state: "ChatState") -> None:
         """Hand each widget its part of the state."""
-        header, gauge = self.query_one(ChatHeader), self.query_one(ContextGauge)
+        header, gauge = self.header, self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
         header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
         header.unpriced_models = state.unpriced_models
@@ -376,7 +405,8 @@ class ChatPane(TellsFailures, Vertical):
         self.query_one(OutputTail).output = state.output
         self._show_todos(state.todos)
         # The keys go to what is asked where the user is not writing, and back when it is answered.
-        place = self.query_one(AskPlace)
+        place = self.questions
+        assert place is not None
         had_keys = place.has_keys
         self.set_class(state.waits_for_user, "-asking")
         is_new = place.show(state.question, state.asked)
@@ -408,7 +438,9 @@ class ChatPane(TellsFailures, Vertical):
 
     def _offer_keys(self) -> None:
         """Give the keys to a question once the user has not typed for a moment, unless there is a draft."""
-        place, editor = self.query_one(AskPlace), self.prompt.editor
+        place, editor = self.questions, self.prompt.editor
+        if place is None:
+            return
         there = self.screen.focused is editor or place.has_keys
         if (box := place.box) is None or not editor.is_empty or not there:
             return
@@ -419,11 +451,15 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(events.Resize)
     def _name_timeline(self) -> None:
+        if self.questions is None:
+            return
         folded = self.size.width < WIDE and self.timeline.count
         self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _explain_escape(self) -> None:
         """Say what the next Esc does when it is not to stop what runs."""
+        if self.questions is None:
+            return
         prompts, row = self.query_one(QueueView).prompts, self.query_one(StatusRow)
         takes_back = prompts and self.prompt.editor.is_empty
         row.status = replace(row.status, hint=f'esc takes back "{prompts[-1]}"' if takes_back else "")
@@ -439,7 +475,7 @@ class ChatPane(TellsFailures, Vertical):
 
     def name_model(self, model: str, policy: str, mode: str) -> None:
         """Say in the first frame who will answer, and how far tools go."""
-        header, self.prompt.mode = self.query_one(ChatHeader), mode
+        header, self.prompt.mode = self.header, mode
         header.model, header.policy = model, policy
 
     def complain(self, text: str) -> None:
@@ -459,13 +495,13 @@ class ChatPane(TellsFailures, Vertical):
 
     def _show_empty(self, empty: bool) -> None:
         self.set_class(empty, "-empty")
-        self.query_one(ChatHeader).empty = empty
+        self.header.empty = empty
 
     async def look_around(self, launch: "Launch", *, trusted: bool) -> None:
         """Say where the conversation takes place, and what it begins with; read in a thread."""
         self._place = partial(place_of, launch, trusted=trusted)
         beginning = await asyncio.to_thread(look_around, launch, trusted=trusted)
-        self.query_one(ChatHeader).place = beginning.folder
+        self.header.place = beginning.folder
         self.welcome.beginning = beginning
 
     def name_place(self) -> None:
@@ -476,7 +512,7 @@ class ChatPane(TellsFailures, Vertical):
             )
 
     async def _show_place(self, place: Callable[[], str]) -> None:
-        self.query_one(ChatHeader).place = await asyncio.to_thread(place)
+        self.header.place = await asyncio.to_thread(place)
 
     @on(ContextGauge.Clicked)
     async def open_context(self) -> None:
@@ -490,7 +526,8 @@ class ChatPane(TellsFailures, Vertical):
     def follow_draft(self) -> None:
         """Say what Esc does next: with a draft it takes no waiting prompt back."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
-        self.query_one(AskPlace).typed()
+        if self.questions is not None:
+            self.questions.typed()
         self._explain_escape()
         self._offer_keys()
 
@@ -499,8 +536,7 @@ class ChatPane(TellsFailures, Vertical):
         """Let the answer to a prompt be seen where the timeline lies over the chat."""
         self.remove_class("-over")
 
-    @on(Timeline.Jump)
-    def jump(self, event: Timeline.Jump) -> None:
+    def on_timeline_jump(self, event: "Timeline.Jump") -> None:
         """Go to an entry of the timeline; where that lies over the chat, it would cover it."""
         self.remove_class("-over")
         self.transcript.visit(event.entry)
@@ -527,18 +563,16 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.editor.focus()
         return True
 
-    @on(Transcript.MarksChanged)
-    def explain_marks(self, event: Transcript.MarksChanged) -> None:
+    def on_transcript_marks_changed(self, event: "Transcript.MarksChanged") -> None:
         """Say in the bottom row what can be done with marked entries."""
         self.query_one(ChatHints).marked = event.count
 
-    @on(Stray)
-    def take_letter(self, event: Stray) -> None:
+    def on_ask_box_stray(self, event: "Stray") -> None:
         """Let a user who was writing when a question came up go on writing."""
         self._write(events.Key(event.key, event.character))
 
     def action_answer(self) -> None:
-        if (box := self.query_one(AskPlace).box) is not None:
+        if self.questions is not None and (box := self.questions.box) is not None:
             box.action_answer()
 
     async def on_key(self, event: events.Key) -> None:

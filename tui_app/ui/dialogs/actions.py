@@ -168,8 +168,8 @@ def _what_waits(session: ChatSession) -> list[str]:
     return told
 
 
-def send(screen: "Chat", prompt: Prompt) -> None:
-    """Send a prompt, or ask first; what is not sent goes back to the editor."""
+def asks_first(screen: "Chat", prompt: Prompt) -> bool:
+    """Ask before a prompt is sent, where it could be dear; the answer sends it, or brings it back."""
     session = screen.session
     if is_above(session) and not prompt.above_budget:
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
@@ -177,18 +177,22 @@ def send(screen: "Chat", prompt: Prompt) -> None:
     elif _may_be_cold(session):
         screen.work(_send_cold(screen, prompt), group="cold", exclusive=False)
     else:
-        _submit(screen, prompt)
+        return False
+    return True
 
 
-def _submit(screen: "Chat", prompt: Prompt) -> None:
+def send(screen: "Chat", wanted: Prompt | Shell) -> None:
+    """Send a prompt, or run a command of the user's own; what cannot be goes back to the editor."""
     session, pane = screen.session, screen.pane
-    if session.submit(prompt):
-        session.unsent.sent(prompt.text)
+    typed = wanted.text if isinstance(wanted, Prompt) else wanted.label
+    if session.submit(wanted):
+        if isinstance(wanted, Prompt):
+            session.unsent.sent(typed)
         pane.complain("")
         pane.show_conversation()
         pane.transcript.action_last()
     else:
-        pane.prompt.editor.give_back(prompt.text)
+        pane.prompt.editor.give_back(typed)
 
 
 NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt that starts with it."
@@ -196,14 +200,10 @@ NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt t
 
 def run_shell(screen: "Chat", asked: Shell) -> None:
     """Run a command of the user's own, behind what is under way."""
-    if not asked.command:
-        screen.session.say(NO_COMMAND)
-    elif screen.session.submit(asked):
-        screen.pane.complain("")
-        screen.pane.show_conversation()
-        screen.pane.transcript.action_last()
+    if asked.command:
+        send(screen, asked)
     else:
-        screen.pane.prompt.editor.give_back(asked.label)
+        screen.session.say(NO_COMMAND)
 
 
 _IDLE_S = 300.0
@@ -256,7 +256,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
         editor.give_back(prompt.text)
         session.say("The prompt is back: send it once the summary is applied.")
         return
-    _submit(screen, prompt)
+    send(screen, prompt)
 
 
 def _cold_usd(session: ChatSession) -> float | None:
@@ -280,10 +280,10 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     session, editor = screen.session, screen.pane.prompt.editor
     typed = f"/{command.name} {argument}".strip()
     try:
-        if (prompt := command.prompt) is not None:
+        if (served := command.prompt) is not None:
 
             async def read(opened: "OpenSession") -> str:
-                return await opened.extras.servers.prompt_text(prompt, words_of(argument))
+                return await opened.extras.servers.prompt_text(served, words_of(argument))
 
             text = await session.ask(read)
         else:
@@ -294,7 +294,9 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
         return
     if text.strip():
         # What a server writes names no files of the user's.
-        send(screen, Prompt(text, () if command.prompt is not None else mentions(text)))
+        prompt = Prompt(text, () if command.prompt is not None else mentions(text))
+        if not asks_first(screen, prompt):
+            send(screen, prompt)
     else:
         editor.give_back(typed)
         session.say(f"/{command.name} has no text: {command.file} is empty.")
@@ -366,7 +368,9 @@ async def _send_above(screen: "Chat", prompt: Prompt) -> None:
     yes = await agreed(screen.app, session, "this prompt")
     session.unsent.given_back(prompt.text)
     if yes:
-        send(screen, replace(prompt, above_budget=True))
+        paid = replace(prompt, above_budget=True)
+        if not asks_first(screen, paid):
+            send(screen, paid)
     else:
         screen.pane.prompt.editor.give_back(prompt.text)
 

@@ -51,7 +51,7 @@ from tui_app.ui.text import (
     percent,
     tokens,
 )
-from tui_app.ui.themes import TONES_CSS, Palette, Tone
+from tui_app.ui.themes import Palette, Tone
 from tui_app.ui.transcript.lines import GUTTER, Line, Painter
 from tui_app.ui.transcript.markdown import markdown_lines
 from tui_app.ui.transcript.pieces import clip, split_markdown
@@ -377,8 +377,7 @@ def _notes_head(author: str, painter: Painter) -> list[Line]:
 class SentText(LongText):
     """What the model gets in place of what left, to read, select and copy."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {tone.value for tone in Tone}
-    DEFAULT_CSS = "SentText { background: $background; " + TONES_CSS + "}"
+    DEFAULT_CSS = "SentText { background: $background; }"
 
     def __init__(
         self, sent: Replacement, glyphs: Glyphs, *, plain: bool = False, id: str | None = None
@@ -392,7 +391,7 @@ class SentText(LongText):
         self.show(sent.text)
 
     def _broken(self, width: int) -> Wrapped:
-        palette = Palette.of(self.get_component_rich_style)
+        palette = Palette.of(self)
         return sent_page(
             self._sent, Painter(palette, self._glyphs, max(8, width - MARGIN), plain=self._is_plain)
         )

@@ -25,7 +25,7 @@ from tui_app.session.entries import Bodies, Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
-from tui_app.ui.themes import PLAIN_PALETTE, TONES_CSS, Palette, Tone
+from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.transcript.entries import LiveMessage, Rail, Wording, foldable, has_details, has_lines
 from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
@@ -91,17 +91,15 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     finished entry, appended afterwards, takes the place of the live one without moving a line.
 
     The scroll position follows the content, not the other way round: Textual's ``scroll_y`` is set from the
-    entry at the top, and what the user scrolls is turned back into an entry and a line. Colours come from the
-    component classes named in :class:`~tui_app.ui.themes.Tone`.
+    entry at the top, and what the user scrolls is turned back into an entry and a line. Colours are those
+    of :class:`~tui_app.ui.themes.Palette`.
     """
 
     HELP = (
         "The conversation. Arrow keys move from entry to entry, enter opens one, end returns to the newest."
     )
     BINDINGS = place_bindings("transcript")
-    COMPONENT_CLASSES = {tone.value for tone in Tone}  # noqa: RUF012 (declared so by Textual)
-    DEFAULT_CSS = (
-        """
+    DEFAULT_CSS = """
     Transcript {
         background: $background;
         color: $foreground;
@@ -112,10 +110,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-color: $line-strong; scrollbar-background: $background;
         scrollbar-color-hover: $text-faint; scrollbar-background-hover: $background;
         scrollbar-color-active: $accent; scrollbar-background-active: $background;
+    }
     """
-        + TONES_CSS
-        + "}"
-    )
 
     cursor: var[int | None] = var(None, init=False)
     """Index of the entry that keys act on; one behind the last is the live answer."""
@@ -345,7 +341,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         # A terminal's own colours, or none, have no ground that differs: half rows of it would be bars.
         grounds = not (self.plain or self.app.no_color or self.app.native_ansi_color)
         return Painter(
-            Palette.of(self.get_component_rich_style),
+            Palette.of(self),
             self._wording.glyphs,
             width,
             plain=self.plain,
