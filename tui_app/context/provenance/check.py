@@ -23,7 +23,14 @@ from tui_app.context.provenance.statements import (
     statements,
     without_names,
 )
-from tui_app.context.provenance.users import FOREIGN, OWN, goes_too_far, wish_is_unknown, without_quotes
+from tui_app.context.provenance.users import (
+    FOREIGN,
+    OWN,
+    goes_too_far,
+    speaks_for_user,
+    wish_is_unknown,
+    without_quotes,
+)
 from tui_app.context.summaries.prompt import REPEATS, language_of, repeats, speaks
 from tui_app.context.user_text import stems_of, words
 from tui_app.events import MARKS, NOT_IN_LOG
@@ -490,7 +497,10 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     """Whether the log disproves a statement, or what it names came up nowhere."""
     above = f"{statement.label} {statement.heading}"
     if evidence.repeats(_TAIL.sub("", statement.text)) and not _claims(above):
-        return False
+        bare = without_names(statement.text, names_in(statement.text))
+        return speaks_for_user(statement, bare, evidence.user) and (
+            wish_is_unknown(statement, bare, evidence.user) or goes_too_far(statement, bare, evidence.user)
+        )
     statement = replace(statement, text=_OMITTED.sub(" ", statement.text))
     names = names_in(statement.text)
     if any(not evidence.knows(name.text) for name in names):

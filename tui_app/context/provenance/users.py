@@ -400,6 +400,26 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
     return leaves or ruled or len(wanted & user.every) < _ALL * len(wanted)
 
 
+def speaks_for_user(statement: Statement, bare: str, user: UserEvidence) -> bool:
+    """Whether a statement gives leave, or says what the user wants, and nobody in the session spoke so.
+
+    A file or a result may hold the same words: they are somebody else's.
+    """
+    if user.quotes(statement.text):
+        return False
+    above = f"{statement.label} {statement.heading}"
+    given = any(not _is_reserved(match) for match in _LEAVE.finditer(bare)) or frees(bare)
+    told = (_YES, _MAY, _YOU, _DECIDED)
+    theirs = bool(_USER.search(above) and _WILLS.search(above)) or bool(_INTENTS.search(above))
+    return (
+        given
+        or theirs
+        or any(pattern.search(bare) for pattern in told)
+        or bool(_DECIDED.search(above) or _AS_TOLD.match(bare))
+        or _names_user(bare)
+    )
+
+
 def without_quotes(bare: str, user: UserEvidence) -> str:
     """A statement with each quotation blanked that somebody really wrote; nothing else moves."""
     return _QUOTE.sub(lambda match: " " * len(match[0]) if user.quotes(match[1]) else match[0], bare)
