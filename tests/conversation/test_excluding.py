@@ -40,7 +40,7 @@ from tui_app.events import (
     ToolCall,
 )
 from tui_app.session.event_heads import MESSAGES
-from tui_app.session.importers import import_file
+from tui_app.session.importers.formats import import_file
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 

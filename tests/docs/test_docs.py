@@ -57,8 +57,8 @@ from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import HOOK_EVENTS, POLICIES, Hook, policy_keys
-from tui_app.ui.commands import COMMANDS as SLASH_COMMANDS
 from tui_app.ui.keys import KEYS
+from tui_app.ui.slash_commands import COMMANDS as SLASH_COMMANDS
 from tui_app.usage import CATEGORIES, ContextWindow
 from tui_app.version import __version__
 

@@ -23,7 +23,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.view import Item, is_system, to_messages
 from tui_app.events import CompactionComplete
-from tui_app.session.importers import ImportFormatError, import_file
+from tui_app.session.importers.formats import ImportFormatError, import_file
 
 # What the readers of foreign formats fill: messages in order, and where the other product compacted.
 

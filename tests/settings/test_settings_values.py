@@ -29,8 +29,8 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
+from tui_app.settings.action_keys import ACTION_KEYS
 from tui_app.settings.edit import SettingsFile
-from tui_app.settings.keys import ACTION_KEYS, COLOURS, THEMES
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import (
     POLICIES,
@@ -41,6 +41,7 @@ from tui_app.settings.tables import (
     parse_rule,
     policy_keys,
 )
+from tui_app.settings.themes import COLOURS, THEMES
 from tui_app.tool_specs import TOOLS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS

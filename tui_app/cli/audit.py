@@ -22,7 +22,7 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
 from tui_app.session.exports.audit_page import audit_page
-from tui_app.session.importers import ImportFormatError
+from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.ui.audit_text import audit_lines, total_lines
 from tui_app.ui.text import one_line

@@ -18,8 +18,8 @@ from tui_app.conversation.import_watch import (
     imported_as,
     same_import,
 )
-from tui_app.session.importers import FORMATS, ImportFormatError
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.formats import FORMATS, ImportFormatError
 from tui_app.session.store import SessionStore
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line

@@ -16,7 +16,7 @@ from tui_app.text import count
 from tui_app.ui.text import clean, one_line, table_lines
 
 if TYPE_CHECKING:
-    from tui_app.session.importers import SkippedLine
+    from tui_app.session.importers.formats import SkippedLine
 
 
 _SHOWN = 5

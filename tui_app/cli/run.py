@@ -63,8 +63,8 @@ from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.references import mentions
 from tui_app.text import is_large, plain_text
-from tui_app.ui.commands import built_in_words
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
+from tui_app.ui.slash_commands import built_in_words
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:

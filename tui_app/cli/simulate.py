@@ -27,7 +27,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
-from tui_app.session.importers import ImportFormatError
+from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
 from tui_app.ui import text as numbers

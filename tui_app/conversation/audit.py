@@ -26,7 +26,7 @@ from tui_app.conversation.simulate import count_facts, facts_given, said_heads
 from tui_app.events import CompactionComplete, Fact, FactState, Payload
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of
-from tui_app.session.importers import FIRST_SEQ, TABLE, SkippedLine, import_file
+from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
 # A conversation with the compactions in it: a transcript as its import would be, or a session.

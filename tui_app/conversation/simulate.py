@@ -23,7 +23,7 @@ from tui_app.conversation.session_history import ViewMessages
 from tui_app.events import CompactionComplete, Fact, FactState, SessionClear, SessionRestored, SessionRewind
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head
-from tui_app.session.importers import SkippedLine, import_file
+from tui_app.session.importers.formats import SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
 _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tui_app.modes import MODES
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
-from tui_app.settings.keys import ACTION_KEYS, OWN_THEMES, THEME, key_pattern
+from tui_app.settings.action_keys import ACTION_KEYS, key_pattern
 from tui_app.settings.rules import (
     REQUIRED,
     Address,
@@ -37,6 +37,7 @@ from tui_app.settings.tables import (
     McpServer,
     own_words,
 )
+from tui_app.settings.themes import OWN_THEMES, THEME
 
 # Where sessions are kept: the address of a server, which may hold a password.
 

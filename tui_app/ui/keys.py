@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui_app.settings.keys import ACTION_KEYS, own_keys
+from tui_app.settings.action_keys import ACTION_KEYS, own_keys
 
 Scope = Literal["chat", "pane", "prompt", "app"]
 """Who acts on a key that can be changed: the chat screen, its body, the prompt, or the application."""

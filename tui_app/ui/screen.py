@@ -25,7 +25,6 @@ from tui_app.ui.chat.pane import (
     ReviewWanted,
     ServerQuestion,
 )
-from tui_app.ui.commands import answer_server, built_in_words, offer_served, run_command
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
@@ -39,6 +38,7 @@ from tui_app.ui.slash import (
     named,
     parse,
 )
+from tui_app.ui.slash_commands import answer_server, built_in_words, offer_served, run_command
 from tui_app.ui.type_ahead import Flow
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 

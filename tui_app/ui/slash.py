@@ -25,7 +25,7 @@ Opens = Literal["", "alone", "always"]
 
 
 class SlashCommand(NamedTuple):
-    """A built-in command, declared in :mod:`tui_app.ui.commands`."""
+    """A built-in command, declared in :mod:`tui_app.ui.slash_commands`."""
 
     name: str
     """Without the slash; may hold one space (``session checkpoints``)."""
@@ -53,7 +53,7 @@ class SlashCommand(NamedTuple):
 
 
 COMMANDS: list[SlashCommand] = []
-"""All built-in commands, in the order of help; :mod:`tui_app.ui.commands` fills it."""
+"""All built-in commands, in the order of help; :mod:`tui_app.ui.slash_commands` fills it."""
 
 
 class ParsedCommand(NamedTuple):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.session.importing import mapped_samples
-from tui_app.session.importers import Imported
+from tui_app.session.importers.formats import Imported
 
 # Small conversations in the formats of other programs, written for these tests.
 

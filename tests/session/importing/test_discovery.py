@@ -17,8 +17,8 @@ from tests.session.importing import foreign
 from tests.session.importing.foreign import Script
 from tui_app.events import UserMessage
 from tui_app.session.event_heads import head_of
-from tui_app.session.importers import import_file
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.formats import import_file
 from tui_app.session.importers.reader import given_title, one_line, title_of
 from tui_app.session.importers.source import ImportedEvent, ImportFormatError
 from tui_app.session.user_view import UserView

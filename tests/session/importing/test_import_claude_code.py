@@ -26,7 +26,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.importers import Imported, import_file
+from tui_app.session.importers.formats import Imported, import_file
 from tui_app.session.importers.reader import MAX_BINARY_CHARS
 
 P = TypeVar("P", bound=Payload)

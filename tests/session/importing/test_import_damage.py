@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from tests.session.importing import foreign
 from tests.session.importing.foreign import call, result, strict, text, valid_script, values, write_lines
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.session.importers import FORMATS, Imported, ImportFormatError, import_file
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.event_builder import NO_RESULT
+from tui_app.session.importers.formats import FORMATS, Imported, ImportFormatError, import_file
 
 # Whatever is wrong with a file: never an exception, never silence.
 

@@ -33,7 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.importers import FORMATS, Imported, ImportFormatError, import_file
+from tui_app.session.importers.formats import FORMATS, Imported, ImportFormatError, import_file
 from tui_app.session.importers.other_programs import program_of
 from tui_app.session.importers.source import Closed, closed, read_source
 

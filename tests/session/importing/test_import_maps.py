@@ -14,8 +14,8 @@ from tests.session.importing import foreign, mapped_samples
 from tests.session.importing.foreign import strict
 from tests.session.importing.test_discovery import read_only
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from tui_app.session.importers import Imported, ImportFormatError, import_file
 from tui_app.session.importers.discovery import find_transcripts
+from tui_app.session.importers.formats import Imported, ImportFormatError, import_file
 
 FILES = dict(foreign.FILES)
 SHOP = "/home/ann/shop"

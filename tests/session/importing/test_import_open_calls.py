@@ -19,8 +19,8 @@ from tui_app.context.requests.builder import repair
 from tui_app.conversation.exports import agent_messages
 from tui_app.conversation.imports import import_session
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
-from tui_app.session.importers import Imported, import_file
 from tui_app.session.importers.event_builder import NO_RESULT
+from tui_app.session.importers.formats import Imported, import_file
 from tui_app.session.sqlite_store import SqliteStore
 
 NOTE = "{} without a result in the file got one that says so."

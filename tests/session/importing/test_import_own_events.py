@@ -23,7 +23,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session.exports.export import export_jsonl
-from tui_app.session.importers import Imported, import_file
+from tui_app.session.importers.formats import Imported, import_file
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 STORED = [kind for kind in PAYLOADS if kind.STORED and kind is not SessionEnd]

@@ -12,7 +12,7 @@ from tui_app.context.facts import extract_facts
 from tui_app.context.view import Item
 from tui_app.conversation.imports import messages_of
 from tui_app.events import AssistantMessage, UserMessage
-from tui_app.session.importers import Imported, import_file
+from tui_app.session.importers.formats import Imported, import_file
 
 TOLD = "notes the program wrote into the conversation were left out."
 NOTES = [

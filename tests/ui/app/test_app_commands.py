@@ -9,7 +9,6 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.commands import COMMANDS
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen, command_of, fixed_rows, help_rows
@@ -18,6 +17,7 @@ from tui_app.ui.dialogs.palette import PaletteRow, PaletteScreen, own_bindings, 
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.keys import KEYS, key_labels
 from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 

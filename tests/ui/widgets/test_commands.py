@@ -6,7 +6,6 @@ import pytest
 
 from tui_app.files import Refused, anything
 from tui_app.ui import slash
-from tui_app.ui.commands import COMMANDS
 from tui_app.ui.slash import (
     ParsedCommand,
     SlashCommand,
@@ -18,6 +17,7 @@ from tui_app.ui.slash import (
     parse,
     prompt_of,
 )
+from tui_app.ui.slash_commands import COMMANDS
 
 # Commands run by exact name only.
 

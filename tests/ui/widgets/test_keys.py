@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
-from tui_app.ui.commands import COMMANDS
 from tui_app.ui.dialogs.help import help_line, help_rows
 from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
 from tui_app.ui.slash import ParsedCommand, parse
+from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.widgets import HintRow, fit_hints, notice_text
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")

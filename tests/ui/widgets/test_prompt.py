@@ -12,7 +12,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-import tui_app.ui.commands  # noqa: F401 - declares the slash commands
+import tui_app.ui.slash_commands  # noqa: F401 - declares the slash commands
 from tests.ui.kit import ThemedApp
 from tui_app.text import is_large
 from tui_app.ui.prompt.completion import FileFinder, OfferList

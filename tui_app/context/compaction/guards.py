@@ -1,4 +1,7 @@
-"""Guard compactions: reject results that gain nothing, and stop attempts that keep failing."""
+"""Guard compactions: reject results that gain nothing, and stop attempts that keep failing.
+
+What a summary says is judged in ``provenance/check.py`` and, by its form, in ``summaries/prompt.py``.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

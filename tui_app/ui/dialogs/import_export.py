@@ -30,8 +30,8 @@ from tui_app.conversation.import_watch import (
 from tui_app.files import write_atomic
 from tui_app.paths import from_home
 from tui_app.session.database import has_begun, open_store
-from tui_app.session.importers import ImportFormatError
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.formats import ImportFormatError
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
