@@ -12,6 +12,8 @@ from textual import _wait, events
 from textual import screen as textual_screen
 from textual.app import App
 from textual.color import Color
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.worker import WorkerCancelled, WorkerFailed
@@ -38,6 +40,19 @@ from tui_app.ui.widgets import HintRow
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
 # Nobody watches: frames in between are painted for nothing, a third of a test's work.
 textual_screen.UPDATE_PERIOD = 1 / 30
+
+_parse, _known = Stylesheet._parse_rules, dict[tuple[Any, ...], list[RuleSet]]()
+
+
+def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list[RuleSet]:
+    """Parse a style sheet once a process, and not once for each application."""
+    key = (css, *source, *more.items(), *sheet._variables.items())
+    if (rules := _known.get(key)) is None:
+        rules = _known[key] = _parse(sheet, css, *source, **more)
+    return rules
+
+
+Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
 
 
 class ThemedApp(App[None]):
