@@ -9,7 +9,17 @@ from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.servers.behaviours import EndsBehindCall, EndsEarly, Garbage, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import CUTS, WIRES, Strict, strict_server
-from tui_app.events import AssistantMessage, SubAgentEnd, ToolCall, ToolResult, TurnEnd, TurnRetry
+from tui_app.events import (
+    AssistantMessage,
+    Error,
+    Notice,
+    Record,
+    SubAgentEnd,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+)
 from tui_app.settings import Endpoint
 
 
@@ -61,6 +71,51 @@ async def test_without_tries_left_the_words_stay_and_the_session_goes_on(
         records = await turn(opened.conversation, "Go on.")
         assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
     assert strict.refused == []
+
+
+WHOLE, HALF = '{"path": "README.md"}', '{"path": "READ'
+
+
+def looked(records: list[Record]) -> list[bool]:
+    """Of each call whether its tool has run."""
+    results = [each for each in of(records, ToolResult) if isinstance(each, ToolResult)]
+    return ["The sea is below." in each.text for each in results]
+
+
+@pytest.mark.parametrize("calls", [[HALF], [""], ["{}"], [WHOLE, HALF], [WHOLE, ""], [WHOLE], [WHOLE, WHOLE]])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_at_its_length_limit_the_last_call_runs_only_where_it_is_whole(
+    desk: Desk, strict: Strict, wire: str, calls: list[str]
+) -> None:
+    served(desk, strict)
+    # A call without arguments may be one that was cut off in front of the first.
+    strict.call = ("ls", {}) if calls in ([""], ["{}"]) else strict.call
+    strict.short = [calls]
+    async with desk.session(model=f"{wire}:{WIRES[wire].model}", retries=0) as opened:
+        records = await turn(opened.conversation, "Look.")
+        assert of(records, Error) == []
+        assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
+        assert sorted(looked(records)) == sorted(each == WHOLE for each in calls)
+        told = [each.text for each in of(records, Notice) if isinstance(each, Notice)]
+        assert [text for text in told if "was not run" in text] == (told if calls[-1] != WHOLE else [])
+        results = [one.text for one in of(records, ToolResult) if isinstance(one, ToolResult)]
+        assert ["length limit" in text for text in results].count(True) == (calls[-1] != WHOLE)
+        assert_valid(opened.conversation)
+        records = await turn(opened.conversation, "Go on.")
+        assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
+    assert len(strict.refused) <= (wire == "alternating")
+
+
+async def test_calls_that_are_cut_again_and_again_end_the_turn(desk: Desk, strict: Strict) -> None:
+    served(desk, strict)
+    strict.short = [[HALF]] * 40
+    strict.always = True
+    async with desk.session(model="openai-chat:keen-1", retries=0) as opened:
+        records = await turn(opened.conversation, "Look.")
+        (error,) = of(records, Error)
+        assert isinstance(error, Error)
+        assert "cut off within a tool call too many times" in error.message
+    assert len(strict.short) > 30
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,8 @@ class Strict:
         self.check: Check = lambda _body: []
         """Judges what comes to no wire of a name."""
         self.calls = False
-        """Whether prompts are answered with thoughts and a call; results never are."""
+        """Whether prompts are answered with thoughts and a call; results are not, unless ``always``."""
+        self.always = False
         self.call: tuple[str, Any] | None = None
         """The tool that is called, and with what; None for the first that a request defines."""
         self.text = ""
@@ -197,6 +198,8 @@ class Strict:
         """Whether servers no longer take their own signatures."""
         self.cuts: list[str] = []
         """How the next streamed answers of turns break off before their end, each one of ``CUTS``."""
+        self.short: list[Sequence[str]] = []
+        """The arguments of the calls in next answers that end at their length limit, as far as they got."""
         self._answers = 0
         outer = self
 
@@ -241,10 +244,11 @@ class Strict:
             return answered(path, Answer(self.summary or self.text or "Aye.", size))
         self.reported.append(size)
         self._answers += 1
-        if not self.calls or turns(body)[-1].answers:
+        if not self.calls or (turns(body)[-1].answers and not self.always):
             return answered(path, Answer(self.text or "Aye.", size))
         tool, args = self.call or (_first_tool(body), {"at": self._answers})
-        return answered(path, Answer("I look.", size, self._answers, tool, args, signature(wire)))
+        answer = answered(path, Answer("I look.", size, self._answers, tool, args, signature(wire)))
+        return _at_its_limit(answer, self.short.pop(0)) if self.short else answer
 
     def model(self, protocol: str, name: str = "keen-1", wire: str = "") -> Model[Any]:
         root = f"{self.url}/{wire}" if wire else self.url
@@ -344,6 +348,49 @@ def answered(path: str, said: Answer) -> Any:
     return {"candidates": [candidate], "usageMetadata": told, "responseId": "g"}
 
 
+def _at_its_limit(answer: Any, calls: Sequence[str]) -> Any:
+    """An answer with other calls, the last of which may be half, that ends at its length limit."""
+    places = range(len(calls))
+    if "choices" in answer:
+        choice = answer["choices"][0]
+        (call,) = choice["message"]["tool_calls"]
+        made = [
+            {
+                **call,
+                "id": f"{int(call['id']) + 500 * at:09}",
+                "function": {**call["function"], "arguments": text},
+            }
+            for at, text in enumerate(calls)
+        ]
+        choice |= {"message": choice["message"] | {"tool_calls": made}, "finish_reason": "length"}
+    elif "output" in answer:
+        *said, call = answer["output"]
+        ids = ({"id": f"{call['id']}_{at}", "call_id": f"{call['call_id']}_{at}"} for at in places)
+        made = [{**call, **own, "arguments": text} for own, text in zip(ids, calls, strict=True)]
+        made[-1]["status"] = "incomplete"
+        ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+        answer |= {"output": [*said, *made], **ended}
+    elif "candidates" in answer:
+        # Its calls come whole, or without any arguments.
+        (candidate,) = answer["candidates"]
+        *said, call = candidate["content"]["parts"]
+        inner = [{"functionCall": call["functionCall"] | {"args": _object_or_none(text)}} for text in calls]
+        inner[0] = {**call, **inner[0]}
+        candidate |= {"content": {"role": "model", "parts": [*said, *inner]}, "finishReason": "MAX_TOKENS"}
+    else:
+        *said, call = answer["content"]
+        made = [{**call, "id": f"{call['id']}_{at}", "input": text} for at, text in enumerate(calls)]
+        answer |= {"content": [*said, *made], "stop_reason": "max_tokens"}
+    return answer
+
+
+def _object_or_none(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {}
+
+
 CUTS = ("in order", "connection", "error")
 """How an answer breaks off: its stream ends as if it were whole, it is torn, or an error stands in it."""
 _BUSY = {"type": "overloaded_error", "message": "Overloaded"}
@@ -400,7 +447,7 @@ def _of_responses(answer: Any) -> Iterator[Any]:
             yield {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]}
         del at["item_id"]
         yield {"type": "response.output_item.done", **at, "item": item}
-    yield {"type": "response.completed", "sequence_number": 99, "response": answer}
+    yield {"type": f"response.{answer['status']}", "sequence_number": 99, "response": answer}
 
 
 def _of_anthropic(answer: Any) -> Iterator[Any]:
@@ -413,8 +460,9 @@ def _of_anthropic(answer: Any) -> Iterator[Any]:
             empty = {"thinking": "", "signature": ""}
             deltas = [{"type": f"{name}_delta", name: block[name]} for name in empty]
         else:
-            empty = {"input": {}}
-            deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
+            empty, written = {"input": {}}, block["input"]
+            written = written if isinstance(written, str) else json.dumps(written)
+            deltas = [{"type": "input_json_delta", "partial_json": written}] if written else []
         yield {"type": "content_block_start", "index": place, "content_block": {**block, **empty}}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": place, "delta": delta}

@@ -9,6 +9,7 @@ from json import JSONDecodeError
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
+    IncompleteToolCall,
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
@@ -28,7 +29,7 @@ from pydantic_ai.exceptions import (
 from tui_app.agent import tool_failures as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import ModelNotReady, UnknownModel
-from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, ToolBroke, came_damaged
+from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import (
     asked_pause,
@@ -237,6 +238,13 @@ def _filtered(_error: BaseException, model: str) -> Error:
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:
+    if any(isinstance(one, HalfCall | IncompleteToolCall) for one in chain(error)):
+        return Error(
+            kind="provider",
+            message=f"The answers of {model} were cut off within a tool call too many times.",
+            hint=f"Ask for smaller steps, have its server allow longer answers, or {say.OTHER_MODEL}.",
+            retryable=True,
+        )
     tool = _TOOL.search(str(error))
     if tool:
         return Error(

@@ -11,7 +11,13 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, WrapToolExecuteHandler
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    CapabilityOrdering,
+    RawToolArgs,
+    WrapToolExecuteHandler,
+    WrapToolValidateHandler,
+)
 from pydantic_ai.exceptions import (
     ApprovalRequired,
     CallDeferred,
@@ -24,12 +30,13 @@ from pydantic_ai.exceptions import (
     UnexpectedModelBehavior,
     UserError,
 )
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from tui_app.context.answer_end import half_call, why_not_whole
 from tui_app.context.overflow.error_text import (
     asked_pause,
     chain,
@@ -459,8 +466,20 @@ class GoesInCircles(Exception):
     """The model repeats one call again and again; the text is the name of the tool."""
 
 
+class HalfCall(ModelRetry):
+    """An answer was stopped in a call, which is not run; the model makes it again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"This call was not run: {reason} before it was complete. Make it shorter, or split it."
+        )
+
+
 class StepWatch(AbstractCapability[Any]):
-    """Ends a turn between two steps when asked to, or when it leads nowhere. One per conversation."""
+    """Ends a turn between two steps when asked to, or when it leads nowhere; runs no call by halves.
+
+    One per conversation.
+    """
 
     def __init__(self) -> None:
         self._wanted = False
@@ -489,6 +508,26 @@ class StepWatch(AbstractCapability[Any]):
         if self._wanted:
             raise Steered
         return request_context
+
+    async def wrap_tool_validate(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: RawToolArgs,
+        handler: WrapToolValidateHandler,
+    ) -> dict[str, Any]:
+        """Take a call, unless its answer was stopped in it.
+
+        Raises:
+            HalfCall: if it was; a few times in a row end the turn.
+        """
+        last = next((each for each in reversed(ctx.messages) if isinstance(each, ModelResponse)), None)
+        half = half_call(last) if last is not None else None
+        if last is not None and half is not None and half.tool_call_id == call.tool_call_id:
+            raise HalfCall(why_not_whole(last))
+        return await handler(args)
 
     async def wrap_tool_execute(
         self,

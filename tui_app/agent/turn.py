@@ -41,7 +41,7 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
 from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
-from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.answer_end import CUT_OFF, half_call, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.error_text import asked_pause, chain, status_of
@@ -53,6 +53,7 @@ from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     Error,
+    Notice,
     Payload,
     Record,
     ToolCall,
@@ -143,6 +144,10 @@ class Recorder(AbstractCapability[Any]):
             self.answer(cut)
             raise AnswerCutOff
         self.answer(response)
+        if (half := half_call(response)) is not None:
+            reason = why_not_whole(response)
+            left = f"Its last call, {half.tool_name}, is incomplete and was not run."
+            self.journal.append(Notice(text=f"{reason[0].upper()}{reason[1:]}. {left}"))
         return response
 
     async def after_tool_execute(

@@ -1,8 +1,9 @@
 """Tell whether a response is whole, and why not."""
 
+import json
 from typing import Final
 
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 CUT_OFF: Final = "the model's answer was cut off"
 TOO_LONG: Final = "the model's answer was cut off at its length limit"
@@ -26,3 +27,19 @@ def why_not_whole(answer: ModelResponse) -> str:
     taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
     unsaid = taken_for_whole and not said and not answer.usage.has_values()
     return CUT_OFF if answer.state != "complete" or unsaid else ""
+
+
+def half_call(answer: ModelResponse) -> ToolCallPart | None:
+    """The call in which an answer was stopped, at its length limit or by a filter; None where it is whole.
+
+    Calls in front of the last part are whole: another part was begun behind them. The last one is where its
+    arguments are a complete object. None at all, or an empty one, is also what there is before the first.
+    """
+    last = answer.parts[-1] if answer.parts else None
+    if not isinstance(last, ToolCallPart) or why_not_whole(answer) not in (TOO_LONG, FILTERED):
+        return None
+    try:
+        args = json.loads(last.args or "null") if isinstance(last.args, str | None) else last.args
+    except ValueError:
+        return last
+    return None if args and isinstance(args, dict) else last
