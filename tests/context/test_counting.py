@@ -81,6 +81,8 @@ def test_parts_of_a_request_are_framed_each_and_of_a_response_once(counter) -> N
     assert nonzero(counter.message(request)) == {"tool_results": 2 * (1 + FRAME)}
     assert nonzero(counter.message(response)) == {"thinking": 1 + FRAME, "assistant": 1}
     assert counter.message(ModelResponse(parts=[])) == Breakdown()
+    emptied = ModelResponse(parts=[ThinkingPart(""), TextPart("y")])
+    assert nonzero(counter.message(emptied)) == {"assistant": 1 + FRAME}, "an emptied thought is not sent"
 
 
 def test_metadata_and_instructions_of_a_message_are_not_counted(counter, words) -> None:

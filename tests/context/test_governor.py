@@ -38,7 +38,9 @@ from tests.context.histories import as_bytes, complaints, long_conversation, pro
 from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.guards import NO_PROGRESS
 from tui_app.context.compaction.plan import plan_compaction
+from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.governor import request_guard
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.builder import build
@@ -323,6 +325,26 @@ async def test_a_factor_that_was_wrong_is_mended_without_an_alarm() -> None:
         history = await run(made, history)
     assert made.heard.of(Notice) == []
     assert made.limits.factor(made.provider) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
+async def test_only_a_conversation_teaches_by_what_requests_grow() -> None:
+    """Requests that stand alone differ by more than one adds to the other, and by much in both directions."""
+    made = rig(Provider(window=50_000, factor=1.2))
+    alone = request_guard(TextCounter("o200k_base"), made.limits)
+    sender: Agent[None, str] = Agent(made.provider, capabilities=[alone])
+    for number in range(8):
+        await sender.run(f"{number} " * (300 + 40 * number))
+    key = made.limits.model_key(made.provider)
+    assert made.limits.learnt.growth(key) is None
+    assert made.limits.factor(made.provider) > 1.1
+    history: list[ModelMessage] = []
+    for number in range(8):
+        history = await run(made, history, f"{number} " * 300)
+    growth = made.limits.learnt.growth(key)
+    assert growth is not None
+    assert growth.text == pytest.approx(1.2, rel=0.02)
 
 
 @pytest.mark.asyncio

@@ -102,6 +102,8 @@ _TELLING = 4
 """Answers from which on growth tells anything."""
 _FIRM = 0.001
 """How firmly, by its own weight, each kind of text is held to what is likely without any lesson."""
+_LIKE_TEXT = 1.75
+"""Times as firmly results are held to that: what nobody counts comes with calls, and results are text."""
 _LARGE = 1_000
 """Tokens above which what has come and gone weighs no more."""
 _CALLS_MOST = 40.0
@@ -154,8 +156,8 @@ class Grown(NamedTuple):
             [text_calls, results_calls, calls],
         ]
         wanted = list(self.told)
-        for place, likely in enumerate((mean, 0.0, mean)):
-            firm = _FIRM * rows[place][place] + 1
+        for place, (likely, times) in enumerate(((mean, 1.0), (0.0, _LIKE_TEXT), (mean, 1.0))):
+            firm = times * _FIRM * rows[place][place] + 1
             rows[place][place] += firm
             wanted[place] += firm * likely
         said, of_results, of_calls = _solved(rows, wanted)

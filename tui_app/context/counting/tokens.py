@@ -118,6 +118,9 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
     match part:
         case TextPart():
             return [("assistant", text.count(part.content))]
+        case ThinkingPart(content=thought, signature=None | "") if not thought.strip():
+            # What was emptied is sent by nobody: it must not count as a thought, whose framing weighs most.
+            return []
         case ThinkingPart():
             hidden = _hidden_tokens(part.signature or "")
             return [("thinking", text.count(part.content) if part.content else hidden)]

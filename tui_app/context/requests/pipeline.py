@@ -139,6 +139,8 @@ class PrefixMeter:
     """
 
     counter: TokenCounter
+    goes_on: bool = False
+    """Whether the newest request has anything of the one before: else they are of two conversations."""
     _before: Sent | None = None
 
     @property
@@ -162,6 +164,8 @@ class PrefixMeter:
         before = self._before or Sent()
         same = same_objects(before.messages, messages)
         start = before.ends[same - 1] if same else 0
+        known = () if same else {id(part) for part in _parts(before.messages)}
+        self.goes_on = bool(same) or any(id(part) in known for part in _parts(messages))
         groups: list[list[Piece]] = []
         for message in messages[same:]:
             role = "user" if isinstance(message, ModelRequest) else "assistant"
@@ -474,6 +478,9 @@ class Pipeline:
         """Learn from what has come and gone since the last answer of a model, where both were text alone."""
         before, now = self._told, Told(key, self._prefix.head, self._sent, reported)
         self._told = now if self._plain and reported else None
+        # Requests that have nothing in common, such as those for summaries, differ by no change.
+        if not self._prefix.goes_on:
+            return
         if before is not None and self._told is not None and before[:2] == now[:2]:
             self.limits.learnt.grew(key, now.sent.plus(before.sent, -1), reported - before.reported)
 
