@@ -32,6 +32,7 @@ _NAME = re.compile(rf"{PASTED}([0-9a-f]{{16}})\.(png|jpg|gif|webp)")
 PASTED_MENTION = re.compile(rf"@{_NAME.pattern}")
 """How a prompt attaches one."""
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_NAMES = (".jpeg", *(f".{ending}" for ending in _ENDINGS.values()))
 _MOST_KEPT = 128 * 1024 * 1024
 """Bytes of pasted pictures that are kept; the oldest go first."""
 
@@ -71,6 +72,11 @@ def image_type(data: bytes) -> str:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return ""
+
+
+def is_picture_name(path: str) -> bool:
+    """Whether a file is a picture by its name."""
+    return path.lower().endswith(_NAMES)
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:

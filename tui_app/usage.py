@@ -13,11 +13,16 @@ class Kinds(NamedTuple):
     """Those of them that are of tool results."""
     calls: int = 0
     """Those of calls and thoughts."""
+    attached: int = 0
+    """Those of pictures and the like, which no tokenizer counts."""
 
     def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
         """These and others, or less others."""
-        tokens, results, calls = other
-        return Kinds(self.tokens + times * tokens, self.results + times * results, self.calls + times * calls)
+        return Kinds(*(own + times * more for own, more in zip(self, other, strict=True)))
+
+    def scaled(self, factor: float) -> float:
+        """All of them by a factor learnt of text, which is none of pictures."""
+        return (self.tokens - self.attached) * factor + self.attached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,8 @@ class Breakdown:
     tool_results: int = 0
     attachments: int = 0
     """Images, audio and documents."""
+    pictured: int = 0
+    """Those of the attachments that are no text: no category, but a share of one."""
 
     @property
     def total(self) -> int:
@@ -49,25 +56,35 @@ class Breakdown:
         return self.system + self.tools + self.memory + spoken + used
 
     def __add__(self, other: Self) -> Self:
-        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in CATEGORIES})
+        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in _FIELDS})
 
-    def scaled(self, factor: float) -> Self:
-        """Multiply every category by a factor learnt for a model's own tokenizer."""
-        if factor == 1.0:
+    def scaled(self, factor: float, attached: float = 1.0) -> Self:
+        """Multiply what is text by a factor learnt for a model's own tokenizer, which is none of pictures.
+
+        Args:
+            factor: That of the text.
+            attached: That of pictures and the like.
+        """
+        if factor == attached == 1.0:
             return self
-        return replace(self, **{name: round(getattr(self, name) * factor) for name in CATEGORIES})
+        scaled = {name: round(getattr(self, name) * factor) for name in CATEGORIES}
+        if self.pictured:
+            scaled["pictured"] = round(self.pictured * attached)
+            scaled["attachments"] = round((self.attachments - self.pictured) * factor) + scaled["pictured"]
+        return replace(self, **scaled)
 
     @property
     def kinds(self) -> Kinds:
         """The tokens by what their providers make of them."""
-        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking)
+        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking, self.pictured)
 
     def nonzero(self) -> dict[str, int]:
         """The categories that are not empty, as stored in the log."""
         return {name: value for name in CATEGORIES if (value := getattr(self, name))}
 
 
-CATEGORIES: tuple[str, ...] = tuple(f.name for f in fields(Breakdown))
+_FIELDS = tuple(f.name for f in fields(Breakdown))
+CATEGORIES: tuple[str, ...] = tuple(name for name in _FIELDS if name != "pictured")
 
 
 class Growth(NamedTuple):
@@ -81,14 +98,14 @@ class Growth(NamedTuple):
 
     def of(self, added: Kinds) -> float:
         """By how much a request grows with messages, or shrinks without them."""
-        text = self.text * (added.tokens - added.calls)
-        return text + self.results * added.results + self.calls * added.calls
+        text = self.text * (added.tokens - added.calls - added.attached)
+        return text + self.results * added.results + self.calls * added.calls + added.attached
 
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
     """Add up many counts at once; much faster than adding them one by one."""
     every = list(breakdowns)
-    return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in CATEGORIES})
+    return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in _FIELDS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

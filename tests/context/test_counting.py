@@ -14,6 +14,7 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -35,6 +36,7 @@ from tests.context.histories import as_items, long_conversation, messages
 from tests.examples import examples
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.context.counting import encodings
+from tui_app.context.counting.attachments import IMAGE_TOKENS, file_content
 from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
@@ -180,7 +182,7 @@ def test_real_counts_of_other_scripts() -> None:
     text = TextCounter("o200k_base")
     text.load()
     message = ModelRequest(parts=[ToolReturnPart("read", {"text": "今天天气很好 — ça va"}, tool_call_id="1")])
-    [(_, tokens), _] = part_costs(message.parts[0], text, unknown="user")
+    [(_, tokens)] = part_costs(message.parts[0], text, unknown="user")
     assert tokens == text.count('{"text":"今天天气很好 — ça va"}')
     assert to_json_text({"a": "é"}) == '{"a":"é"}'
 
@@ -508,6 +510,41 @@ def test_the_scale_of_single_messages_is_that_of_the_parts() -> None:
     assert tally(*view).usage(WINDOW, Breakdown(), model="m").scale == 0.5
     assert tally(*view).usage(WINDOW, Breakdown(), model="n", factor=1.5).scale == 1.5
     assert tally(user(1, 10), answer(2, 10, 90)).usage(WINDOW, Breakdown(), model="m").scale == 1.0
+
+
+def picture(key: int, count: int, said: int = 0) -> MessageWeight:
+    return MessageWeight(key, Breakdown(user=said, attachments=count, pictured=count))
+
+
+@pytest.mark.parametrize("growth", [None, Growth(1.5, 0.1, 3.0)])
+def test_pictures_keep_the_figure_of_their_vendor(growth: Growth | None) -> None:
+    """The factor that text has taught says nothing of them, before the first report and behind each."""
+    fixed = Breakdown(tools=100)
+    new = tally(picture(1, 1_000, 40)).usage(WINDOW, fixed, model="m", factor=1.5, growth=growth)
+    assert (new.parts.attachments, new.parts.user, new.total) == (1_000, 60, 1_210)
+    counted = tally(user(1, 100), MessageWeight(2, Breakdown(assistant=50), 400, "m", 80), picture(3, 1_000))
+    behind = counted.usage(WINDOW, fixed, model="m", factor=1.5, growth=growth)
+    assert behind.total == pytest.approx(1_400, abs=60)
+    assert behind.parts.attachments == 1_000
+    # A view that was rewritten: the picture and what was said stay, the text in front has gone.
+    counted = tally(user(1, 2_000), picture(2, 1_000), answer(3, 50, 4_225), user(4, 10))
+    counted.reset([picture(2, 1_000), user(4, 10)], trusted=(9).__le__, newest=counted.newest)
+    after = counted.usage(WINDOW, fixed, model="m", factor=1.5)
+    assert after.total == pytest.approx(1_165, abs=3)
+    # A report below the count is below it for all that there is.
+    low = tally(picture(1, 900), answer(2, 100, 500)).usage(WINDOW, Breakdown(), model="m")
+    assert (low.parts.attachments, low.parts.assistant, low.total) == (450, 50, 500)
+
+
+def test_the_text_of_a_file_is_text(words: WordCounter) -> None:
+    counter = TokenCounter(words, 2.0)
+    file = file_content("a.txt", "one two three")
+    prompt = [file, BinaryContent(b"\x89PNG", media_type="image/png")]
+    counted = counter.message(ModelRequest(parts=[UserPromptPart(prompt)]))
+    assert counted.attachments == 2 * words.count(file.content) + IMAGE_TOKENS
+    assert counted.pictured == IMAGE_TOKENS
+    assert counter.part(UserPromptPart(prompt), "user") == counted.attachments
+    assert counted.user == 2 * MESSAGE_OVERHEAD
 
 
 def test_the_report_of_another_model_does_not_count() -> None:

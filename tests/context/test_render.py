@@ -234,7 +234,7 @@ def test_unknown_parts_are_counted_and_never_fail(words) -> None:
 def test_files_are_never_counted_as_base64(wrap, words) -> None:
     image = BinaryContent(bytes(range(256)) * 4_000, media_type="image/png")
     part = ToolReturnPart("shot", wrap(image), tool_call_id="1")
-    assert dict(part_costs(part, words, unknown="user"))["attachments"] == IMAGE_TOKENS
+    assert dict(part_costs(part, words, unknown="user"))["pictured"] == IMAGE_TOKENS
     assert max(map(len, words.asked), default=0) < 200
     [again] = ModelMessagesTypeAdapter.validate_json(
         ModelMessagesTypeAdapter.dump_json([ModelRequest(parts=[part])])

@@ -16,8 +16,9 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
+from tui_app.session.agent_view import weighed
 from tui_app.session.entries import Entry
-from tui_app.session.event_heads import TITLE_LIMIT, head_of, spoken_line
+from tui_app.session.event_heads import TITLE_LIMIT, Head, head_of, spoken_line
 from tui_app.session.importers.reader import title_of
 from tui_app.session.importers.source import ImportedEvent
 from tui_app.session.user_view import UserView
@@ -172,3 +173,24 @@ def test_an_imported_session_has_such_a_title() -> None:
 @pytest.mark.parametrize("kind", [UserMessage, AssistantMessage, SystemMessage, AgentOutput])
 def test_rows_of_what_was_said_have_such_titles(kind: type[Payload]) -> None:
     assert head_of(1, 0.0, kind(text="## Mend `ferry.py`")).title == "Mend ferry.py"  # type: ignore[call-arg]
+
+
+COUNTED = {"user": 5, "attachments": 1_200}
+
+
+@pytest.mark.parametrize(
+    ("event", "pictured"),
+    [
+        (UserMessage(text="See.", tokens=COUNTED, attachments=("a/Walk.PNG", "clipboard:0.jpg")), 1_200),
+        (UserMessage(text="See.", tokens=COUNTED, attachments=("walk.png", "notes.md")), 0),
+        (UserMessage(text="See.", tokens=COUNTED), 0),
+        (UserMessage(text="See.", tokens={"user": 5}, attachments=("walk.png",)), 0),
+        (ToolResult(tool_call_id="1", name="read_file", text="", tokens=COUNTED), 1_200),
+        (AssistantMessage(text="Drawn.", tokens={"assistant": 5}), 0),
+    ],
+)
+def test_what_is_attached_is_a_picture_or_text(event: Payload, pictured: int) -> None:
+    head = head_of(1, 0.0, event)
+    assert Head.from_text(1, event.TYPE, 0.0, head.to_text()) == head
+    counted = weighed(head).tokens
+    assert (counted.pictured, counted.total) == (pictured, sum(head.tokens.values()))

@@ -60,7 +60,7 @@ from tui_app.usage import CATEGORIES, Breakdown, Kinds
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 6
+_FORMAT = 7
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
@@ -87,7 +87,7 @@ class Reports:
             sent = self._counted.plus(_kinds(head), -1)
             asked = Asked(head.reported - head.output, sent, not self._models <= {head.model})
             asked = asked if head.output else Asked()
-            self.newest = Report(head.reported, self._counted.tokens, head.model, asked)
+            self.newest = Report(head.reported, self._counted, head.model, asked)
 
     def rewritten(self) -> None:
         """Forget the count: the view has another size now."""
@@ -100,14 +100,19 @@ class Reports:
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> "Reports":
         reported, counted, model, (sent, kinds, mixed), of_view, models = plain
-        newest = Report(reported, counted, model, Asked(sent, Kinds(*kinds), mixed))
+        newest = Report(reported, Kinds(*counted), model, Asked(sent, Kinds(*kinds), mixed))
         return cls(newest, None if of_view is None else Kinds(*of_view), frozenset(models))
+
+
+def pictured(head: Head) -> int:
+    """Tokens of pictures and the like in a message."""
+    return head.tokens.get("attachments", 0) if head.pictured else 0
 
 
 def _kinds(head: Head) -> Kinds:
     tokens = head.tokens
     calls = tokens.get("tool_calls", 0) + tokens.get("thinking", 0)
-    return Kinds(sum(tokens.values()), tokens.get("tool_results", 0), calls)
+    return Kinds(sum(tokens.values()), tokens.get("tool_results", 0), calls, pictured(head))
 
 
 def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
@@ -125,7 +130,8 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 
 def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
-    tokens = Breakdown(**{name: head.tokens[name] for name in CATEGORIES if name in head.tokens})
+    counted = {name: head.tokens[name] for name in CATEGORIES if name in head.tokens}
+    tokens = Breakdown(**counted, pictured=pictured(head))
     return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
 
 

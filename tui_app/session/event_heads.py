@@ -62,6 +62,7 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
+from tui_app.pictures import is_picture_name
 from tui_app.text import words_of
 
 TITLE_LIMIT = 160
@@ -76,7 +77,7 @@ LATER = 2**62
 
 _STORED = {
     "t": "title", "c": "chars", "k": "tokens", "i": "ids", "s": "state", "r": "reported", "m": "model",
-    "o": "output", "f": "ref", "x": "removed", "w": "changes",
+    "o": "output", "f": "ref", "x": "removed", "w": "changes", "p": "pictured",
 }  # fmt: skip
 """What the log calls the fields of a head."""
 _read = json.JSONDecoder().raw_decode
@@ -95,6 +96,8 @@ class Head:
     """Characters of the full text."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Counted tokens by category, without any factor."""
+    pictured: bool = False
+    """Whether the attachments among them are no text, so that there is no factor for them."""
     ids: tuple[str, ...] = ()
     """Tool calls an answer makes; for a call or result its own id."""
     state: str = ""
@@ -179,8 +182,20 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
         time=time,
         title=title if isinstance(payload, _UNCUT) else first_line(title),
         tokens=getattr(payload, "tokens", {}),
+        pictured=_is_pictured(payload),
         **fields,
     )
+
+
+def _is_pictured(payload: Payload) -> bool:
+    """Whether what is attached to a message is no text; of files of both kinds nobody has kept the sizes."""
+    match payload:
+        case UserMessage(attachments=paths) if payload.tokens.get("attachments"):
+            return bool(paths) and all(map(is_picture_name, paths))
+        case AssistantMessage() | ToolResult():
+            return bool(payload.tokens.get("attachments"))
+        case _:
+            return False
 
 
 def _of_message(payload: Payload) -> dict[str, Any]:

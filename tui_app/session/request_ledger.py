@@ -21,8 +21,9 @@ from tui_app.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView, weighed
+from tui_app.session.agent_view import AgentView, pictured, weighed
 from tui_app.session.event_heads import Head, MessageKind, Seen
+from tui_app.usage import Kinds
 
 ItemState = Literal[
     "visible",
@@ -66,6 +67,8 @@ class LedgerRow:
     """Turns since it came, that turn included: 1 in the newest one."""
     kind: MessageKind
     title: str
+    attached: int = 0
+    """Tokens of pictures and the like among them, for which there is no factor."""
     state: ItemState = "visible"
     pinned: bool = False
     form: tuple[int, int] = (0, 0)
@@ -90,6 +93,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
             LedgerRow(
                 seq=head.seq,
                 tokens=weighed(head).tokens.total,
+                attached=pictured(head),
                 age=age + 1,
                 kind=item.kind,
                 title=titles.get(head.seq, head.title),
@@ -104,7 +108,9 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
 
 def scaled(rows: Sequence[LedgerRow], factor: float) -> list[LedgerRow]:
     """Items with their tokens on a scale, so that they add up to the figures on it."""
-    return [replace(row, tokens=round(row.tokens * factor)) for row in rows]
+    return [
+        replace(row, tokens=round(Kinds(row.tokens, attached=row.attached).scaled(factor))) for row in rows
+    ]
 
 
 def _state(item: Seen) -> ItemState:

@@ -96,7 +96,7 @@ class Report:
 
     reported: int = 0
     """Input plus output tokens; 0 when nothing trustworthy was reported yet."""
-    counted: int = 0
+    counted: Kinds = field(default_factory=Kinds)
     """The messages up to that answer as counted without any factor, less what each request carries."""
     model: str = ""
     asked: Asked = field(default_factory=Asked)
@@ -133,7 +133,7 @@ class Tally:
             sent = counted.plus(self._answer.tokens.kinds, -1)
             mixed = not self._models <= {self._reported_model}
             asked = Asked(self._reported - self._answer.output, sent, mixed)
-        return Report(self._reported, counted.tokens, self._reported_model, asked)
+        return Report(self._reported, counted, self._reported_model, asked)
 
     def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
@@ -193,30 +193,33 @@ class Tally:
             counter_exact: Whether counted tokens are those of the model's own tokenizer.
         """
         newest = self.newest
-        before = newest.counted + fixed.total
-        trusted = _is_trusted(newest, model, before, round(before * factor), window.limit)
+        before = newest.counted.plus(fixed.kinds)
+        trusted = _is_trusted(newest, model, before.tokens, round(before.scaled(factor)), window.limit)
         said, parts, exact = self.parts, self.parts + fixed, False
         if trusted and self._reported > 0:
-            total = self._reported + round(self._after.total * factor)
+            total = self._reported + round(self._after.kinds.scaled(factor))
             if self._after.total:
                 total = round(self._as_grown(newest, total, growth))
             parts = parts.scaled(factor)
             if parts.total > total:
                 share = total / parts.total
-                parts, factor = parts.scaled(share), factor * share
+                parts, factor = parts.scaled(share, share), factor * share
                 # What rounding adds is removed where it shows least: the total is the provider's own.
                 most = max(CATEGORIES, key=lambda name: int(getattr(parts, name)))
                 excess = max(0, parts.total - total)
                 parts = replace(parts, **{most: getattr(parts, most) - excess})
             exact, beyond = self._after.total == 0 or counter_exact, max(0, total - parts.total)
         else:
-            factor, beyond = self._as_reported(newest, before, factor) if trusted else (factor, 0)
+            of_text, beyond, rest = factor, 0, 1.0
+            if trusted:
+                rest, beyond = self._as_reported(newest, before, factor)
             if trusted and parts.total:
-                share = parts.total * factor + beyond
+                known = parts.kinds.scaled(of_text) * rest
                 weight = _WEIGHT_MIXED if newest.asked.mixed else 1.0
-                grown = self._as_grown(newest, share, growth, weight=weight)
-                factor *= max(0.0, grown - beyond) / (share - beyond)
-            parts = parts.scaled(factor)
+                grown = self._as_grown(newest, known + beyond, growth, weight=weight)
+                rest *= max(0.0, grown - beyond) / known
+            factor = of_text * rest
+            parts = parts.scaled(factor, rest)
         return ContextUsage(
             parts=parts,
             window=window,
@@ -227,22 +230,22 @@ class Tally:
             scale=factor,
         )
 
-    def _as_reported(self, report: Report, plain: int, factor: float) -> tuple[float, int]:
-        """Factor of a rewritten view, and tokens beyond it, on the scale of a report of another view.
+    def _as_reported(self, report: Report, plain: Kinds, factor: float) -> tuple[float, int]:
+        """Share of a rewritten view's count, and tokens beyond it, on the scale of a report of another view.
 
         Args:
             report: What was reported of that view.
             plain: Its count without any factor, with what each request carries.
             factor: Real tokens per counted token, as learnt.
         """
-        counted = plain * factor
+        counted = plain.scaled(factor)
         if report.reported <= counted:
             # A longer view than that may have been cut short by the report's server without a word.
-            least = _TRUNCATION_SHARE if self.parts.total > report.counted else 0.0
-            return factor * max(least, report.reported / counted), 0
+            least = _TRUNCATION_SHARE if self.parts.total > report.counted.tokens else 0.0
+            return max(least, report.reported / counted), 0
         # What no count explains goes with the messages it came with; more of it is not made up.
-        share = min(1.0, self.parts.total / max(1, report.counted))
-        return factor, round((report.reported - counted) * share)
+        share = min(1.0, self.parts.total / max(1, report.counted.tokens))
+        return 1.0, round((report.reported - counted) * share)
 
     def _as_grown(self, report: Report, share: float, growth: Growth | None, *, weight: float = 1.0) -> float:
         """The same total by what the request of a report has grown or shrunk by since, within reason.

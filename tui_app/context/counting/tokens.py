@@ -41,7 +41,8 @@ from tui_app.usage import Breakdown, sum_breakdowns
 # as text, other files by estimate. A kind of part that this version does not know is counted by its JSON.
 
 Costs = list[tuple[str, int]]
-"""Tokens by category; the first entry is what the part mainly is."""
+"""Tokens by category; the first entry is what the part mainly is. Pictures are attachments of their own."""
+_PICTURED = "pictured"
 
 CALL_OVERHEAD = 4
 """Tokens of the markup around one tool call within an answer."""
@@ -128,12 +129,10 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
             args = part.args if isinstance(part.args, str) else to_json_text(part.args or {})
             return [("tool_calls", text.count(part.tool_name) + text.count(args) + CALL_OVERHEAD)]
         case FilePart():
-            return [("attachments", _file(part.content, text, model))]
+            return _file(part.content, text, model)
         case SpeechPart():
-            spoken = text.count(part.transcript or "") or (
-                _file(part.audio, text, model) if part.audio else 0
-            )
-            return [(part.speaker, spoken)]
+            spoken, audio = text.count(part.transcript or ""), part.audio
+            return [(part.speaker, spoken), *(_file(audio, text, model) if audio and not spoken else ())]
         case _:
             return None
 
@@ -146,19 +145,19 @@ def _hidden_tokens(encrypted: str) -> int:
 def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
     if isinstance(content, str):
         return [("user", text.count(content))]
-    spoken = attached = 0
+    spoken, attached = 0, list[tuple[str, int]]()
     for item in content:
         if isinstance(item, str):
             spoken += text.count(item)
         elif isinstance(item, TextContent) and file_name(item):
-            attached += text.count(item.content)
+            attached.append(("attachments", text.count(item.content)))
         elif isinstance(item, TextContent):
             spoken += text.count(item.content)
         elif is_multi_modal_content(item):
             attached += _file(item, text, model)
         elif not isinstance(item, CachePoint):
             spoken += text.count(to_json_text(item))
-    return [("user", spoken), ("attachments", attached)]
+    return [("user", spoken), *attached]
 
 
 def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
@@ -172,7 +171,7 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -
     files: list[MultiModalContent] = []
     data = _without_files(content, files, _DEPTH)
     tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-    return [("tool_results", tokens), ("attachments", sum(_file(item, text, model) for item in files))]
+    return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
 
 
 def _unsealed(content: Any) -> tuple[Any, str]:
@@ -202,9 +201,11 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
     return value
 
 
-def _file(item: MultiModalContent, text: TextCounter, model: str) -> int:
+def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
     content = text_of(item)
-    return attachment_tokens(item, model) if content is None else text.count(content)
+    if content is not None:
+        return [("attachments", text.count(content))]
+    return [(_PICTURED, attachment_tokens(item, model))]
 
 
 MESSAGE_OVERHEAD = 4
@@ -293,7 +294,8 @@ class TokenCounter:
             unknown: Category for a kind of part that is not known.
         """
         self._refresh()
-        return round(sum(cost for _, cost in self._costs(part, unknown)) * self.factor)
+        costs = self._costs(part, unknown)
+        return round(sum(cost if name == _PICTURED else cost * self.factor for name, cost in costs))
 
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""
@@ -364,9 +366,10 @@ class TokenCounter:
         for part in message.parts:
             costs = self._costs(part, "user" if request else "assistant")
             if costs and (request or not tokens):
-                tokens[costs[0][0]] += MESSAGE_OVERHEAD
+                tokens["attachments" if costs[0][0] == _PICTURED else costs[0][0]] += MESSAGE_OVERHEAD
             for category, cost in costs:
                 tokens[category] += cost
+                tokens["attachments"] += cost if category == _PICTURED else 0
         plain = Breakdown(**tokens)
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.

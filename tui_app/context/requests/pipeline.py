@@ -454,12 +454,10 @@ class Pipeline:
         self._cache_read = response.usage.cache_read_tokens or None
         reported = believable(self._counted, response.usage.input_tokens)
         # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
-        low = is_silent_truncation(
-            round(self._counted * min(1.0, self.limits.factor(request.model))), reported
-        )
+        low = is_silent_truncation(self._size(min(1.0, self.limits.factor(request.model))), reported)
         key = self.limits.model_key(request.model)
         factor = self.limits.learnt.observe(key, self._counted, 0 if low or not self._plain else reported)
-        if not is_silent_truncation(round(self._counted * factor), reported):
+        if not is_silent_truncation(self._size(factor), reported):
             self._short = False
             self._learn_growth(key, reported)
             self.limits.observe(request.model, self._counted, reported, plain=False)
@@ -473,6 +471,10 @@ class Pipeline:
             self._warned = True
             self.history.report(Notice(text=SILENT_TRUNCATION))
         self._short = True
+
+    def _size(self, factor: float) -> int:
+        """Tokens of the present request by a model's factor."""
+        return round(Kinds(self._counted, attached=self._sent.attached).scaled(factor))
 
     def _learn_growth(self, key: str, reported: int) -> None:
         """Learn from what has come and gone since the last answer of a model, where both were text alone."""
@@ -489,7 +491,7 @@ class Pipeline:
         found = detect_overflow(error, request.messages)
         if found is not None or (limit := tokens_a_minute(error)) is None:
             return found
-        size = round(self._counted * self.limits.factor(request.model))
+        size = self._size(self.limits.factor(request.model))
         return ContextOverflow(limit, None, PER_REQUEST) if size > limit else None
 
     async def refused(
@@ -676,7 +678,7 @@ class Pipeline:
         since = [self.counter.message(message) for message in out.messages[last:]]
         changed = 0 if kept is None else self._counted - round(kept * before)
         self._new = max(changed, self.counter.unscaled(sum(each.total for each in since)))
-        self._plain = not any(self.counter.message(message).attachments for message in out.messages)
+        self._plain = not any(self.counter.message(message).pictured for message in out.messages)
         return replace(request, messages=list(out.messages))
 
 
