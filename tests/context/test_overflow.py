@@ -41,7 +41,7 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import Provider, Rig, agent, rig, run, too_long
 from tests.context.histories import as_bytes, complaints, long_conversation, prompts
-from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.answer_end import CUT_OFF, why_not_whole, with_plain_usage
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.overflow.detection import (
@@ -505,6 +505,17 @@ def test_a_stream_without_its_end_is_no_whole_answer_on_any_wire(provider: str) 
     assert why_not_whole(cut) == CUT_OFF
     assert why_not_whole(replace(cut, finish_reason="stop", provider_details={"finish_reason": "end"})) == ""
     assert why_not_whole(replace(cut, provider_details={"finish_reason": "a word of its own"})) == ""
+
+
+@pytest.mark.parametrize(
+    ("told", "taken"), [(900.5, 900), (-3, 0), (10**30, 0), (float("nan"), 0), (None, 0), (True, 1), (7, 7)]
+)
+def test_a_usage_report_of_no_whole_numbers_is_none(told: Any, taken: int) -> None:
+    usage = RequestUsage(input_tokens=told, output_tokens=5, cache_read_tokens=40, details={"own": 1})
+    plain = with_plain_usage(ModelResponse(parts=[], usage=usage)).usage
+    assert (plain.input_tokens, plain.output_tokens, plain.cache_read_tokens) == (taken, 5, 40)
+    assert type(plain.input_tokens) is int
+    assert plain.details == {"own": 1}
 
 
 # Refusals as they really arrive: through the vendors' SDKs, before a stream and inside of one.

@@ -689,6 +689,9 @@ FAILING = {
     "500 with a page": Fault(Failure(500, "<html><body>Oops</body></html>"), "internal error"),
     "503 with a pause": Fault(Failure(503, OVERLOADED, {"retry-after": "0"}), "overloaded"),
     "529": Fault(Failure(529, OVERLOADED), "overloaded"),
+    "409": Fault(Failure(409, {"error": "conflict"}), "just now (HTTP 409)"),
+    "425 with a page": Fault(Failure(425, "<html>Too Early</html>"), "just now (HTTP 425)"),
+    "524 with a page": Fault(Failure(524, "<html>A timeout occurred</html>"), "HTTP 524"),
     "a page instead of an answer": Fault(Failure(200, "<html>Log in</html>"), "before its first word"),
     "nothing at all": Fault(Failure(200, ""), "before its first word"),
     "an error in the stream": Fault(

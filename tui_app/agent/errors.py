@@ -154,6 +154,10 @@ def _by_status(error: BaseException, model: str) -> Error | None:
     return say.provider_down(error, model) if status >= 500 else _refused(error, model)
 
 
+_NOT_NOW = frozenset({409, 425})
+"""Refusals that say nothing of the request: something else held what it needs, or it came too early."""
+
+
 def _limited(error: BaseException, model: str) -> Error:
     """Tell a limit that passes from a quota that is used up: waiting does not mend that."""
     if "insufficient_quota" in values_of(error, "code", "type"):
@@ -170,6 +174,8 @@ def _refused(error: BaseException, model: str) -> Error:
     if status_of(error) == 429:
         # Its text may speak of a length, by which pydantic-ai takes it for a refusal.
         return _limited(error, model)
+    if status_of(error) in _NOT_NOW:
+        return say.not_now(error, model)
     text = full_text(error)
     if _BAD_KEY.search(text):
         return say.wrong_key(error, model)

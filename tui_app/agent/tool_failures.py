@@ -254,6 +254,16 @@ def used_up_today(_error: BaseException, model: str) -> Error:
     )
 
 
+def not_now(error: BaseException, model: str) -> Error:
+    """The provider was busy with something else that the request needs."""
+    return Error(
+        kind="provider",
+        message=f"The provider could not take the request to {model} just now (HTTP {status_of(error)}).",
+        hint=f"Send again in a moment, or {OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
 def provider_down(error: BaseException, model: str) -> Error:
     status = next((one.status_code for one in chain(error) if isinstance(one, ModelHTTPError)), None)
     busy = status in (503, 529) or "overloaded" in full_text(error).lower()

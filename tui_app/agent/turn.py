@@ -41,7 +41,7 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
 from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
-from tui_app.context.answer_end import CUT_OFF, half_call, why_not_whole
+from tui_app.context.answer_end import CUT_OFF, half_call, why_not_whole, with_plain_usage
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.error_text import asked_pause, chain, status_of
@@ -139,7 +139,7 @@ class Recorder(AbstractCapability[Any]):
         Raises:
             AnswerCutOff: if its stream ended without its end and it calls tools, none of which may run.
         """
-        response = with_unique_calls(response)
+        response = with_unique_calls(with_plain_usage(response))
         if cut := without_calls(response):
             self.answer(cut)
             raise AnswerCutOff
@@ -477,8 +477,11 @@ LONGEST_S = 30.0
 """No pause of our own is longer."""
 PATIENCE_S = 120.0
 """A provider that asks for a longer pause is not waited for: the user decides."""
-_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
-"""HTTP statuses that may be gone at the next try. 501 and 505 say what will not change."""
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529, 530})
+"""HTTP statuses that may be gone at the next try. 501 and 505 say what will not change.
+
+520 to 524 and 530 come from networks in front of a provider that did not get its answer.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

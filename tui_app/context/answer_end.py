@@ -1,6 +1,8 @@
-"""Tell whether a response is whole, and why not."""
+"""Tell whether a response is whole, and why not; and what its usage report is good for."""
 
 import json
+from copy import copy
+from dataclasses import replace
 from typing import Final
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart
@@ -43,3 +45,29 @@ def half_call(answer: ModelResponse) -> ToolCallPart | None:
     except ValueError:
         return last
     return None if args and isinstance(args, dict) else last
+
+
+_TOKENS_MOST = 1_000_000_000
+"""No request or answer has more: a report that says so is made up."""
+_FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+def with_plain_usage(answer: ModelResponse) -> ModelResponse:
+    """The response with a usage report of whole numbers that can be true; the log and all sums rest on it.
+
+    Servers report fractions, less than nothing, or figures that no request has.
+    """
+    told = {name: getattr(answer.usage, name) for name in _FIGURES}
+    plain = {name: _plain(tokens) for name, tokens in told.items()}
+    if plain == told and all(type(tokens) is int for tokens in told.values()):
+        return answer
+    usage = copy(answer.usage)
+    for name, tokens in plain.items():
+        setattr(usage, name, tokens)
+    return replace(answer, usage=usage)
+
+
+def _plain(tokens: object) -> int:
+    if not isinstance(tokens, int | float) or not 0 <= tokens <= _TOKENS_MOST:
+        return 0
+    return int(tokens)
