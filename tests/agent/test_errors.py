@@ -29,6 +29,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error, may_be_size
+from tui_app.context.overflow.error_text import asked_pause
 from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.retry_advice import with_size
@@ -561,3 +562,22 @@ def test_a_limit_that_no_model_has_is_not_told() -> None:
     said = describe_error(ModelHTTPError(400, "m", body), model=MODEL)
     assert said.message == "The conversation (900 tokens) is longer than what openai:gpt-5 takes."
     assert (said.kind, said.limit) == ("context_overflow", None)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "2s"}, 2.0),
+        ({"retry-after": "1500ms"}, 1.5),
+        ({"retry-after": "250 ms"}, 0.25),
+        ({"retry-after-ms": "1500"}, 1.5),
+        ({"retry-after": "soon"}, 0.0),
+        ({"retry-after": "nan"}, 0.0),
+        ({"retry-after": "-4"}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_the_pause_that_a_header_asks_for(header: dict[str, str], seconds: float) -> None:
+    assert asked_pause(http(429, "<html>Slow down</html>", headers=header)) == seconds

@@ -25,7 +25,7 @@ from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
 from tui_app.agent.tool_failures import AnswerCutOff, StepWatch
-from tui_app.context.answer_end import CUT_OFF, why_not_whole
+from tui_app.context.answer_end import CUT_OFF, why_not_whole, with_plain_usage
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
@@ -93,7 +93,7 @@ class SubAgentWatch(AbstractCapability[Any]):
         """
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        usage = response.usage
+        usage = with_plain_usage(response).usage
         self.said = text or self.said
         self.titles += [(call.tool_name, call.args_as_json_str()) for call in calls]
         step = SubAgentStep(

@@ -76,7 +76,7 @@ def _unquoted(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,12})?)s?")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,12})?) ?(ms|s)?")
 _CHAIN = 20
 _DEPTH = 12
 
@@ -114,6 +114,13 @@ class HasPause(Protocol):
     """Errors of pydantic-ai, which know for how long a header asks to wait."""
 
     retry_after: object
+
+
+@runtime_checkable
+class HasHeaders(Protocol):
+    """Errors of pydantic-ai that have the headers of an answer, by names in small letters."""
+
+    headers: object
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -219,6 +226,9 @@ def asked_pause(error: BaseException) -> float:
     """Seconds the provider asks to wait, in a header or as Google does it; 0 where it asks for nothing."""
     asked = [one.retry_after for one in chain(error) if isinstance(one, HasPause)]
     asked += values_of(error, "retryDelay", "retry_delay")
+    # Not every server keeps to whole seconds, which are all that the standard knows.
+    headers = [one.headers for one in chain(error) if isinstance(one, HasHeaders)]
+    asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
     return max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
 
 
@@ -226,7 +236,7 @@ def _seconds(asked: object) -> float | None:
     if isinstance(asked, Mapping):
         asked = asked.get("seconds")
     if isinstance(asked, str) and (written := _DURATION.fullmatch(asked.strip())):
-        return float(written[1])
+        return float(written[1]) / (1_000 if written[2] == "ms" else 1)
     return max(0.0, float(asked)) if isinstance(asked, int | float) else None
 
 
