@@ -27,8 +27,6 @@ _CACHE_BLOCK = 512
 """Tokens that caches of providers leave over at most: they keep whole blocks."""
 _SHARE_MOST = 1.3
 """Factor by which what a report grows and shrinks by may differ from its share."""
-_WEIGHT_MIXED = 0.33
-"""Weight of the first where other models wrote a part of what a rewrite takes away."""
 _COUNTED_MIN = 500
 """Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
@@ -213,10 +211,10 @@ class Tally:
             of_text, beyond, rest = factor, 0, 1.0
             if trusted:
                 rest, beyond = self._as_reported(newest, before, factor)
-            if trusted and parts.total:
+            # What other models wrote goes out in a form that costs otherwise: of that only the mean is known.
+            if trusted and parts.total and not newest.asked.mixed:
                 known = parts.kinds.scaled(of_text) * rest
-                weight = _WEIGHT_MIXED if newest.asked.mixed else 1.0
-                grown = self._as_grown(newest, known + beyond, growth, weight=weight)
+                grown = self._as_grown(newest, known + beyond, growth)
                 rest *= max(0.0, grown - beyond) / known
             factor = of_text * rest
             parts = parts.scaled(factor, rest)
@@ -247,7 +245,7 @@ class Tally:
         share = min(1.0, self.parts.total / max(1, report.counted.tokens))
         return 1.0, round((report.reported - counted) * share)
 
-    def _as_grown(self, report: Report, share: float, growth: Growth | None, *, weight: float = 1.0) -> float:
+    def _as_grown(self, report: Report, share: float, growth: Growth | None) -> float:
         """The same total by what the request of a report has grown or shrunk by since, within reason.
 
         A mean factor holds for a mixture as it was: a rewrite takes more of some kinds than of others, and
@@ -257,14 +255,12 @@ class Tally:
             report: The report.
             share: The total by a mean factor.
             growth: By how much a request grows; None while that is not known.
-            weight: Share of the truth that is in that, and not in the mean.
         """
         asked = report.asked
         if growth is None or not asked.input:
             return share
         grown = asked.input + growth.of(self.parts.kinds.plus(asked.counted, -1))
-        bounded = min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
-        return share + weight * (bounded - share)
+        return min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
 
 
 def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:
