@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 UNSEEN = re.compile(
     r"[\xad\u034f\u200d\u115f\u1160\u180b-\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
@@ -49,34 +49,92 @@ _WORDS = re.compile(r"[^\W\d_]+")
 _INNER_SIGN = re.compile(r"(?<=[0-9A-Za-z])[^\w\s\x00-\x7f](?=[0-9A-Za-z])")
 _WRITTEN_TOGETHER = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"})
 """Scripts that one word may hold beside another, and that none of whose letters looks like one of ours."""
+_TWINS = frozenset(
+    "асеорхуіјѕһԁԛԝӏүѵАВСЕНІЈКМОРЅТХУԌԚԜҮѴ"  # Cyrillic
+    "αγινορυΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ"  # Greek
+    "օսոհցզյՕՍԼ"  # Armenian
+    "ᎠᎡᎢᎪᎫᎬᎷᎳᎻᎽᏀᏃᏏᏒᏔᏚᏞᏟᏢᏦᏴᏙᏎ"  # Cherokee
+    "ɑɡꜱᴄᴏᴠᴡᴢꞁ"  # Latin of phoneticians
+)  # fmt: skip
+"""Letters that look like one of ours."""
+_ALL_TWINS = frozenset({"LISU"})
+"""Scripts of which every letter does."""
+_JOINED = re.compile(r"[ _-]")
+"""What stands between the words of one name; a blank does between quotes."""
 
 
 def lookalikes(text: str) -> Iterator[str]:
     """Remarks on words that may not be what they look like: letters of two scripts, signs for other signs.
 
-    A letter is judged by its script and the company it is in; no table of letters is needed.
+    A word of one script is remarked on where each of its letters looks like one of ours, unless another
+    word of the same name shows the script that it is of.
     """
     if turned := next((sign for sign in text if unicodedata.bidirectional(sign) in ("R", "AL", "AN")), ""):
         yield f"it has letters that run right to left, such as {turned}, and may be shown in another order"
-    for found in _WORDS.finditer("" if text.isascii() else text):
-        word = found.group()
-        if word.isascii():
-            continue
-        scripts: dict[str, str] = {}
-        for letter in word:
-            scripts.setdefault(unicodedata.name(letter, "UNKNOWN").partition(" ")[0], letter)
-        for name in _WRITTEN_TOGETHER:
-            scripts.pop(name, None)
-        odd = [each for each in scripts if each != "LATIN"]
-        styled = [each for each in odd if unicodedata.normalize("NFKC", scripts[each]).isascii()]
-        if len(scripts) > 1 or styled:
-            name = (styled or odd)[0]
-            yield f'"{visible(word[:60])}" has {name.capitalize()} letters, such as {scripts[name]}'
-    for found in _INNER_SIGN.finditer("" if text.isascii() else text):
+    if text.isascii():
+        return
+    words = list(_WORDS.finditer(text))
+    for at, found in enumerate(words):
+        if why := "" if found.group().isascii() else _why_odd(text, words, at):
+            yield f'"{visible(found.group()[:60])}" {why}'
+    for found in _INNER_SIGN.finditer(text):
         sign = found.group()
         name = unicodedata.name(sign, "")
         if name and unicodedata.category(sign)[0] in "PS":
-            yield f'"{visible(text[max(0, found.start() - 20) : found.end() + 20])}" has a {name.lower()}'
+            yield f'"{_around(text, found)}" has a {name.lower()}'
+    for found in _MARKED.finditer(text):
+        if len(unicodedata.normalize("NFC", found.group())) > 1:
+            sign, mark = found.group()[0], found.group()[1]
+            yield f'"{_around(text, found)}" has a {unicodedata.name(mark, "mark").lower()} on {sign}'
+
+
+def _around(text: str, found: re.Match[str]) -> str:
+    return visible(text[max(0, found.start() - 20) : found.end() + 20])
+
+
+def _why_odd(text: str, words: Sequence[re.Match[str]], at: int) -> str:
+    word = words[at].group()
+    scripts: dict[str, str] = {}
+    for letter in word:
+        scripts.setdefault(_script(letter), letter)
+    for name in _WRITTEN_TOGETHER:
+        scripts.pop(name, None)
+    odd = [each for each in scripts if each != "LATIN"]
+    styled = [each for each in odd if unicodedata.normalize("NFKC", scripts[each]).isascii()]
+    if len(scripts) > 1 or styled:
+        name = (styled or odd)[0]
+        return f"has {name.capitalize()} letters, such as {scripts[name]}"
+    if odd and _is_twin(word) and not _is_shown(text, words, at, odd[0]):
+        return f"is of {odd[0].capitalize()} letters only, which look like Latin ones"
+    twin = next((each for each in word if each in _TWINS), "") if "LATIN" in scripts else ""
+    return f"has unusual Latin letters, such as {twin}" if twin else ""
+
+
+_MARKED = re.compile(
+    r"[0-9A-Za-z!-/:-@\[-`{-~][\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
+)
+"""A sign of ours with marks; those that languages put there become one letter with it."""
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "UNKNOWN").partition(" ")[0]
+
+
+def _is_twin(word: str) -> bool:
+    return all(letter in _TWINS or _script(letter) in _ALL_TWINS for letter in word)
+
+
+def _is_shown(text: str, words: Sequence[re.Match[str]], at: int, script: str) -> bool:
+    """Whether a word next to one, in the same name, could be of no script but its own."""
+    here = words[at]
+    is_quoted = any(text.count(sign, 0, here.start()) % 2 for sign in "\"'")
+    for other in words[max(0, at - 1) : at + 2]:
+        between = text[here.end() : other.start()] or text[other.end() : here.start()]
+        if other is here or not _JOINED.fullmatch(between) or (between == " " and not is_quoted):
+            continue
+        if _script(other.group()[0]) == script and not _is_twin(other.group()):
+            return True
+    return False
 
 
 # Foreign text without what a terminal would act on, for files, prompts and the log.

@@ -327,6 +327,17 @@ def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
         ("ls \u05d0\u05d1/../x; rm \u05d2", "right to left"),
         ("данные_v2.csv", ""),
         ("naïve café Pythonで書く", ""),
+        ("rm асе", "Cyrillic letters only"),
+        ("rm -а x", "Cyrillic letters only"),
+        ("rm асе файл", "Cyrillic letters only"),
+        ("cat ΑΒΕ.txt", "Greek letters only"),
+        ("ls ꓐꓑ", "Lisu letters only"),
+        ("ls ɡit", "unusual Latin"),
+        ("e\u0338cho x", "long solidus overlay"),
+        ("cat 'сахар и мёд.txt'", ""),
+        ("git commit -m 'с новым годом'", ""),
+        ("git commit -m 'και για την Ελλάδα'", ""),
+        ("cat отчёт_о_росте.md Αθήνα.txt cafe\u0301", ""),
     ],
 )
 def test_words_that_are_not_what_they_look_like_are_remarked(subject: str, remark: str) -> None:
