@@ -50,6 +50,8 @@ class Provider:
     """Whether no endpoint may be named like it."""
     any_model: bool = False
     """Whether it serves models that no list names."""
+    start: str = ""
+    """How its server on this machine is started, as a request to the user."""
 
 
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -148,9 +150,10 @@ _ALL = (
         port=11434,
         reserved=True,
         any_model=True,
+        start="Start Ollama (ollama serve)",
     ),
-    Provider(name="lmstudio", port=1234),
-    Provider(name="llamacpp", port=8080),
+    Provider(name="lmstudio", port=1234, start="Start the server of LM Studio (lms server start)"),
+    Provider(name="llamacpp", port=8080, start="Start llama-server"),
     Provider(
         name="vllm",
         keys=("VLLM_API_KEY",),
@@ -158,6 +161,7 @@ _ALL = (
         url_variable="VLLM_BASE_URL",
         port=8000,
         any_model=True,
+        start="Start vLLM (vllm serve)",
     ),
 )
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _ALL})
@@ -190,6 +194,12 @@ SHORTLIST = (
 def provider_of(model: str) -> Provider:
     """Look up the provider of a model's name or prefix; of one that is not listed nothing is known."""
     return PROVIDERS.get(model.partition(":")[0], _UNKNOWN)
+
+
+def how_to_start(model: str, port: int | None) -> str:
+    """How the server of a model on this machine is started, by the model's name, else by the usual port."""
+    by_port = next((each for each in _ALL if each.port and each.port == port), _UNKNOWN)
+    return provider_of(model).start or by_port.start
 
 
 def required_keys(prefix: str) -> tuple[str, ...]:

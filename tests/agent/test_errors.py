@@ -29,6 +29,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import infer_model
 
 from tui_app.agent.errors import describe_error, may_be_size
+from tui_app.agent.turn import passes
 from tui_app.context.overflow.error_text import asked_pause
 from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
@@ -254,8 +255,8 @@ CASES = {
         ),
         "network",
         True,
-        "127.0.0.1:11434 refused the connection",
-        "server runs",
+        "^Nothing answers at 127.0.0.1:11434.$",
+        r"^Start Ollama \(ollama serve\), then send again; or .*/model",
     ),
     "refused plain": (ConnectionRefusedError(111, "Connection refused"), "network", True, "refused", "runs"),
     "dns": (
@@ -581,3 +582,27 @@ def test_a_limit_that_no_model_has_is_not_told() -> None:
 )
 def test_the_pause_that_a_header_asks_for(header: dict[str, str], seconds: float) -> None:
     assert asked_pause(http(429, "<html>Slow down</html>", headers=header)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "is_final"),
+    [
+        ("http://127.0.0.1:1234/v1", "Connection refused", True),
+        ("http://localhost:9999/v1", "All connection attempts failed", True),
+        ("http://[::1]:8080/v1", "Connection refused", True),
+        ("http://192.0.2.7:11434/v1", "Connection refused", False),
+        ("http://127.0.0.1:1234/v1", "Server disconnected", False),
+    ],
+)
+def test_a_server_of_this_machine_that_is_not_there_is_not_asked_again(
+    url: str, said: str, is_final: bool
+) -> None:
+    cause = SdkConnectionError(said)
+    cause.request = Request()
+    cause.request.url = url
+    error = caused(ModelConnectionError("m", "Connection error."), cause)
+    told = describe_error(error, model="lmstudio:m")
+    assert told.retryable, "another model may take over"
+    assert passes(error, told) is not is_final
+    assert told.message.startswith("Nothing answers at ") is is_final
+    assert ("Start" in told.hint) is is_final

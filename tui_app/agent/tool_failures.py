@@ -36,6 +36,7 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from tui_app.agent.models import is_loopback
 from tui_app.context.answer_end import half_call, why_not_whole
 from tui_app.context.overflow.error_text import (
     asked_pause,
@@ -49,7 +50,7 @@ from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error
-from tui_app.providers import key_variable
+from tui_app.providers import how_to_start, key_variable
 
 # The sentences for what can go wrong in a turn: what happened, and what to do next.
 
@@ -312,6 +313,9 @@ def unreachable(error: BaseException, model: str) -> Error:
     text, server = full_text(error), _server(error, model)
     if _UNKNOWN_HOST.search(text):
         message, hint = f"The address of {server} could not be found.", "Check the network and the base URL"
+    elif is_absent(error):
+        start = how_to_start(model, urlsplit(url_of(error)).port)
+        message, hint = f"Nothing answers at {server}.", start or "Start the server, or check its base URL"
     elif _REFUSED.search(text):
         message, hint = f"{server} refused the connection.", "Check that the server runs and its base URL"
     elif _CERTIFICATE.search(text):
@@ -324,6 +328,11 @@ def unreachable(error: BaseException, model: str) -> Error:
         hint=f"{hint}, then send again; or {OTHER_MODEL}.",
         retryable=True,
     )
+
+
+def is_absent(error: BaseException) -> bool:
+    """Whether nothing listens where a server of this machine is expected: a later try finds the same."""
+    return is_loopback(url_of(error)) and _REFUSED.search(full_text(error)) is not None
 
 
 def disk_trouble(told: StorageError) -> Error:

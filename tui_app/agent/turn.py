@@ -40,7 +40,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
-from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
+from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke, is_absent
 from tui_app.context.answer_end import CUT_OFF, half_call, why_not_whole, with_plain_usage
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
@@ -521,7 +521,7 @@ def pause_before(
 
 def passes(error: BaseException, told: Error) -> bool:
     """Whether the same request may succeed a little later: rate limits, overload, a broken connection."""
-    if not told.retryable or told.kind not in ("rate_limit", "network", "provider"):
+    if not told.retryable or told.kind not in ("rate_limit", "network", "provider") or is_absent(error):
         return False
     status = status_of(error)
     # A 400 may be a rate limit by its words. An error that stands in a stream often has no status.
