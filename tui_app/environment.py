@@ -143,11 +143,12 @@ class Secrets(Collection[str]):
 
     fixed: frozenset[str] = field(repr=False)
     """Those in the environment."""
-    keys: ApiKeys = field(repr=False)
-    """Where the others are looked up."""
+    keys: ApiKeys | None = field(repr=False)
+    """Where the others are looked up; None where there are none."""
 
     def _all(self) -> frozenset[str]:
-        return self.fixed | {key for key in self.keys.secrets if len(key) >= _SHORTEST}
+        later = () if self.keys is None else self.keys.secrets
+        return self.fixed | {key for key in later if len(key) >= _SHORTEST}
 
     def __contains__(self, text: object) -> bool:
         return text in self._all()
@@ -175,6 +176,33 @@ class Secrets(Collection[str]):
     def open_end(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a secret."""
         return max((_overlap(text, key) for key in self), default=0)
+
+
+NO_SECRETS = Secrets(frozenset(), None)
+
+
+@dataclass(slots=True)
+class MaskedStream:
+    """A text that comes in pieces, without secrets, also without one that two pieces cut in half."""
+
+    secrets: Secrets
+    shown: list[str] = field(default_factory=list)
+    held: str = ""
+    """Its end, where that may be the first half of a secret."""
+
+    def add(self, text: str) -> str:
+        """Take a piece; what may be shown by now."""
+        known = masked(self.held + text, self.secrets)
+        cut = len(known) - self.secrets.open_end(known)
+        self.held = known[cut:]
+        self.shown.append(known[:cut])
+        return known[:cut]
+
+    def rest(self) -> str:
+        """What was held back to the end."""
+        held, self.held = self.held, ""
+        self.shown.append(held)
+        return held
 
 
 def masked(text: str, keys: Iterable[str]) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, of, turn
-from tests.servers.behaviours import Text, Tool, tool
+from tests.servers.behaviours import CutStream, ReasoningOnly, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.api_keys import ApiKeys
 from tui_app.environment import Secrets, is_secret, keys_in, without_keys
-from tui_app.events import ToolOutput, ToolResult
+from tui_app.events import AssistantDelta, ToolOutput, ToolResult
 from tui_app.paths import Paths
 from tui_app.settings.tables import McpServer
 
@@ -141,6 +141,42 @@ async def test_results_carry_no_secret_to_log_screen_or_provider(desk: Desk, fak
     for secret in (KEY, "deep-w4ter"):
         assert secret not in kept + str(fake_openai.journal)
     assert "HARBOUR" not in "".join(each.text for each in results)
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+async def test_an_answer_carries_no_secret_to_log_screen_or_provider(
+    desk: Desk, fake_openai: FakeOpenAI, thinks: bool
+) -> None:
+    desk.env.update(OPENAI_API_KEY=KEY, PATH=os.environ["PATH"])
+    desk.server("local", fake_openai.base_url)
+    said = f"It is {KEY}, not sk-fake-01234."
+    first = ReasoningOnly(said, finish_reason="stop") if thinks else Text(said, chunks=17)
+    both = Tool((("run_command", {"command": f"echo {KEY}"}),), text=f"Sent as {KEY}")
+    fake_openai.add(first, both, Text("Done sk-fake-"))
+    async with desk.session(read_only=False, sandbox="off", approvals={"allow": ("run_command",)}) as opened:
+        shown = await turn(opened.conversation, "What is the key?")
+        if not thinks:
+            deltas = [each.text for each in of(shown, AssistantDelta) if isinstance(each, AssistantDelta)]
+            assert "".join(deltas) == "It is [secret removed], not sk-fake-01234."
+            assert len(deltas) > 3, "it is shown while it comes"
+        shown += await turn(opened.conversation, "And now?")
+        kept = "".join(str(record.data) for record, _ in opened.store.records(opened.conversation.session))
+        database = opened.store.path.read_bytes()
+    ends = [each.text for each in of(shown, AssistantDelta) if isinstance(each, AssistantDelta)]
+    assert "".join(ends).endswith("Done sk-fake-"), "what only begins like one is whole in the end"
+    for where in (kept, str([record.data for record in shown]), str(fake_openai.journal)):
+        assert KEY not in where
+    assert KEY.encode() not in database
+
+
+async def test_an_answer_that_breaks_off_in_a_secret_keeps_none(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.env.update(OPENAI_API_KEY=KEY)
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(CutStream(f"So {KEY} and {KEY}"))
+    async with desk.session() as opened:
+        shown = await turn(opened.conversation, "What is the key?")
+    assert "[secret removed]" in str([record.data for record in shown])
+    assert KEY not in str([record.data for record in shown])
 
 
 async def test_results_carry_nothing_that_servers_of_tools_are_given(

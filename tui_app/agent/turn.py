@@ -12,6 +12,8 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ModelAPIError, RunCancelled
 from pydantic_ai.messages import (
     AgentStreamEvent,
+    BaseToolCallPart,
+    BaseToolReturnPart,
     CachePoint,
     CompactionPart,
     FunctionToolCallEvent,
@@ -48,6 +50,7 @@ from tui_app.context.overflow.error_text import asked_pause, chain, status_of
 from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.context.view import answers_of
 from tui_app.context.web_searches import searches_of
+from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import (
     AgentOutput,
     AssistantDelta,
@@ -94,6 +97,24 @@ def without_calls(response: ModelResponse) -> ModelResponse | None:
     return replace(response, parts=said, state="interrupted")
 
 
+def without_secrets(response: ModelResponse, secrets: Secrets) -> ModelResponse:
+    """An answer in which no part repeats a secret; what it was signed with goes where words of it go."""
+    parts = [_part_without(part, secrets) for part in response.parts]
+    same = all(new is old for new, old in zip(parts, response.parts, strict=True))
+    return response if same else replace(response, parts=parts)
+
+
+def _part_without(part: ModelResponsePart, secrets: Secrets) -> ModelResponsePart:
+    match part:
+        case ThinkingPart() if (said := secrets.masked(part.content)) != part.content:
+            return replace(part, content=said, id=None, signature=None, provider_details=None)
+        case TextPart() | BaseToolReturnPart() if (said := secrets.masked(part.content)) != part.content:
+            return replace(part, content=said)
+        case BaseToolCallPart() if (args := secrets.masked(part.args)) != part.args:
+            return replace(part, args=args)
+    return part
+
+
 # Writes what happens during a turn into the session's log, before anyone is shown it.
 
 
@@ -114,15 +135,19 @@ class Journal(Protocol):
 
 
 class Recorder(AbstractCapability[Any]):
-    """Follows the events of a run. One per conversation; runs of it never overlap."""
+    """Follows the events of a run. One per conversation; runs of it never overlap.
 
-    def __init__(self, journal: Journal) -> None:
-        self.journal = journal
+    Args:
+        journal: Where they are written down.
+        secrets: What no answer may carry to who keeps, shows, exports or sends it.
+    """
+
+    def __init__(self, journal: Journal, secrets: Secrets = NO_SECRETS) -> None:
+        self.journal, self.secrets = journal, secrets
         self._asked = 0.0
         self._model: Model[Any] | None = None
         self._called: dict[str, float] = {}
-        self._text: list[str] = []
-        self._thinking: list[str] = []
+        self._text, self._thinking = MaskedStream(secrets), MaskedStream(secrets)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -139,7 +164,7 @@ class Recorder(AbstractCapability[Any]):
         Raises:
             AnswerCutOff: if its stream ended without its end and it calls tools, none of which may run.
         """
-        response = with_unique_calls(with_plain_usage(response))
+        response = without_secrets(with_unique_calls(with_plain_usage(response)), self.secrets)
         if cut := without_calls(response):
             self.answer(cut)
             raise AnswerCutOff
@@ -168,13 +193,13 @@ class Recorder(AbstractCapability[Any]):
         """Show text as it streams; write tool calls and results down as they happen."""
         match event:
             case PartStartEvent(part=TextPart(content=text)) if text:
-                self._streamed(AssistantDelta(text=text))
+                self._show(AssistantDelta(text=self._text.add(text)))
             case PartStartEvent(part=ThinkingPart(content=text)) if text:
-                self._streamed(AssistantDelta(thinking=text))
+                self._show(AssistantDelta(thinking=self._thinking.add(text)))
             case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                self._streamed(AssistantDelta(text=text))
+                self._show(AssistantDelta(text=self._text.add(text)))
             case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
-                self._streamed(AssistantDelta(thinking=text))
+                self._show(AssistantDelta(thinking=self._thinking.add(text)))
             case FunctionToolCallEvent(part=call) | OutputToolCallEvent(part=call):
                 self._called[call.tool_call_id] = monotonic()
                 self.journal.append(
@@ -187,6 +212,8 @@ class Recorder(AbstractCapability[Any]):
 
     def answer(self, response: ModelResponse) -> None:
         """Write an answer down, whole or as far as it got."""
+        response = without_secrets(response, self.secrets)
+        self._show(AssistantDelta(text=self._text.rest(), thinking=self._thinking.rest()))
         self._forget_streamed()
         usage = response.usage
         cut = self.journal.take_distrust()
@@ -196,8 +223,13 @@ class Recorder(AbstractCapability[Any]):
             response, parts=[part for part in response.parts if not isinstance(part, CompactionPart)]
         )
         message = AssistantMessage(
-            text="".join(part.content for part in response.parts if isinstance(part, TextPart)),
-            thinking="".join(part.content for part in response.parts if isinstance(part, ThinkingPart)),
+            # Two parts may be the halves of one.
+            text=self.secrets.masked(
+                "".join(part.content for part in response.parts if isinstance(part, TextPart))
+            ),
+            thinking=self.secrets.masked(
+                "".join(part.content for part in response.parts if isinstance(part, ThinkingPart))
+            ),
             call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
             tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,
@@ -223,17 +255,17 @@ class Recorder(AbstractCapability[Any]):
             structured: Whether it is a value in any case, also where it is a text.
         """
         if isinstance(output, str) and not structured:
-            self.journal.append(AgentOutput(text=output, structured=False))
+            self.journal.append(AgentOutput(text=self.secrets.masked(output), structured=False))
             return
         try:
             text = to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null")
         except Exception:  # a serialiser of the user's own code may raise anything
             text = to_json(repr(output))
-        self.journal.append(AgentOutput(text=text.decode()))
+        self.journal.append(AgentOutput(text=self.secrets.masked(text.decode())))
 
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""
-        text, thinking = "".join(self._text), "".join(self._thinking)
+        text, thinking = ("".join([*each.shown, each.held]) for each in (self._text, self._thinking))
         if text.strip():
             before = [ThinkingPart(thinking)] if thinking else []
             self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
@@ -246,14 +278,12 @@ class Recorder(AbstractCapability[Any]):
             if said:
                 self.answer(replace(last, parts=said))
 
-    def _streamed(self, delta: AssistantDelta) -> None:
-        self._text.append(delta.text)
-        self._thinking.append(delta.thinking)
-        self.journal.append(delta)
+    def _show(self, delta: AssistantDelta) -> None:
+        if delta.text or delta.thinking:
+            self.journal.append(delta)
 
     def _forget_streamed(self) -> None:
-        self._text.clear()
-        self._thinking.clear()
+        self._text, self._thinking = MaskedStream(self.secrets), MaskedStream(self.secrets)
 
     def result(self, part: ToolReturnPart) -> None:
         """Write a tool's answer down, success and failure alike."""

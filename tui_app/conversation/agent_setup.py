@@ -61,7 +61,7 @@ class AgentSetup:
         """
         opening, extras, gate = self.opening, self.extras, self.tooling.approvals
         settings, history = opening.settings, extras.history
-        recorder, steps = Recorder(history), StepWatch()
+        recorder, steps = Recorder(history, opening.secrets()), StepWatch()
         manner = Manner(
             thinking=self.effort,
             prompt_cache=settings.prompt_cache,
