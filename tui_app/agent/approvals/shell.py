@@ -6,8 +6,9 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from tui_app.agent.approvals.programs import INTERPRETED, RUNNERS, program_at, reads_program, same_as
 from tui_app.agent.path_patterns import expand_braces
 from tui_app.settings.tables import SHELL_SIGNS
 
@@ -34,13 +35,7 @@ _DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
 _NAME = re.compile(r"\w+|[@*#?$!-]")
 _WILD = re.compile(r"[*?]|\[[^\s\]]{1,99}\]")
 _DEFAULT = re.compile(r"[#!]?(?:\w+|[@*#?$!-])?:?[-=+?]?")
-RUNNERS = frozenset(
-    {
-        "eval", "exec", "command", "env", "sudo", "doas", "xargs", "sh", "bash", "dash", "zsh", "ksh",
-        "busybox", "toybox", "parallel",
-    }
-)  # fmt: skip
-"""Programs whose arguments are a command."""
+_VALUE_OF = re.compile(r"-\w|--[\w-]+=|\+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +45,8 @@ class Part:
     words: tuple[str, ...]
     runs: bool
     """Whether it is a command for certain, not only what one may be between quotes."""
+    is_fed: bool = False
+    """Whether it reads what another command prints."""
 
 
 class TooLong(Exception):
@@ -65,19 +62,22 @@ def parts_of(command: str) -> tuple[Part, ...]:
     """
     command = _OWN_SIGNS.sub("\ufffd", command)
     bare = _without_continuations(command).translate(dict.fromkeys(map(ord, "\"'\\")))
-    waiting = [(_without_continuations(command), True), (command, True), (command.replace("\\\n", ""), False)]
-    waiting.append((bare, False))
+    waiting = [_Text(_without_continuations(command), runs=True), _Text(command, runs=True)]
+    waiting += [_Text(each, runs=False) for each in (command.replace("\\\n", ""), bare)]
+    if INTERPRETED.search(command):
+        # In a program of another language the words of a command stand between quotes, commas and brackets.
+        waiting.append(_Text(re.sub(r"[\"'`,\[\](){}\\]+", " ", command), runs=False))
     parts: dict[Part, None] = {}
-    seen: set[tuple[str, bool]] = set()
+    seen: set[_Text] = set()
     left = _MOST_CHARS
     while waiting:
         if (each := waiting.pop()) in seen:
             continue
         seen.add(each)
-        left -= len(each[0])
+        left -= len(each.text)
         if left < 0:
             raise TooLong
-        scanner = _Scanner(*each)
+        scanner = _Scanner(each.text, each.runs, _fed=each.is_fed)
         parts.update(dict.fromkeys(scanner.scan()))
         waiting.extend(scanner.nested)
     return tuple(parts)
@@ -93,12 +93,22 @@ def _without_continuations(text: str) -> str:
     return _JOINED.sub(joined, text)
 
 
+class _Text(NamedTuple):
+    """What is, or may be, a command line."""
+
+    text: str
+    runs: bool
+    is_fed: bool = False
+
+
 @dataclass(slots=True)
 class _Scanner:
     text: str
     runs: bool
-    nested: list[tuple[str, bool]] = field(default_factory=list)
+    nested: list[_Text] = field(default_factory=list)
     """Text in it that is, or may be, a command line itself."""
+    _fed: bool = False
+    """Whether the command that is read reads what another one prints."""
     _parts: list[Part] = field(default_factory=list)
     _words: list[str] = field(default_factory=list)
     _word: str | None = None
@@ -116,12 +126,14 @@ class _Scanner:
                 self._redirect(at)
             elif sign in "\n\r;|&()":
                 self._end_part()
+                if not self._fed and sign == "|":
+                    self._fed = self.text[at - 1 : at] != "|" and self.text[at + 1 : at + 2] != "|"
             elif sign.isspace():
                 self._end_word()
             elif sign == "#" and self._word is None:
                 end = self.text.find("\n", at)
                 self._at = end if end >= 0 else len(self.text)
-                self.nested.append((self.text[at + 1 : self._at], False))
+                self.nested.append(_Text(self.text[at + 1 : self._at], runs=False))
             elif sign in "\\'\"":
                 self._quoted(sign, at)
             elif sign in "$`":
@@ -174,18 +186,18 @@ class _Scanner:
         following = self.text[at + 1 : at + 2]
         if self.text[at] == "`" and (found := _BACKTICKS.match(self.text, at)):
             self._at = found.end()
-            self.nested.append((found.group(1), True))
+            self.nested.append(_Text(found.group(1), runs=True))
         elif following == "(":
-            self.nested.append((self._inside(at + 2, "()"), True))
+            self.nested.append(_Text(self._inside(at + 2, "()"), runs=True))
         elif following == "{":
             inside = self._inside(at + 2, "{}")
             if inside.startswith("IFS") and not between:
                 return self._end_word()
-            self.nested.append((_DEFAULT.sub("", inside, count=1), False))
+            self.nested.append(_Text(_DEFAULT.sub("", inside, count=1), runs=False))
             unknown = ANYTHING if inside[:1] in ("@", "*") else unknown
         elif following == "'" and not between and (found := _ANSI.match(self.text, at + 1)):
             self._at = found.end()
-            self.nested.append((found.group(1), False))
+            self.nested.append(_Text(found.group(1), runs=False))
             return self._add(ANY_WORD) if "\\" in found.group(1) else self._keep(found.group(1))
         elif found := _NAME.match(self.text, at + 1):
             # One digit is a name of its own; more are text behind it.
@@ -219,7 +231,8 @@ class _Scanner:
         end = found.end() if found else at + 1
         if end == at + 1 and self.text.startswith("(", end):
             # Not a redirection: the name of a file that a command writes or reads.
-            self.nested.append((self._inside(end + 1, "()"), True))
+            inside = self._inside(end + 1, "()")
+            self.nested.append(_Text(inside, runs=True, is_fed=self.text[at] == ">"))
             self._add(ANY_WORD)
             return
         if self._word is not None and _DESCRIPTOR.fullmatch(self._word):
@@ -235,7 +248,11 @@ class _Scanner:
         plain = _literal(word)
         if re.search(r"[\s;|&<>()$`\\\"']", plain):
             runner = any(each.rsplit("/", 1)[-1] in RUNNERS for each in self._words)
-            self.nested.append((plain.replace(ANY_WORD, ANYTHING), runner))
+            # Also as the value of an option that it is written onto.
+            self.nested += [
+                _Text(each.replace(ANY_WORD, ANYTHING), runner)
+                for each in dict.fromkeys((plain, _VALUE_OF.sub("", plain, count=1)))
+            ]
         if not self._target:
             # A range in braces, or a list that is too long, is not known.
             lists = (re.sub(r"\{.*(?:\.\.|,).*\}", ANYTHING, each) for each in expand_braces(word))
@@ -246,7 +263,8 @@ class _Scanner:
         self._end_word()
         self._target = False
         if self._words:
-            self._parts.append(Part(tuple(self._words), self.runs))
+            self._parts.append(Part(tuple(self._words), self.runs, self._fed))
+            self._fed = False
         self._words = []
 
 
@@ -473,7 +491,6 @@ def _may_be(word: str, name: str) -> bool:
 
 _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
 _QUOTING = re.compile(r"[\"'\\]")
-_BEFORE_PROGRAM = re.compile(r"\w+\+?=.*|if|then|else|elif|do|while|until|time|!|\{", re.DOTALL)
 _LONGEST_UNKNOWN = 4_000
 """Characters of one command in which unknown pieces are followed."""
 _QUOTES = frozenset("\"'")
@@ -505,11 +522,25 @@ def find_in(command: str, pattern: str) -> Found:
     here, or an option may be more than one, it is "perhaps".
     """
     wanted = _bare(pattern)
-    if not wanted or any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
+    if not wanted:
+        return "surely"
+    found: Found = "no"
+    for each in (wanted, *same_as(wanted)):
+        found = stronger(found, _find_words(command, each))
+        if found == "surely":
+            break
+    return found
+
+
+def _find_words(command: str, wanted: Sequence[str]) -> Found:
+    if any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
         return "surely"
     found: Found = "no"
     try:
         parts = parts_of(command)
+        if any(part.is_fed and reads_program(part.words) for part in parts):
+            # Nobody sees it before it runs.
+            found = "perhaps"
         aliases = _aliases(parts)
         for part in parts:
             words = tuple(word.casefold() for word in part.words)
@@ -548,14 +579,9 @@ def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
     )
 
 
-def _program(words: Sequence[str]) -> int | None:
-    """Where the program of a command stands."""
-    return next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
-
-
 def _places(words: Sequence[str], *, runs: bool) -> range:
     """Where a program that is run may stand: behind one that runs others, anywhere."""
-    program = _program(words)
+    program = program_at(words)
     if program is None or not runs:
         return range(0)
     runner = words[program].rsplit("/", 1)[-1] in RUNNERS
@@ -564,7 +590,7 @@ def _places(words: Sequence[str], *, runs: bool) -> range:
 
 def _may_begin(words: Sequence[str], wanted: Sequence[str], *, runs: bool) -> bool:
     """Whether what is not known of some words may make them begin with those of a pattern."""
-    program = _program(words)
+    program = program_at(words)
     text, free = " ".join(words), range(0)
     if program is not None:
         name = words[program].rsplit("/", 1)[-1]
