@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
 
 from tests.conversation.hook_commands import place
 from tests.process_ends import alive, gone
-from tests.servers import mcp_stdio
+from tests.servers import mcp_hostile, mcp_stdio
 from tests.servers.mcp_http import mcp_http
 from tests.servers.strict import strict_server
 from tui_app.agent.mcp import connection
@@ -231,6 +231,69 @@ async def test_a_malformed_tool_is_left_out_and_named(tmp_path: Path) -> None:
         for name in ("schemaless", "listed", "textual", "adrift", "A tool without a name"):
             assert f"{name} is left out: its" in told
         assert await call(servers, "files_echo", text="ahoy") == "ahoy"
+
+
+def hostile(mode: str) -> McpServer:
+    args = ("-S", mcp_hostile.__file__, mode)
+    return McpServer(name="files", command=sys.executable, args=args, timeout=60.0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "tools", "told"),
+    [
+        ("deep", 0, "nested too deeply"),
+        ("deeper", 0, "nested too deeply"),
+        ("nested", 0, "nested too deeply"),
+        ("pages", 0, "lists its tools without end"),
+        ("wide", 4, "wide is left out: its schema is longer than 40,000 characters"),
+        ("many", 128, "8,004 more tools left out"),
+        ("long", 5, "is left out: it is longer than 40,000 characters"),
+        ("references", 15, "the schemas of all are longer than 400,000 characters"),
+    ],
+)
+async def test_a_list_that_is_to_hold_up_everything_is_told_and_soon_over(
+    tmp_path: Path, mode: str, tools: int, told: str
+) -> None:
+    async with asyncio.timeout(50), running(tmp_path, hostile(mode), wait_s=45) as servers:
+        now = status(servers)
+        assert (now.state, len(now.tools)) == ("ready" if tools else "failed", tools)
+        assert told in "\n".join((now.error, *now.left_out))
+        assert len(now.left_out) <= 60
+        if tools < 100 and tools:
+            assert await call(servers, "files_echo") == "echo 0"
+
+
+async def test_results_that_are_to_hold_up_everything_end_soon(tmp_path: Path) -> None:
+    class Asked(Ours):
+        times = 0
+
+        async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+            self.times += 1
+            return None
+
+    host = Asked()
+    async with asyncio.timeout(50), running(tmp_path, hostile("plain"), host=host) as servers:
+        parts = await call(servers, "files_parts")
+        assert parts.splitlines() == [f"part {number}" for number in range(10_000)]
+        with pytest.raises(CallFailed, match="files sent an answer that is nested too deeply"):
+            await call(servers, "files_deepresult")
+        for rounds in (1, 2):
+            assert await call(servers, "files_asks") == "echo 1000"
+            assert host.times == 3 * rounds, "the others are declined unasked"
+        assert "asks again and again" in status(servers).error
+
+
+async def test_a_server_that_sends_notifications_without_end_is_given_up(tmp_path: Path) -> None:
+    given_up = asyncio.Event()
+
+    class Watching(Ours):
+        def heard(self, status: McpStatus) -> None:
+            if status.state == "failed":
+                given_up.set()
+
+    async with asyncio.timeout(60), running(tmp_path, hostile("flood"), host=Watching()) as servers:
+        await given_up.wait()
+        assert "sends notifications without end" in status(servers).error
 
 
 async def test_a_list_that_has_changed_is_read_again(tmp_path: Path) -> None:

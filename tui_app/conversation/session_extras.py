@@ -15,8 +15,8 @@ from tui_app.agent.instructions import (
     instructions_text,
     skills_text,
 )
-from tui_app.agent.mcp.connection import CallFailed
-from tui_app.agent.mcp.server import SCHEMA_CHARS, Offered
+from tui_app.agent.mcp.connection import SCHEMA_CHARS, CallFailed
+from tui_app.agent.mcp.server import Offered
 from tui_app.agent.mcp.servers import McpServers, SeenTools, found_by_search
 from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus

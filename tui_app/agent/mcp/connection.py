@@ -1,5 +1,6 @@
 """One connection to an MCP server: what its program may see, what is asked of it, what it answers."""
 
+import asyncio
 import base64
 import importlib
 import json
@@ -8,11 +9,13 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from pydantic import ValidationError
 from pydantic_ai.messages import ToolReturnPart
@@ -20,6 +23,7 @@ from pydantic_ai.messages import ToolReturnPart
 from tui_app.agent.mcp import supervisor as warden
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
+from tui_app.text import count
 from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
 
@@ -85,6 +89,15 @@ def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
 # One connection to an MCP server. The client library is loaded only here, when a server is first started.
 
 _SAID_CHARS = 2_000
+DESCRIPTION_CHARS = 4_000
+SCHEMA_CHARS = 40_000
+MOST_LISTED_TOOLS = 2_000
+"""Tools of a server's list that are looked at, so that a hostile list holds nothing up."""
+MOST_PARTS = 1_000
+"""Parts of a result."""
+FLOOD_NOTES, FLOOD_S = 5_000, 10.0
+"""So many notifications in so many seconds are a flood."""
+T = TypeVar("T")
 _BAD_REQUEST = 400
 _SESSION_HEADER = "mcp-session-id"
 
@@ -125,6 +138,8 @@ class Callbacks:
 
     changed: Callable[[str], None] = lambda _what: None
     """A list of the server is another one by now: ``tools``, ``resources`` or ``prompts``."""
+    flooded: Callable[[], None] = lambda: None
+    """It sends notifications without end."""
     elicit: "ElicitationHandler[Any] | None" = None
     """Answers a question of the server to the user; None where nobody can be asked."""
 
@@ -165,6 +180,10 @@ class Connection:
         self._said: TextIO | None = None
         self._server, self._callbacks = server, callbacks
         self._malformed: list[str] = []
+        self._listed = 0
+        """Tools of the list, those that are not looked at as well."""
+        self._unreadable = asyncio.Event()
+        self._since, self._notes = 0.0, 0
         self._forgotten = False
         """Whether the server has refused our session in other words than the protocol's."""
         env = place.environment()
@@ -208,7 +227,12 @@ class Connection:
 
         async def sifted(method: str, params: Any, options: Any = None) -> Any:
             answer = await ask(method, params, options)
-            return self._sift(answer) if method == "tools/list" else answer
+            match method:
+                case "tools/list":
+                    return self._sift(answer)
+                case "tools/call":
+                    return _with_fewer_parts(answer)
+            return answer
 
         # Before the library checks an answer as a whole: one malformed tool would take all others away.
         dispatcher.send_raw_request = sifted
@@ -228,21 +252,31 @@ class Connection:
 
     async def tools(self) -> Listing:
         """Every tool the server lists, page by page."""
-        self._malformed = []
-        tools = await self.client.list_tools()
+        self._malformed, self._listed = [], 0
+        try:
+            tools = await self._or_unreadable(self.client.list_tools())
+        except RuntimeError as error:
+            if "pagination" not in str(error):
+                raise
+            raise CallFailed(f"The MCP server {self._server.name} lists its tools without end.") from error
+        if (more := self._listed - MOST_LISTED_TOOLS) > 0:
+            self._malformed.append(
+                f"{count(more, 'more tool')} left out: a server may list at most {MOST_LISTED_TOOLS:,}."
+            )
         return Listing(tools, tuple(self._malformed))
 
     async def resources(self) -> Sequence[Any]:
         """What the server has to read; nothing where it says that it has none."""
-        return await self.client.list_resources() if self.offers("resources") else ()
+        offered = self.offers("resources")
+        return await self._or_unreadable(self.client.list_resources()) if offered else ()
 
     async def prompts(self) -> Sequence[Any]:
         """The prompts that the server has ready."""
-        return await self.client.list_prompts() if self.offers("prompts") else ()
+        return await self._or_unreadable(self.client.list_prompts()) if self.offers("prompts") else ()
 
     async def read(self, uri: str) -> Sequence[str | bytes]:
         """The pieces of a resource, each as text or as it is."""
-        pieces = await self.client.read_resource(uri)
+        pieces = await self._or_unreadable(self.client.read_resource(uri))
         return [
             piece.text if hasattr(piece, "text") else base64.b64decode(piece.blob, validate=False)
             for piece in pieces
@@ -250,7 +284,7 @@ class Connection:
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of a prompt with its arguments put in."""
-        result = await self.client.get_prompt(name, values)
+        result = await self._or_unreadable(self.client.get_prompt(name, values))
         texts = []
         for message in result.messages:
             text = getattr(message.content, "text", None)
@@ -276,7 +310,8 @@ class Connection:
         async def heard(progress: float, total: float | None, message: str | None) -> None:
             progressed(message or "")
 
-        result = await self.client.call_tool(name, args, raise_on_error=False, progress_handler=heard)
+        calling = self.client.call_tool(name, args, raise_on_error=False, progress_handler=heard)
+        result = await self._or_unreadable(calling)
         content = _content(result)
         if not result.is_error:
             return content
@@ -342,7 +377,37 @@ class Connection:
         if self._said is not None:
             self._said.close()
 
+    async def _or_unreadable(self, answer: Awaitable[T]) -> T:
+        """Wait for an answer, no longer than until one comes that cannot be read.
+
+        Raises:
+            CallFailed: then: which request it answers is not known.
+        """
+        self._unreadable.clear()
+        asking = asyncio.ensure_future(answer)
+        reading = asyncio.ensure_future(self._unreadable.wait())
+        try:
+            await asyncio.wait([asking, reading], return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
+            raise CallFailed(f"The MCP server {self._server.name} sent an answer that is nested too deeply.")
+        finally:
+            for each in (asking, reading):
+                each.cancel()
+            await asyncio.gather(asking, reading, return_exceptions=True)
+
     async def _heard(self, message: Any) -> None:
+        if isinstance(message, Exception):
+            # Other lines that are no messages are passed over: programs print them by mistake.
+            if "recursion limit" in str(message):
+                self._unreadable.set()
+            return
+        if monotonic() - self._since > FLOOD_S:
+            self._since, self._notes = monotonic(), 0
+        self._notes += 1
+        if self._notes > FLOOD_NOTES:
+            self._callbacks.flooded()
+            return
         match getattr(message, "method", ""):
             case "notifications/tools/list_changed":
                 self._callbacks.changed("tools")
@@ -357,20 +422,60 @@ class Connection:
         if not isinstance(listed, list):
             return answer
         version = self.client.session.protocol_version or ""
+        if (chosen := self._server.tools) is not None:
+            listed = [each for each in listed if not isinstance(each, dict) or each.get("name") in chosen]
+        known, self._listed = self._listed, self._listed + len(listed)
+        listed = listed[: max(0, MOST_LISTED_TOOLS - known)]
         # The library would check each result by it, on our only loop, for as long as its patterns take.
-        listed = [
-            {key: value for key, value in tool.items() if key != "outputSchema"}
-            if isinstance(tool, dict)
-            else tool
-            for tool in listed
+        listed = [_bounded(tool) if isinstance(tool, dict) else tool for tool in listed]
+        found = [
+            (tool, _why_long(tool) or _why_malformed({**answer, "tools": [tool]}, version)) for tool in listed
         ]
-        found = [(tool, _why_malformed({**answer, "tools": [tool]}, version)) for tool in listed]
         for tool, why in found:
             if why:
                 name = tool.get("name") if isinstance(tool, dict) else None
                 told = name if isinstance(name, str) and name.strip() else "A tool without a name"
                 self._malformed.append(f"{told:.80} is left out: {why}.")
         return {**answer, "tools": [tool for tool, why in found if not why]}
+
+
+def _bounded(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool without what nobody reads of it."""
+    tool = {key: value for key, value in tool.items() if key not in ("outputSchema", "_meta", "icons")}
+    about = tool.get("description")
+    return {**tool, "description": about[:DESCRIPTION_CHARS]} if isinstance(about, str) else tool
+
+
+def _why_long(tool: Any) -> str:
+    """Why a tool is left out before anything is made of it; empty where it is not."""
+    if not isinstance(tool, dict):
+        return ""
+    if len(json.dumps(tool.get("inputSchema"))) > SCHEMA_CHARS:
+        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
+    rest = {key: value for key, value in tool.items() if key not in ("inputSchema", "description")}
+    return "" if len(json.dumps(rest)) <= SCHEMA_CHARS else f"it is longer than {SCHEMA_CHARS:,} characters"
+
+
+def _with_fewer_parts(answer: Any) -> Any:
+    """A result of which not each of thousands of parts has to be looked at: texts in a row become one."""
+    parts = answer.get("content") if isinstance(answer, dict) else None
+    if not isinstance(parts, list) or len(parts) <= MOST_PARTS:
+        return answer
+    kept: list[Any] = []
+    for is_text, group in groupby(parts, _is_text):
+        same = list(group)
+        kept += [_text("\n".join(each["text"] for each in same))] if is_text else same
+    if (more := len(kept) - MOST_PARTS) > 0:
+        kept = [*kept[:MOST_PARTS], _text(f"[{count(more, 'more part')} left out]")]
+    return {**answer, "content": kept}
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
 
 
 def _why_malformed(page: dict[str, Any], version: str) -> str:

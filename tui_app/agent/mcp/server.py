@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.mcp.connection import (
+    DESCRIPTION_CHARS,
+    SCHEMA_CHARS,
     Callbacks,
     CallFailed,
     ClientMissing,
@@ -31,9 +33,11 @@ from tui_app.trust import NotTrusted, ProgramPlace
 
 NAME_CHARS = 64
 """Characters of a tool's name that every provider takes."""
-DESCRIPTION_CHARS = 4_000
-SCHEMA_CHARS = 40_000
 MOST_TOOLS = 128
+ALL_SCHEMA_CHARS = 400_000
+"""Characters of all schemas of a server: each takes time to check."""
+MOST_TOLD = 50
+"""Sentences about tools that are left out; of more it is told how many there are."""
 T = TypeVar("T")
 _PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -72,6 +76,7 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
     """
     tools: dict[str, Offered] = {}
     left_out: list[str] = []
+    left = ALL_SCHEMA_CHARS
     known = {str(each.name) for each in listed}
     left_out += [f"{name} is allowed by the settings, but the server has no such tool."
                  for name in allowed or () if name not in known]  # fmt: skip
@@ -84,12 +89,10 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
             why = f"its name is longer than {NAME_CHARS} characters"
         elif name in tools:
             why = f"{tools[name].own_name:.80} has the name {name} already"
-        elif len(json.dumps(schema)) > SCHEMA_CHARS:
-            why = f"its schema is longer than {SCHEMA_CHARS:,} characters"
         elif len(tools) >= MOST_TOOLS:
             why = f"a server may offer at most {MOST_TOOLS} tools"
-        elif said := _wrong_schema(schema):
-            why = f"its schema is not a JSON schema ({said})"
+        else:
+            why = _schema_trouble(schema, left)
         if why:
             left_out.append(f"{each.name:.80} is left out: {why}.")
             continue
@@ -104,7 +107,26 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
             },
         )
         tools[name] = Offered(server, each.name, definition)
+        left -= len(json.dumps(schema))
+    if (more := len(left_out) - MOST_TOLD) > 0:
+        left_out = [*left_out[:MOST_TOLD], f"{count(more, 'more tool')} left out."]
     return Offer(tuple(tools.values()), tuple(left_out))
+
+
+def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
+    """Why a schema cannot be used; empty where it can.
+
+    Args:
+        schema: What a tool takes.
+        left: Characters that are left for it.
+    """
+    size = len(json.dumps(schema))
+    if size > SCHEMA_CHARS:
+        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
+    if size > left:
+        return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
+    said = _wrong_schema(schema)
+    return f"its schema is not a JSON schema ({said})" if said else ""
 
 
 def _wrong_schema(schema: Mapping[str, Any]) -> str:
@@ -173,6 +195,10 @@ _PAUSE_S = 0.2
 """Seconds in front of the first of several restarts; twice as many in front of each further one."""
 REVIVE_S = 15.0
 """Seconds after which an address that was given up may be tried again."""
+MOST_DECLINED = 3
+"""Questions in a row to which the user gives no answer; further ones are declined until the next call."""
+RELIST_S = 1.0
+"""Seconds between two readings of a list that changes."""
 LONGEST_CALL_S = 3_600.0
 """Seconds after which a call ends whatever progress its server reports."""
 _SERVER_SAID_CHARS = 300
@@ -214,7 +240,7 @@ class Server:
         ask: Ask | None = None,
     ) -> None:
         self.settings, self._sign_in, self._ask = settings, sign_in, ask
-        self._asking = 0
+        self._asking = self._declined = 0
         """Questions that wait for the user: no call ends for its length meanwhile."""
         self.offer = Offer()
         self.status = McpStatus(
@@ -228,6 +254,8 @@ class Server:
         self._stop = asyncio.Event()
         self._again = asyncio.Event()
         """The connection is lost, or a list has changed: the task that keeps it has to look."""
+        self._ended = ""
+        """Why the program of the last connection was gone before it was left."""
         self._lost = ""
         """Why the connection is of no use any more, as a sentence."""
         self._task: asyncio.Task[None] | None = None
@@ -317,6 +345,7 @@ class Server:
     async def _call(self, connection: Connection, own_name: str, args: dict[str, Any]) -> Any:
         """Call a tool, for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
         begun = heard = monotonic()
+        self._declined = 0
 
         def progressed(_text: str) -> None:
             nonlocal heard
@@ -406,7 +435,9 @@ class Server:
             sign_in = self._sign_in if self._signs_in else None
             auth = sign_in.client(self.settings.url) if sign_in is not None else None
             callbacks = Callbacks(
-                changed=self._list_changed, elicit=None if self._ask is None else self._elicit
+                changed=self._list_changed,
+                flooded=lambda: self._lose("It sends notifications without end"),
+                elicit=None if self._ask is None else self._elicit,
             )
             connection = self._connection = Connection(
                 self.settings, self._place, callbacks, auth, self._start_s
@@ -425,8 +456,10 @@ class Server:
             why = f"It could not be started: {_sentence(error)}"
             if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
                 why = f"It did not answer within {self.settings.timeout:g} seconds."
-            elif connection is not None and connection.ended:
-                why = f"It could not be started: {connection.ended}."
+            elif self._ended:
+                why = f"It could not be started: {self._ended}."
+            elif isinstance(error, CallFailed):
+                why = str(error)
             if connection is not None and connection.said:
                 why += f" It said: {connection.said[-_SERVER_SAID_CHARS:]}"
             return why
@@ -450,9 +483,14 @@ class Server:
             opening.result()
             await self._list(connection)
             self._since, self._was_ready = monotonic(), True
+            listed = monotonic()
             while not self._stop.is_set():
                 await self._again.wait()
+                if not self._lost and not self._stop.is_set():
+                    # One that changes all the time is not read all the time.
+                    await asyncio.sleep(max(0.0, listed + RELIST_S - monotonic()))
                 self._again.clear()
+                listed = monotonic()
                 if self._lost:
                     lost, self._lost = self._lost, ""
                     raise _Lost(lost)
@@ -463,6 +501,7 @@ class Server:
                 task.cancel()
             entered = (await asyncio.gather(opening, return_exceptions=True))[0]
             await asyncio.gather(stopping, return_exceptions=True)
+            self._ended = connection.ended  # before it is ended by us
             if not isinstance(entered, BaseException):
                 with suppress(Exception):  # it is going anyway
                     await connection.leave()
@@ -474,7 +513,8 @@ class Server:
         if self._stop.is_set() or self._lost:
             return
         resources, prompts = await self._other_lists(connection)
-        made = offer(self.settings.name, listing.tools, self.settings.tools)
+        # Off the loop, which goes on while schemas are checked.
+        made = await asyncio.to_thread(offer, self.settings.name, listing.tools, self.settings.tools)
         self.offer = replace(made, left_out=(*listing.malformed, *made.left_out))
         # What went wrong before it was started again stays to be read.
         error = self.status.error if self.status.restarts else ""
@@ -558,11 +598,15 @@ class Server:
         if self._ask is None or not isinstance(schema, dict):
             # To be sent to some address is no question that is answered here.
             return ElicitResult(action="decline")
+        if self._declined >= MOST_DECLINED:
+            self._note(f"The MCP server {self.settings.name} asks again and again: it is declined unasked.")
+            return ElicitResult(action="decline")
         self._asking += 1
         try:
             answer = await self._ask(self.settings.name, message, schema)
         finally:
             self._asking -= 1
+        self._declined = self._declined + 1 if answer is None else 0
         return ElicitResult(action="decline" if answer is None else "accept", content=answer)
 
     def _fail(self, why: str) -> None:
