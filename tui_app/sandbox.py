@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
+from tui_app.triggers import GIT_OBEYS, MOST_PLACES, Triggers, find_triggers
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
@@ -85,6 +86,16 @@ class Confinement:
     """Those that may not."""
     network: bool = False
     sandbox: Sandbox
+    below: Triggers = field(default_factory=Triggers)
+    """What programs obey further down, as it was found."""
+
+    def found(self) -> "Confinement":
+        """The same with what programs obey as it is now; blocking."""
+        return replace(self, below=self.triggers())
+
+    def triggers(self) -> Triggers:
+        """What programs obey in the folders that may be written in; blocking."""
+        return find_triggers(self._open, self._own_repositories())
 
     @property
     def _open(self) -> tuple[Path, ...]:
@@ -107,6 +118,10 @@ class Confinement:
     @property
     def is_kept_in(self) -> bool:
         return self.sandbox.kind != "none"
+
+    def shown(self, path: Path) -> str:
+        """A path as it is shown, relative to the workspace where it is in it."""
+        return str(path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path)
 
     def words(self, command: Sequence[str]) -> tuple[str, ...]:
         """The command that runs a command inside; blocking."""
@@ -144,6 +159,9 @@ class Confinement:
         for folder in self._held((*self._repositories(), *kept)):
             # A place of its own cannot be moved away, to be made anew with other hooks.
             yield from ("--bind", str(folder), str(folder))
+        for folder in self._open:
+            # Over them all, so that files are moved and linked across them as within one place.
+            yield from ("--bind", str(folder), str(folder))
         for path in kept:
             # A folder that is not there yet is not to be made either.
             how = ("--ro-bind", str(path)) if path.exists() else ("--tmpfs",)
@@ -179,11 +197,12 @@ class Confinement:
         """Such places, whether they are there or not."""
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
-            found += [folder / name for name in _GIT_OBEYS]
+            found += [folder / name for name in GIT_OBEYS]
         for place in self._open:
             found += _named_places(place)
             found += [place / ".git"] if (place / ".git").is_file() else []
             found += [place / ".hg" / "hgrc"] if (place / ".hg").is_dir() else []
+        found += list(self.below.places)[:MOST_PLACES]
         return list(dict.fromkeys(found))
 
     def _held(self, paths: Sequence[Path]) -> list[Path]:
@@ -194,6 +213,9 @@ class Confinement:
         return sorted(each for each in found - {*self._open} if each.is_dir() and not each.is_symlink())
 
     def _repositories(self) -> list[Path]:
+        return [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
+
+    def _own_repositories(self) -> list[Path]:
         gits = [place / ".git" for place in self._open]
         folders = [each for git in gits if git.is_dir() for each in (git, *_submodules(git))]
         return [each for each in folders if each.is_dir() and not each.is_symlink()]
@@ -235,8 +257,6 @@ _SECRETS = (
 _MOST_LINKS = 500
 _MOST_FOLDERS = 2_000
 _MOST_CONFIG = 100_000
-_GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
-"""Places in a repository; by ``commondir`` git takes all others from elsewhere."""
 _NAMED = re.compile(r'^\s*(hookspath|path)\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
 """Folders of hooks, and further settings that are included."""
 

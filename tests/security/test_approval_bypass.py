@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from tests.conversation.driving import Desk, of, turn
 from tests.conversation.test_approvals import NO, ONCE, command, played, results, together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app import sandbox
 from tui_app.agent.approvals.rules import Action
+from tui_app.command_parent import landlock_abi
 from tui_app.conversation.approvals import Approvals, Decision, ToolGate
 from tui_app.conversation.work import Prompt
 from tui_app.events import ApprovalDecided, ApprovalRequested, FileChanged, HookRan, ToolResult
@@ -151,6 +154,27 @@ async def test_commands_see_no_key_and_none_reaches_the_log(desk: Desk, fake_ope
             assert secret not in json.dumps([record.to_json() for record in records])
         database = opened.store.path.read_bytes()
         assert KEY.encode() not in database
+
+
+@pytest.mark.skipif(sys.platform != "linux" or landlock_abi() < 1, reason="a kernel without Landlock")
+@pytest.mark.parametrize("attended", [True, False])
+async def test_no_rule_lets_a_command_leave_what_programs_obey(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, attended: bool
+) -> None:
+    monkeypatch.setattr(sandbox, "_tried", lambda: sandbox.Sandbox("landlock", abi=landlock_abi()))
+    desk.env.update(PATH=os.environ["PATH"])
+    (desk.cwd / "sub").mkdir()
+    fake_openai.add(command("echo evil > sub/.envrc && echo fine > sub/a"), Text("Done."))
+    rules = {"allow": ("*", "run_command", "write_file **")}
+    async with working(desk, fake_openai, attended=attended, mode="edit", approvals=rules) as opened:
+        records = await played(opened, "Go.", *([NO] if attended else []))
+    [asked] = of(records, ApprovalRequested) if attended else [None]
+    if isinstance(asked, ApprovalRequested):
+        assert (asked.tool, asked.subject, asked.pattern) == ("write_file", "sub/.envrc", "")
+        assert "+evil" in asked.detail
+    [(outcome, text)] = results(records)
+    assert (outcome, "sub/.envrc was removed again" in text) == ("success", True)
+    assert [each.name for each in (desk.cwd / "sub").iterdir()] == ["a"]
 
 
 async def test_a_folder_of_a_rule_is_the_one_that_is_there(desk: Desk, fake_openai: FakeOpenAI) -> None:

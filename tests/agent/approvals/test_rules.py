@@ -198,6 +198,9 @@ def test_commands_of_a_line_are_allowed_by_a_rule_each_and_the_verdict_names_the
         "tests/conftest.py", "sitecustomize.py", "unittest.py", "json/__init__.py", ".venv/bin/python",
         "venv/bin/activate", "node_modules/x/index.js", "lefthook.yml", ".npmrc", ".yarnrc.yml",
         ".cargo/config.toml", ".pre-commit-config.yaml", ".mcp.json", "AGENTS.md", "docs/CLAUDE.md",
+        "deep/er/.envrc", "deep/.idea/x.xml", "a/b/.husky/pre-push",
+        "a/Taskfile.yml", "lib/tasks/x.rake", "a/mise.toml", "fixtures/repo.git/config", "a/nodemon.json",
+        "sub/.github/workflows/x.yml", "a/b/pyproject.toml", "a/jest.config.json", "x/pylintrc",
         "CLAUDE.local.md", ".plimsoll/commands/x.md", "skills/x/SKILL.md", "docker-compose.yml",
     ],
 )  # fmt: skip

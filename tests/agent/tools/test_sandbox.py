@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests.process_ends import LIMIT_S, gone
-from tui_app import command_parent, sandbox
+from tui_app import command_parent, sandbox, triggers
+from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.toolset import CommandTool
@@ -359,3 +360,125 @@ async def test_without_a_sandbox_the_question_says_so_or_nothing_runs(lab: Path)
     with pytest.raises(Exception, match="Install bubblewrap"):
         await tool(lab / "work", lambda: none, gate, required=True).run_command(call, "touch other")
     assert [each.name for each in sorted((lab / "work").iterdir())] == [".git", "made"]
+
+
+# Places that programs obey as soon as somebody opens or enters a folder, however deep.
+
+
+@pytest.mark.bubblewrap
+def test_what_programs_obey_further_down_stays_as_it_is(lab: Path) -> None:
+    deep = lab / "work/packages/a/b"
+    (deep / ".vscode").mkdir(parents=True)
+    (deep / ".vscode/tasks.json").write_text("{}\n")
+    (deep / ".envrc").write_text("true\n")
+    subprocess.run(["git", "init", "-q", "inner"], cwd=deep, check=True)
+    kept = kept_in(lab, sandbox.find_sandbox()).found()
+    rename = "python3 -c 'import os, sys; os.rename(*sys.argv[1:])'"
+    at = "packages/a/b"
+    for line in (
+        f"echo evil > {at}/.envrc",
+        f"rm {at}/.envrc",
+        f"echo evil > {at}/.vscode/tasks.json",
+        f"echo evil > {at}/.vscode/settings.json",
+        f"{rename} {at}/.vscode other",
+        f"{rename} packages other",
+        f"{rename} {at} other",
+        f"echo evil > {at}/inner/.git/hooks/pre-commit",
+        f"echo evil > {at}/inner/.git/config",
+        f"{rename} {at}/inner/.git other",
+    ):
+        assert run(kept, line).returncode, line
+        assert not (lab / "work/other").exists(), line
+    assert (deep / ".envrc").read_text() == "true\n"
+    assert run(kept, f"echo ../x > {at}/inner/.git/commondir").stderr.count("was removed") == 1
+    # All else goes on: files are moved and linked between any two folders, and git works.
+    moves = f"echo x > {at}/x && {rename} {at}/x y && ln y packages/z && {rename} packages/z {at}/inner/z"
+    git = "-c user.name=a -c user.email=a@b.example"
+    commit = f"git -C {at}/inner add z && git {git} -C {at}/inner commit -qm z"
+    done = run(kept, f"{moves} && {commit} && rm -r {at}/inner/z && mkdir -p {at}/c/d && rm -r {at}/c")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+class Answers(Asked):
+    """A gate that lets commands go ahead, and what they made stay or not."""
+
+    def __init__(self, *, stays: bool) -> None:
+        super().__init__()
+        self.stays = stays
+
+    async def __call__(self, action: Action) -> str:
+        await super().__call__(action)
+        return "" if action.kind == "command" or self.stays else "The user said no."
+
+
+KINDS = [
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    pytest.param("landlock", marks=pytest.mark.skipif(LANDLOCK.abi < 1, reason="no Landlock")),
+]
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stays", [False, True])
+async def test_what_a_command_makes_that_programs_obey_is_asked_about(
+    lab: Path, kind: str, stays: bool
+) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    gate, work, call = Answers(stays=stays), lab / "work", Call()
+    (work / "sub/.idea").mkdir(parents=True)
+    run_command: Any = tool(work, lambda: kept_in(lab, found), gate).run_command
+    line = (
+        "echo 'touch pwned' > sub/.envrc; mkdir -p a/b/.vscode; echo '{\"x\": 1}' > a/b/.vscode/tasks.json;"
+        " ln -s /etc a/.github; git init -q a/repo; git init -q sub/evil;"
+        " echo touch > sub/evil/.git/hooks/pre-commit; echo data > a/plain.json; exit 3"
+    )
+    said = await run_command(call, line)
+    asked = {each.subject: each for each in gate.actions if each.kind == "file"}
+    places = ["a/.github", "a/b/.vscode", "sub/.envrc", "sub/evil/.git/config", "sub/evil/.git/hooks"]
+    assert sorted(asked) == places, "a repository as git makes it is none of them"
+    assert all(each.guarded and each.tool == "write_file" for each in asked.values())
+    assert "+touch pwned" in asked["sub/.envrc"].detail
+    assert '+{"x": 1}' in asked["a/b/.vscode"].detail
+    assert "a link to /etc" in asked["a/.github"].detail
+    assert [(work / path).exists() for path in places] == [stays] * 5
+    assert (work / "a/plain.json").exists()
+    assert (work / "a/repo/.git/config").exists()
+    assert said.startswith("Exit code 3")
+    assert said.count("was removed again: programs obey it") == (0 if stays else 5)
+    if kind == "landlock":
+        assert "sub/.idea was changed" in await run_command(call, "echo x > sub/.idea/x.xml")
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_stopped_command_made_is_taken_away(lab: Path, kind: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    heard = asyncio.Event()
+    made = tool(lab / "work", lambda: kept_in(lab, found), Asked())
+    command = replace(made, shown=lambda _id, _text: heard.set())
+    call: Any = Call()
+    running = asyncio.create_task(command.run_command(call, "echo x > .envrc; echo there; sleep 600"))
+    await asyncio.wait_for(heard.wait(), LIMIT_S)
+    running.cancel()
+    with pytest.raises(CommandStopped):
+        await running
+    assert not (lab / "work/.envrc").exists()
+    assert ".envrc was removed again" in command.cut_short["c1"]
+
+
+def test_places_are_found_next_to_the_root_first_and_not_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triggers, "MOST_FOLDERS", 20)
+    for number in range(30):
+        (tmp_path / f"d{number}/e").mkdir(parents=True)
+        (tmp_path / f"d{number}/e/.envrc").touch()
+    (tmp_path / ".vscode").mkdir()
+    found = triggers.find_triggers([tmp_path])
+    assert not found.is_whole
+    assert set(found.places) == {tmp_path / ".vscode"}
+    for name in (".envrc", ".npmrc", ".bashrc", ".eslintrc.json", ".mcp.json", "mise.toml", ".zprofile"):
+        assert triggers.is_trigger(name, is_folder=False)
+        assert obeyed(f"a/{name}"), "what is kept from commands is asked about when tools write it"
+    for name in (".gitignore", ".env", ".coverage", "rc", "package.json", "src", ".python-version"):
+        assert not triggers.is_trigger(name, is_folder=False)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from tui_app.agent.approvals.places import obeyed
+from tui_app.agent.approvals.programs import reads_program
 from tui_app.text import visible
 
 # A line that rules may allow is commands of plain and quoted words, joined by `&&`, `||`, `|` and `;`.
@@ -275,9 +276,7 @@ def _objection(word: str, role: _Role, program: "_Program", folder: Folder, insi
 
 
 def _reads_commands(words: Sequence[str]) -> bool:
-    operands = [word for word in words[1:] if not word.startswith("-")]
-    is_bare = words[0] in _SHELLS | _INTERPRETERS and not operands
-    return is_bare or any(word in _READ_COMMANDS for word in words)
+    return reads_program(words) or any(word in _READ_COMMANDS for word in words)
 
 
 def _without_globals(words: tuple[str, ...], wanted: Sequence[str]) -> tuple[str, ...]:

@@ -27,15 +27,19 @@ _ANYWHERE = (
     "build.zig", "build.xml", "build.sc", "pom.xml", "*.sbt", "mix.exs", "*.nix", "*.gemspec", "*.podspec",
     "*.cabal", "package.swift", "xmake.lua", "premake5.lua", "*.pro", "*.props", "*.targets", "*.csproj",
     "*.fsproj", "*.vbproj", "*.vcxproj", "*.sln", "dune", "dune-project", "project.clj", "deps.edn",
-    "rebar.config",
+    "rebar.config", "taskfile.*", "*.rake", "config.ru", "stack.yaml", "gradle.properties", "mise.toml",
+    "mise.*.toml", "ansible.cfg", "action.y*ml", "*-pipelines.y*ml", "lefthook*.y*ml", "wrangler.toml",
+    "devcontainer.json",
     # Manifests of packages within a project, and what picks the tools.
     "package.json", "composer.json", "deno.json", "deno.jsonc", "cargo.toml", "pyproject.toml", "setup.py",
     "setup.cfg", "go.mod", "go.work", "rust-toolchain", "gradle-wrapper.*", "*-lock.json", "*compose*.y*ml",
     # Configuration that is code.
-    "*.config.*s", "*.conf.*s", "*.setup.*s", "*.workspace.*s",
+    "*.config.*s", "*.conf.*s", "*.setup.*s", "*.workspace.*s", "*.config.json", "bunfig.toml",
+    "nodemon.json", "lerna.json", "nx.json", "project.json",
     # Python: what the interpreter and the test runner import by themselves.
     "conftest.py", "noxfile.py", "fabfile.py", "sitecustomize.py", "usercustomize.py", "tox.ini",
-    "pytest.ini", "*.pth", "*.pyc", "pyvenv.cfg", "*.egg-link",
+    "pytest.ini", "pytest.toml", "tox.toml", "hatch.toml", "hatch_build.py", "pylintrc*",
+    "*.pth", "*.pyc", "pyvenv.cfg", "*.egg-link",
     # Editors and desktops.
     "*.code-workspace", "*.sublime-project", "*.iml", "*.desktop",
     # Instructions and skills for agents.
@@ -50,7 +54,7 @@ _FOLDERS = frozenset(
         "virtualenv", "__pycache__", "__pypackages__", "githooks", "git-hooks",
     }
 )  # fmt: skip
-_FOLDER_ENDS = (".xcodeproj", ".xcworkspace", ".egg-info", ".dist-info")
+_FOLDER_ENDS = (".xcodeproj", ".xcworkspace", ".egg-info", ".dist-info", ".git")
 _SHORT_NAME = re.compile(r"~\d")
 """As in ``GIT~1``, another name of a file with a dot."""
 _MODULES = frozenset(map(str.lower, sys.stdlib_module_names)) | {

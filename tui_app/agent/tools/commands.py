@@ -8,12 +8,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
+from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
+from tui_app.sandbox import Confinement
+from tui_app.tool_specs import WRITE_FILE
+from tui_app.triggers import MOST_FOLDERS, content, made_since, remove
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -249,3 +254,54 @@ class Stop:
         if self.cancelled.is_set():
             raise Cancelled
         return self.left_s <= 0.0
+
+
+# What a command in the sandbox made that programs obey: the user says whether it stays.
+
+_MADE = "made by the command; no removes it"
+
+
+async def ask_about_made(gate: Gate, inside: Confinement, command: Action) -> list[str]:
+    """Ask about each such place, as before it is written; what may not stay is removed.
+
+    Args:
+        gate: Who is asked.
+        inside: How the command was kept in, with what was there before.
+        command: What was asked about the command itself.
+
+    Returns:
+        What the model is told of it.
+    """
+    after = await asyncio.to_thread(inside.triggers)
+    made, changed = made_since(inside.below, after)
+    said = [f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed]
+    for path in made:
+        shown = inside.shown(path)
+        asked = replace(
+            command,
+            tool=WRITE_FILE.name,
+            kind="file",
+            subject=shown,
+            detail=await asyncio.to_thread(content, path, shown),
+            note=_MADE,
+            guarded=f"always asked: programs obey {path.name}",
+        )
+        if await gate(asked):
+            said.append(await asyncio.to_thread(partial(_removed, path, shown)))
+    if not after.is_whole:
+        said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
+    return said
+
+
+def take_away(inside: Confinement) -> list[str]:
+    """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
+    made, _ = made_since(inside.below, inside.triggers())
+    return [_removed(path, inside.shown(path)) for path in made]
+
+
+def _removed(path: Path, shown: str) -> str:
+    try:
+        remove(path)
+    except OSError as error:
+        return f"[{shown} could not be removed ({error.strerror}); programs obey it.]"
+    return f"[{shown} was removed again: programs obey it.]"

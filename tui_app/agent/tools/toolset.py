@@ -1,12 +1,12 @@
 """The tools as the model sees them: short descriptions, text results, errors it can act on."""
 
 import asyncio
-import functools
 import shutil
 import threading
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -20,7 +20,14 @@ from tui_app.agent.approvals.rules import Action, Gate, Judge
 from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.instructions import Skills, use_skill
 from tui_app.agent.tools import files
-from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, Stop
+from tui_app.agent.tools.commands import (
+    CommandStopped,
+    Ended,
+    ProcessRunner,
+    Stop,
+    ask_about_made,
+    take_away,
+)
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
 from tui_app.agent.tools.files import ShowsFile
 from tui_app.agent.tools.history import (
@@ -367,7 +374,7 @@ class FileTools:
             path: Path relative to the workspace.
             content: All that it is to hold.
         """
-        return await self._change(ctx, path, functools.partial(plan_write, self.workspace, path, content))
+        return await self._change(ctx, path, partial(plan_write, self.workspace, path, content))
 
     async def edit_file(
         self, ctx: RunContext[Any], path: str, old_text: str, new_text: str, every: bool = False
@@ -381,7 +388,7 @@ class FileTools:
             new_text: What takes its place.
             every: Replace it wherever it stands.
         """
-        plan = functools.partial(plan_edit, self.workspace, path, old_text, new_text, every=every)
+        plan = partial(plan_edit, self.workspace, path, old_text, new_text, every=every)
         return await self._change(ctx, path, plan)
 
     async def _change(
@@ -496,6 +503,7 @@ class CommandTool:
             )
             if declined := await self.gate(action):
                 return ToolDenied(declined)
+            inside = await asyncio.to_thread(inside.found) if inside is not None else None
             wrapped = await asyncio.to_thread(self._wrapped, words, inside)
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
@@ -504,9 +512,12 @@ class CommandTool:
             try:
                 ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
             except CommandStopped as stopped:
-                self.cut_short[call] = stopped.printed
+                gone = await on_thread(partial(take_away, inside)) if inside is not None else []
+                self.cut_short[call] = "\n".join([stopped.printed, *gone])
                 raise
             result = command_result(ended, limit)
+            if inside is not None:
+                result = "\n".join([result, *await ask_about_made(self.gate, inside, action)])
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result

@@ -1,0 +1,196 @@
+"""Places that programs obey as soon as somebody opens or enters a folder: found, watched, taken away again.
+
+They are the part of the places that programs obey which hardly any command has to write: editors' folders,
+files that shells and version managers read, CI, hooks, and what git obeys in repositories further down. A
+sandbox keeps those that are there as they are; what a command makes of them is for the user to see.
+"""
+
+import difflib
+import os
+import re
+import shutil
+import stat
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fnmatch import translate
+from pathlib import Path
+
+from tui_app.text import count
+
+MOST_FOLDERS = 3_000
+"""Folders that are looked through, those next to the root first."""
+MOST_PLACES = 200
+"""Places that a sandbox keeps; each costs a mount."""
+GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
+"""Places in a repository; by ``commondir`` git takes all others from elsewhere."""
+_FOLDERS = frozenset(
+    {
+        # Editors and the containers that they start.
+        ".vscode", ".idea", ".fleet", ".zed", ".vs", ".devcontainer", ".vim", ".nvim",
+        # What a forge runs, and git by its hooks.
+        ".github", ".gitlab", ".circleci", ".woodpecker", ".forgejo", ".gitea", ".buildkite", ".husky",
+        ".githooks",
+        # Tools that read their settings from here on, and agents.
+        ".cargo", ".mvn", ".mise", ".claude", ".codex", ".cursor", ".gemini", ".agents", ".plimsoll",
+        ".opencode", ".windsurf", ".continue", ".roo", ".kiro",
+    }
+)  # fmt: skip
+_FILE = re.compile("|".join(map(translate, (
+    # Ends of names tell most: .envrc, .npmrc, .bashrc, .gdbinit, .bash_profile.
+    ".*rc", ".*rc.*", ".*init", ".*profile", ".bash_*", ".zshenv", ".gitmodules", ".gitconfig", ".mcp.json",
+    ".mise.toml", ".mise.*.toml", "mise.toml", "mise.*.toml", ".pnpmfile.*", ".pre-commit-config.y*ml",
+    ".*-ci.y*ml", ".travis.yml", ".dir-locals*.el", ".nvim.lua", "*.code-workspace",
+))))  # fmt: skip
+_PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
+"""Folders with very many others in them, of which none is opened by itself."""
+_MOST_READ, _MOST_FILES = 20_000, 20
+_SAFE_KEYS = (
+    "[core]", "[remote ", "[branch ", "[init]", "repositoryformatversion", "filemode", "bare", "symlinks",
+    "logallrefupdates", "ignorecase", "precomposeunicode", "url", "fetch", "remote", "merge", "#", ";",
+)  # fmt: skip
+"""What git itself writes into the settings of a repository that it makes."""
+
+Stamp = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """What was found below some folders."""
+
+    places: Mapping[Path, Stamp] = field(default_factory=dict)
+    """Files and folders that are obeyed, each with what tells whether it is another one later."""
+    repositories: tuple[Path, ...] = ()
+    """Folders with git's files, those of the folders themselves left out."""
+    is_whole: bool = True
+    """Whether all folders were looked through."""
+
+
+def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
+    """Look for such places; blocking.
+
+    Args:
+        roots: Folders, which may be in each other.
+        own: Folders with git's files that somebody else sees to.
+    """
+    places: dict[Path, Stamp] = {}
+    repositories: list[Path] = []
+    waiting = deque(dict.fromkeys(roots))
+    seen: set[Path] = set()
+    while waiting:
+        folder = waiting.popleft()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        if len(seen) > MOST_FOLDERS:
+            return Triggers(places, tuple(repositories), is_whole=False)
+        entries = _entries(folder)
+        names = {entry.name for entry in entries}
+        if {"HEAD", "objects", "refs"} <= names:
+            if folder not in own:
+                repositories.append(folder)
+                places |= {
+                    folder / name: _stamp(folder / name) for name in GIT_OBEYS if _there(folder / name)
+                }
+            continue
+        for entry in entries:
+            path = Path(entry.path)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            is_pointer = entry.name == ".git" and not is_folder and folder not in roots
+            if is_pointer or is_trigger(entry.name, is_folder=is_folder or entry.is_symlink()):
+                places[path] = _stamp(path)
+            elif is_folder and entry.name not in _PASSED_OVER and path not in own:
+                waiting.append(path)
+    return Triggers(places, tuple(repositories))
+
+
+def is_trigger(name: str, *, is_folder: bool) -> bool:
+    """Whether a name is one that programs look for."""
+    name = name.casefold()
+    return (is_folder and name in _FOLDERS) or _FILE.match(name) is not None
+
+
+def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path]]:
+    """What a command made, and what it changed; a repository that is as git makes it is neither."""
+    new = [path for path in after.places if path not in before.places]
+    fresh = {git for git in after.repositories if git not in before.repositories and _is_plain(git)}
+    made = [path for path in new if path.parent not in fresh and path.parent.parent not in fresh]
+    changed = [path for path, stamp in after.places.items() if before.places.get(path, stamp) != stamp]
+    return made, changed
+
+
+def content(path: Path, shown: str) -> str:
+    """What stands in a new place, as a diff."""
+    files = [path] if not path.is_dir() or path.is_symlink() else sorted(_files(path))
+    rows: list[str] = []
+    for file in files[:_MOST_FILES]:
+        name = shown if file == path else f"{shown}/{file.relative_to(path)}"
+        rows += difflib.unified_diff([], _lines(file), f"a/{name}", f"b/{name}", lineterm="")
+    if len(files) > _MOST_FILES:
+        rows.append(f"[{count(len(files) - _MOST_FILES, 'more file')}]")
+    return "\n".join(rows)
+
+
+def remove(path: Path) -> None:
+    """Take a place away, whatever it is. Raises ``OSError``."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as found:
+        return list(found)
+    return []
+
+
+def _there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path, _, names in os.walk(folder):
+        yield from (Path(path, name) for name in names)
+
+
+def _stamp(path: Path) -> Stamp:
+    """What is another number for another file; of a folder that of all files in it."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return ()
+    own = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    if not stat.S_ISDIR(found.st_mode):
+        return own
+    inside: list[int] = [found.st_ino]
+    for number, file in enumerate(sorted(_files(path))):
+        if number > MOST_PLACES:
+            break
+        inside += _stamp(file)
+    return (hash(tuple(inside)),)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        if file.is_symlink():
+            return [f"[a link to {file.readlink()}]"]
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(opened, "rb") as stream:
+            data = stream.read(_MOST_READ + 1)
+    except OSError as error:
+        return [f"[cannot be read: {error.strerror}]"]
+    lines = data[:_MOST_READ].decode("utf-8", "replace").split("\n")
+    lines = lines[:-1] if lines[-1] == "" else lines
+    return [*lines, "[and more]"] if len(data) > _MOST_READ else lines
+
+
+def _is_plain(git: Path) -> bool:
+    """Whether a repository is as ``git init`` or ``git clone`` makes it: no hook, no setting that runs."""
+    if any(_there(git / name) for name in ("config.worktree", "commondir", "info/attributes")):
+        return False
+    if any(file.suffix != ".sample" for file in _files(git / "hooks")) or (git / "hooks").is_symlink():
+        return False
+    rows = (row.strip().casefold() for row in _lines(git / "config"))
+    return all(not row or row.startswith(_SAFE_KEYS) for row in rows)
