@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, of, turn
-from tests.servers.behaviours import CutStream, ReasoningOnly, Text, Tool, tool
+from tests.servers.behaviours import CutStream, ReasoningOnly, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.api_keys import ApiKeys
 from tui_app.environment import Secrets, is_secret, keys_in, without_keys
-from tui_app.events import AssistantDelta, ToolOutput, ToolResult
+from tui_app.events import AssistantDelta, Error, ToolOutput, ToolResult
 from tui_app.paths import Paths
 from tui_app.settings.tables import McpServer
 
@@ -167,6 +167,19 @@ async def test_an_answer_carries_no_secret_to_log_screen_or_provider(
     for where in (kept, str([record.data for record in shown]), str(fake_openai.journal)):
         assert KEY not in where
     assert KEY.encode() not in database
+
+
+async def test_an_error_that_repeats_a_key_keeps_none(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.env.update(OPENAI_API_KEY="deep-w4ter-pass")
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(error(400, "Nobody has the key deep-w4ter-pass here."))
+    async with desk.session() as opened:
+        shown = [record.data for record in await turn(opened.conversation, "Who are you?")]
+        database = opened.store.path.read_bytes()
+    [told] = [each for each in shown if isinstance(each, Error)]
+    assert "the key [secret removed] here" in told.message
+    assert "deep-w4ter-pass" not in str(shown)
+    assert b"deep-w4ter-pass" not in database
 
 
 async def test_an_answer_that_breaks_off_in_a_secret_keeps_none(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -318,6 +318,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         counter=TokenCounter(text, model=place.model),
         publish=bus.publish,
         model=place.model,
+        secrets=secrets,
     )
     history.load()
     # A killed process may have left an index that counts a checkpoint never applied, and half a file.

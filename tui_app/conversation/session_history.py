@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -21,6 +21,7 @@ from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.summaries.prompt import transcript_lines
 from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
 from tui_app.context.windows import resolve_window
+from tui_app.environment import NO_SECRETS, Secrets
 from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
@@ -28,14 +29,17 @@ from tui_app.events import (
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
+    Error,
     GaugeChanged,
     MessageExcluded,
+    Notice,
     Payload,
     Record,
     Restated,
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    TurnRetry,
     ViewRewrite,
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
@@ -272,6 +276,8 @@ def apart_from(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tup
 
 
 _log = logging.getLogger(__name__)
+_QUOTING = (Error, Notice, TurnRetry)
+"""Events that quote what providers and libraries say."""
 
 
 @dataclass(slots=True)
@@ -283,6 +289,7 @@ class SessionHistory:
         model: Name of the model the conversation goes on with.
         window_known: Whether its window is known; until then there is no gauge.
         withheld: Files of the session that hold what is excluded: the model may not read them.
+        secrets: What no error or notice may carry.
     """
 
     store: SessionStore
@@ -294,6 +301,7 @@ class SessionHistory:
     view: AgentView = field(default_factory=AgentView)
     window_known: bool = False
     withheld: frozenset[Path] = frozenset()
+    secrets: Secrets = NO_SECRETS
     _basis: Basis = field(default_factory=lambda: Basis(resolve_window()))
     _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
@@ -412,6 +420,10 @@ class SessionHistory:
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
         """Write an event to the log, fold it, and show it."""
         now = time.time()
+        if isinstance(payload, _QUOTING):
+            # A provider or a library may repeat the key that it was given.
+            said = {each.name: getattr(payload, each.name) for each in fields(payload)}
+            payload = replace(payload, **self.secrets.masked(said))
         if not payload.STORED:
             record = Record(seq=0, time=now, session=self.session, data=payload)
         else:
