@@ -24,6 +24,9 @@ NETWORK_ABI = 4
 """Version of Landlock from which on it keeps from the network."""
 _LOOK_S = 0.2
 _ENDING_S = 5.0
+_PR_CAPBSET_DROP, _CAPABILITIES, _CAPABILITY_VERSION = 24, 64, 0x20080522
+_KEPT_CAPABILITIES = 0b1111
+"""To own, read, write and change files, which Landlock bounds."""
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
 
 
@@ -310,6 +313,8 @@ def _become(abi: int, network: int, folders: Sequence[str], own: str, command: S
 _WRITES = 0b1_1111_1111_0010 & ~0b1100
 """Rights of Landlock's first version that change something: write, remove, make; not read."""
 _REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
+_MAKES_DEVICES = 1 << 6 | 1 << 11
+"""Nobody's right: root would reach each disk by a device of its own."""
 _FILE_RIGHTS = (1 << 1) | _TRUNCATE | _DEVICE
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm")
 
@@ -336,14 +341,28 @@ def _restrict(folders: Sequence[str], abi: int, *, network: bool) -> None:
         except OSError:
             continue
         allowed = rights if stat.S_ISDIR(os.fstat(opened).st_mode) else rights & _FILE_RIGHTS
+        allowed &= ~_MAKES_DEVICES
         rule = (ctypes.c_uint32 * 3)(allowed & 0xFFFFFFFF, allowed >> 32, opened)
         if libc.syscall(445, ruleset, 1, ctypes.byref(rule), 0):
             raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
         os.close(opened)
+    _drop_capabilities(libc)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if libc.syscall(446, ruleset, 0):
         raise OSError(ctypes.get_errno(), "the sandbox cannot be set up")
     os.close(ruleset)
+
+
+def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Give up what only root may do, but for files: a folder in a container is often somebody else's."""
+    for number in range(_CAPABILITIES):
+        if not (_KEPT_CAPABILITIES >> number) & 1:
+            libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
+    # Effective, permitted and inheritable, first the lower and then the upper half of each.
+    head, held = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if libc.capget(ctypes.byref(head), ctypes.byref(held)) == 0:
+        kept = (ctypes.c_uint32 * 6)(held[0] & _KEPT_CAPABILITIES, held[1] & _KEPT_CAPABILITIES)
+        libc.capset(ctypes.byref(head), ctypes.byref(kept))
 
 
 if __name__ == "__main__":

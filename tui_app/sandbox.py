@@ -144,6 +144,8 @@ class Confinement:
         if not self.network:
             yield "--unshare-net"
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        # Root may write there without any capability: a setting of the kernel's can name a program to run.
+        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
         # Sockets of other programs stand in /run, and what people keep in their home and in /tmp.
         covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
         covered = [each for each in covered if each.is_dir() and each != Path("/")]

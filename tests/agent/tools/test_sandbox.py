@@ -482,3 +482,28 @@ def test_places_are_found_next_to_the_root_first_and_not_without_end(
         assert obeyed(f"a/{name}"), "what is kept from commands is asked about when tools write it"
     for name in (".gitignore", ".env", ".coverage", "rc", "package.json", "src", ".python-version"):
         assert not triggers.is_trigger(name, is_folder=False)
+
+
+# Root is kept in as everybody is. Nothing is written here: what would get through would change the machine.
+
+
+@pytest.mark.bubblewrap
+def test_no_command_in_bubblewrap_may_change_settings_of_the_kernel(lab: Path) -> None:
+    kept = kept_in(lab, sandbox.find_sandbox())
+    told = run(kept, "test -w /proc/sys/kernel/core_pattern || test -w /proc/sysrq-trigger; echo $?")
+    assert told.stdout == "1\n"
+    assert run(kept, "cat /proc/sys/kernel/ostype").stdout == "Linux\n"
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_command_has_capabilities_or_makes_a_device(lab: Path, kind: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    kept = kept_in(lab, found)
+    held = run(kept, "grep -i 'cap[epi]' /proc/self/status | cut -f2").stdout.split()
+    most = 0b1111 if kind == "landlock" else 0
+    assert [int(each, 16) & ~most for each in held] == [0, 0, 0], "but for those that are about files"
+    for device in ("c 1 3", "b 7 200"):
+        assert run(kept, f"mknod made {device}").returncode
+        assert not (lab / "work/made").exists()
+    assert run(kept, "mkfifo pipe && ln -s pipe link && rm pipe link").returncode == 0
