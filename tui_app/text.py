@@ -63,6 +63,10 @@ _JOINED = re.compile(r"[ _-]")
 """What stands between the words of one name; a blank does between quotes."""
 
 
+MOST_REMARKS = 5
+"""So many of them are said of one text."""
+
+
 def lookalikes(text: str) -> Iterator[str]:
     """Remarks on words that may not be what they look like: letters of two scripts, signs for other signs.
 

@@ -394,8 +394,13 @@ def test_a_command_is_shown_whole_and_nothing_in_it_can_hide() -> None:
     assert question.call.title is not None
     assert len(question.call.title) == 100
     assert question.call.title.isprintable()
-    long = questions_texts(worded(kind="other", tool="x", subject="y" * 50_000))[0]
-    assert "[10,000 more characters are not shown]" in long
+    long = worded(kind="other", tool="x", subject="y" * 50_000 + "z")
+    pieces = [each.strip("`\n") for each in questions_texts(long)]
+    assert "".join(pieces[:-1]) == "y" * 50_000 + "z", "all of it"
+    unseen = worded(kind="other", tool="x", subject="y" * 500_000, pattern="x")
+    assert [each.name for each in unseen.options] == ["Do not allow"]
+    assert "cannot be allowed here" in questions_texts(unseen)[-1]
+    assert 'Look closely: "асе" is of Cyrillic' in questions_texts(worded(subject="rm асе"))[-1]
 
 
 def test_arguments_go_along_and_an_allowed_call_is_under_way() -> None:

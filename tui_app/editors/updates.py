@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -66,7 +67,7 @@ from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
-from tui_app.text import count, thousands, visible
+from tui_app.text import MOST_REMARKS, count, lookalikes, thousands, visible
 from tui_app.tool_specs import TODO, tool_spec
 
 # What a session has used and cost, as an editor wants to know it.
@@ -211,6 +212,8 @@ def _text(rows: Iterable[str], signs: str) -> str:
 # A question about a tool in the protocol's words: what would be done, and what may be answered. Pure.
 
 _TITLE_CHARS, _RULE_CHARS, _TEXT_CHARS = 100, 200, 40_000
+_MOST_CHARS = 400_000
+"""What is longer is not shown whole, so it cannot be allowed."""
 _TICKS = re.compile("`+")
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
@@ -282,20 +285,26 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
         locations=places,
         raw_input=args,
     )
-    options = [
-        PermissionOption(option_id="once", name="Allow", kind="allow_once"),
-        PermissionOption(option_id="no", name="Do not allow", kind="reject_once"),
-    ]
-    if asked.pattern:
+    options = [PermissionOption(option_id="no", name="Do not allow", kind="reject_once")]
+    if is_seen := _is_seen(asked):
+        options.insert(0, PermissionOption(option_id="once", name="Allow", kind="allow_once"))
+    if asked.pattern and is_seen:
         name = f"Allow in this session: {_cut(visible(asked.pattern), _RULE_CHARS)}"
         options.insert(1, PermissionOption(option_id="always", name=name, kind="allow_always"))
     return Question(id=asked.id, call=call, options=tuple(options), pattern=asked.pattern)
 
 
+def _is_seen(asked: ApprovalRequested) -> bool:
+    """Whether an editor is sent all of it; the places of a diff it always is."""
+    told = asked.subject if asked.kind == "file" else max(asked.subject, asked.detail, key=len)
+    return len(told) <= _MOST_CHARS
+
+
 def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
     """The diff, the command or the arguments whole, then what else is to be known."""
     shown: list[Content] = []
-    facts = [asked.note, asked.because]
+    looks = islice(dict.fromkeys(lookalikes(asked.subject if asked.kind != "other" else "")), MOST_REMARKS)
+    facts = [*(f"Look closely: {each}." for each in looks), asked.note, asked.because]
     if asked.kind == "file":
         path = str(cwd / asked.subject)
         for hunk in hunks(asked.detail):
@@ -303,16 +312,22 @@ def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
             shown.append(helpers.tool_diff_content(path, _lines(hunk.new), old))
         facts = [*(remarks(asked.detail) if shown else [asked.detail]), *facts]
     else:
-        shown.append(_fenced(f"$ {asked.subject}" if asked.kind == "command" else asked.subject))
+        shown += _fenced(f"$ {asked.subject}" if asked.kind == "command" else asked.subject)
         facts = [asked.detail, *facts]
-    return [*shown, _fenced("\n".join(filter(None, facts)))]
+    if not _is_seen(asked):
+        facts.append(f"It is longer than {_MOST_CHARS:,} characters, and cannot be allowed here.")
+    return [*shown, *_fenced("\n".join(filter(None, facts)))]
 
 
-def _fenced(text: str) -> ContentToolCallContent:
-    """Text that an editor shows as it is, whatever signs of Markdown stand in it."""
-    left = len(text) - _TEXT_CHARS
-    more = f"\n[{left:,} more characters are not shown]" if left > 0 else ""
-    shown = _lines(text[:_TEXT_CHARS]) + more
+def _fenced(text: str) -> list[ContentToolCallContent]:
+    """Text that an editor shows as it is, in pieces that it can take."""
+    text = text[:_MOST_CHARS]
+    return [_piece(text[at : at + _TEXT_CHARS]) for at in range(0, max(1, len(text)), _TEXT_CHARS)]
+
+
+def _piece(text: str) -> ContentToolCallContent:
+    """A piece of it, whatever signs of Markdown stand in it."""
+    shown = _lines(text)
     fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(shown)), default=0))
     return helpers.tool_content(helpers.text_block(f"{fence}\n{shown}\n{fence}"))
 

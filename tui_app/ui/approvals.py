@@ -28,7 +28,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui_app.text import lookalikes, visible, written_out
+from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.code_colours import CODE_KINDS, CodeSpan, code_spans
 from tui_app.ui.keys import Hint, place_bindings
@@ -50,7 +50,6 @@ _KINDS: tuple[RowKind, ...] = get_args(RowKind)
 MOST_BLANK = 3
 """Blank rows behind each other that are shown; of more there is one row that counts them."""
 _SPACES = re.compile(r" {41,}")
-_MOST_REMARKS = 5
 _FEWEST = 15
 """Cells of the title that are kept for how much is below."""
 _MOST_RULE = 48
@@ -124,9 +123,9 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
         named: Whether the title has the whole name of a file, an address or a tool.
     """
     if asked.kind != "other":
-        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), _MOST_REMARKS + 1))
-        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks[:_MOST_REMARKS])
-        if len(remarks) > _MOST_REMARKS:
+        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), MOST_REMARKS + 1))
+        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks[:MOST_REMARKS])
+        if len(remarks) > MOST_REMARKS:
             yield QuestionRow("Look closely: there are more like these.", "remark")
     if asked.kind != "command" and not named:
         yield QuestionRow(asked.tool if asked.kind == "other" else asked.subject, "strong")
