@@ -81,7 +81,7 @@ class Gate:
         if not self._is_ours(host):
             return Answer.WRONG_HOST
         origin = headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and origin.rpartition("://")[2] != host:
             return Answer.WRONG_ORIGIN
         if not self.token or _same(cookies.get(self.cookie, ""), self.token):
             return Answer.SERVE
@@ -89,12 +89,13 @@ class Gate:
 
     def _is_ours(self, host: str) -> bool:
         """Whether a Host header names the address we serve; any address of ours where we serve them all."""
-        parts = urlsplit(f"//{host}")
         try:
+            parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
-        if port != self.port:
+        # Nothing but a host with its port: no user in front, no path behind.
+        if port != self.port or parts.netloc != host or "@" in host:
             return False
         if name == self.host.lower():
             return True
@@ -133,7 +134,8 @@ def is_any(host: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    return secrets.compare_digest(one.encode(), other.encode())
+    # What is no UTF-8 comes as half surrogates.
+    return secrets.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
 
 
 # The page that holds the terminal in the browser. It loads nothing from elsewhere.
