@@ -128,14 +128,19 @@ class Git:
         except GitFailed:
             return None
 
-    def staged_diff(self) -> str:
+    def staged_diff(self, without: Sequence[str] = ()) -> str:
         """What a commit would take, as one diff; empty for nothing.
+
+        Args:
+            without: Names of files, as staged ones are named, that are left out.
 
         Raises:
             GitFailed: if it is no repository, or git does not answer.
         """
         words = ("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-        return self.ask(*words).decode("utf-8", "replace")
+        left_out = [f":(top,exclude,literal){name}" for name in without]
+        places = ("--", ":(top)", *left_out) if left_out else ()
+        return self.ask(*words, *places).decode("utf-8", "replace")
 
     def staged_files(self) -> Sequence[str]:
         """The files that a commit would change, relative to the repository's root.
@@ -144,7 +149,7 @@ class Git:
             GitFailed: if it is no repository, or git does not answer.
         """
         told = self.ask("diff", "--cached", "--name-only", "--no-renames", "-z")
-        return [name for name in told.decode("utf-8", "replace").split("\0") if name]
+        return [name for name in told.decode("utf-8", "surrogateescape").split("\0") if name]
 
     def commit(self, message: str, paths: Sequence[str] = ()) -> str:
         """Commit what is staged, or all of some files; returns its short number and first line.

@@ -120,6 +120,33 @@ async def test_a_message_is_proposed_of_what_is_staged(
     assert git(repository, "log", "--format=%s").split() == ["Begin"], "nothing is committed by itself"
 
 
+async def test_what_a_rule_keeps_from_being_read_is_in_no_message(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    rules = {"deny": ("read_file .env", "read_file src/own.py")}
+    desk.env["OPENAI_API_KEY"] = "deep-w4ter-pass"
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        fake_openai.add(tool("write_file", path="src/own.py", content="hidden = 1\n"), Text("Done."))
+        await turn(opened.conversation, "Make it.")
+        opening = asked(desk, opened, approvals=rules)
+        fake_openai.add(Text("Change it"))
+        await propose_message(opening)
+        sent = str(fake_openai.exchanges[-1].body)
+        assert "src/own.py: changed; a rule keeps it from being read" in sent
+        assert "hidden = 1" not in sent
+        (repository / ".env").write_text("plain words that are hidden\n")
+        (repository / "*").write_text("a name with a meaning\n")
+        (repository / "other.txt").write_text("two, with deep-w4ter-pass\n")
+        git(repository, "add", "-f", ".env", "other.txt", "*")
+        fake_openai.add(Text("Change other.txt"))
+        await propose_message(opening)
+        sent = str(fake_openai.exchanges[-1].body)
+    assert ".env: changed; a rule keeps it from being read" in sent
+    assert "hidden" not in sent.partition("<recent_messages>")[0]
+    assert "two, with [secret removed]" in sent
+    assert "a name with a meaning" in sent
+
+
 async def test_without_a_model_the_files_are_named(
     desk: Desk, fake_openai: FakeOpenAI, repository: Path
 ) -> None:

@@ -16,6 +16,7 @@ from tui_app.context.windows import LearntModels
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_changes import SessionChanges, session_changes
 from tui_app.events import UserMessage
+from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.providers import SEARCHING
 from tui_app.session.database import open_store
@@ -79,13 +80,15 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
     if not opening.trusted:
         raise NoProposal("git is not used: the folder is not trusted. To trust it: plimsoll trust.")
     diff, paths, names, asked = await asyncio.to_thread(_read, opening)
-    text, reason = "", ""
+    text, reason, secrets = "", "", opening.secrets()
     model = opening.settings.summarization_model or opening.model
     model = model or resolve_model(opening.settings, opening.env, opening.keys.names)
     if model.partition(":")[0] in SEARCHING:
         reason = "the built-in search cannot write text"
     else:
-        text, reason = await _written(opening, model, mask_secrets(_prompt(diff, asked, hint)))
+        text, reason = await _written(
+            opening, model, mask_secrets(secrets.masked(_prompt(diff, asked, hint)))
+        )
     if not text:
         return CommitProposal(text=_plain(names), paths=paths, files=len(names), reason=reason)
     return CommitProposal(text=mask_secrets(text), paths=paths, files=len(names), model=model)
@@ -93,9 +96,14 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
 
 def _read(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], str]:
     """The diff, the files to add, the names of all that changes, and what was said beside it."""
-    git = Git(opening.cwd, opening.outward_env())
+    git, may_read = Git(opening.cwd, opening.outward_env()), opening.may_read()
     try:
-        staged, names, recent = git.staged_diff(), git.staged_files(), ""
+        known, recent = git.staged_files(), ""
+        root = repository_root(opening.cwd)
+        kept = {name for name in known if may_read(root / name, (root / name).resolve())}
+        staged = git.staged_diff([name for name in known if name in kept])
+        staged += "".join(f"\n{_readable(name)}: {_UNREAD}\n" for name in known if name in kept)
+        names = [_readable(name) for name in known]
     except GitFailed as error:
         raise NoProposal(f"git: {error}") from error
     try:
@@ -115,9 +123,21 @@ def _read(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], str]:
         return _shortened(staged), (), names, beside
     if not changes.own:
         raise NoProposal(changes.problem or NOTHING)
-    whole = "\n".join(clip(file.diff or f"{file.path}: {file.note}", _MOST_FILE) for file in changes.own)
+    whole = "\n".join(
+        f"{file.path}: {_UNREAD}"
+        if may_read(opening.cwd / file.path, (opening.cwd / file.path).resolve())
+        else clip(file.diff or f"{file.path}: {file.note}", _MOST_FILE)
+        for file in changes.own
+    )
     paths = [file.path for file in changes.own]
     return clip(whole, _MOST_DIFF), paths, paths, beside
+
+
+_UNREAD = "changed; a rule keeps it from being read"
+
+
+def _readable(name: str) -> str:
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _shortened(diff: str) -> str:
