@@ -21,7 +21,7 @@ from tui_app.text import count
 
 MOST_FOLDERS = 3_000
 """Folders that are looked through, those next to the root first."""
-MOST_PLACES = 200
+MOST_PLACES = 100
 """Places that a sandbox keeps; each costs a mount."""
 GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
 """Places in a repository; by ``commondir`` git takes all others from elsewhere."""
