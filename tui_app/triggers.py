@@ -90,16 +90,14 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
         if {"HEAD", "objects", "refs"} <= names:
             if folder not in own:
                 repositories.append(folder)
-                places |= {
-                    folder / name: _stamp(folder / name) for name in GIT_OBEYS if _there(folder / name)
-                }
+                places |= {folder / name: stamp(folder / name) for name in GIT_OBEYS if _there(folder / name)}
             continue
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
             is_pointer = entry.name == ".git" and not is_folder and folder not in roots
             if is_pointer or is_trigger(entry.name, is_folder=is_folder or entry.is_symlink()):
-                places[path] = _stamp(path)
+                places[path] = stamp(path)
             elif is_folder and entry.name not in _PASSED_OVER and path not in own:
                 waiting.append(path)
     return Triggers(places, tuple(repositories))
@@ -116,7 +114,7 @@ def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path
     new = [path for path in after.places if path not in before.places]
     fresh = {git for git in after.repositories if git not in before.repositories and _is_plain(git)}
     made = [path for path in new if path.parent not in fresh and path.parent.parent not in fresh]
-    changed = [path for path, stamp in after.places.items() if before.places.get(path, stamp) != stamp]
+    changed = [path for path, now in after.places.items() if before.places.get(path, now) != now]
     return made, changed
 
 
@@ -155,7 +153,7 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(path, name) for name in names)
 
 
-def _stamp(path: Path) -> Stamp:
+def stamp(path: Path) -> Stamp:
     """What is another number for another file; of a folder that of all files in it."""
     try:
         found = path.lstat()
@@ -168,7 +166,7 @@ def _stamp(path: Path) -> Stamp:
     for number, file in enumerate(sorted(_files(path))):
         if number > MOST_PLACES:
             break
-        inside += _stamp(file)
+        inside += stamp(file)
     return (hash(tuple(inside)),)
 
 

@@ -450,6 +450,22 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
 
 
 @linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+async def test_what_changes_between_showing_and_yes_does_not_stay(lab: Path) -> None:
+    work, call = lab / "work", Call()
+
+    class Changes(Asked):
+        async def __call__(self, action: Action) -> str:
+            if action.kind == "file":
+                (work / ".envrc").write_text("evil\n")
+            return await super().__call__(action)
+
+    run_command: Any = tool(work, lambda: kept_in(lab, LANDLOCK), Changes()).run_command
+    assert ".envrc was removed again" in await run_command(call, "echo fine > .envrc")
+    assert not (work / ".envrc").exists()
+
+
+@linux
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_stopped_command_made_is_taken_away(lab: Path, kind: str) -> None:
     found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()

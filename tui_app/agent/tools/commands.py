@@ -18,7 +18,7 @@ from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.sandbox import Confinement
 from tui_app.tool_specs import WRITE_FILE
-from tui_app.triggers import MOST_FOLDERS, content, made_since, remove
+from tui_app.triggers import MOST_FOLDERS, content, made_since, remove, stamp
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -286,7 +286,8 @@ async def ask_about_made(gate: Gate, inside: Confinement, command: Action) -> li
             note=_MADE,
             guarded=f"always asked: programs obey {path.name}",
         )
-        if await gate(asked):
+        # What a background command makes of it meanwhile was not seen.
+        if await gate(asked) or await asyncio.to_thread(stamp, path) != after.places[path]:
             said.append(await asyncio.to_thread(partial(_removed, path, shown)))
     if not after.is_whole:
         said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
