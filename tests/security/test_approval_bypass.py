@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,10 +21,28 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app import sandbox
 from tui_app.agent.approvals.rules import Action
-from tui_app.command_parent import landlock_abi
+from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.command_parent import landlock_abi, parented
 from tui_app.conversation.approvals import Approvals, Decision, ToolGate
+from tui_app.conversation.imports import import_session
 from tui_app.conversation.work import Prompt
-from tui_app.events import ApprovalDecided, ApprovalRequested, FileChanged, HookRan, ToolResult
+from tui_app.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    FileChanged,
+    HookRan,
+    ModeChange,
+    Record,
+    SessionStart,
+    TaskEnded,
+    TaskStarted,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.database import open_store
+from tui_app.session.exports.export import export_jsonl
+from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook
 
 KEY = "sk-proj-" + "Abc1Def2" * 4
@@ -204,3 +224,41 @@ async def test_what_is_kept_of_files_is_private(desk: Desk, fake_openai: FakeOpe
 def open_to_others(folder: Path) -> list[str]:
     """Files and folders below a folder that others may read or enter."""
     return [str(path) for path in folder.rglob("*") if stat.S_IMODE(path.stat().st_mode) & 0o077]
+
+
+def test_an_imported_log_names_no_mode_model_file_process_or_output_of_this_machine(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """A log in our own form may come from anybody."""
+    secret = tmp_path / "secret"
+    secret.write_text("what nobody may read\n")
+    rows = [
+        SessionStart(cwd="/x", model="gguf:/x/evil.gguf", policy="", title="Hostile"),
+        UserMessage(text="Hello"),
+        ModeChange(old="ask", new="edit"),
+        TaskStarted(id="t1", command="npm run dev"),
+        TaskEnded(id="t1", command="npm run dev", outcome="kept", pid=os.getpid(), file=str(secret)),
+    ]
+    records = [
+        Record(seq=seq, time=1.0 + seq, session="f12f203a", data=row) for seq, row in enumerate(rows, 1)
+    ]
+    file = tmp_path / "session.jsonl"
+    file.write_text("".join(export_jsonl([(record, None) for record in records], mask=False)))
+    with closing(open_store(desk.opening().database)) as store:
+        session = import_session(file, store=store, cwd=desk.cwd, now=2.0, policy="").session
+        assert store.info(session).model == ""
+        assert chosen_mode(store, session) == "ask"
+        [ended] = [record.data for record, _ in store.records(session) if isinstance(record.data, TaskEnded)]
+    assert (ended.pid, ended.file) == (0, "")
+    # Nor does one that is there already, however it came there.
+    tasks = BackgroundTasks(
+        runner=ProcessRunner(desk.cwd, {}), folder=tmp_path / "tasks", report=lambda _payload: None
+    )
+    parent = subprocess.Popen(parented(("sleep", "30")), stdout=subprocess.DEVNULL)
+    try:
+        kept = replace(ended, command="sleep 30", pid=parent.pid, file=str(secret))
+        tasks.resume(1, [], [kept])
+        assert tasks.tasks == {}
+    finally:
+        parent.terminate()
+        parent.wait()

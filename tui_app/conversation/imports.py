@@ -18,9 +18,11 @@ from tui_app.events import (
     SessionEnd,
     SessionStart,
     SystemMessage,
+    TaskEnded,
     ToolResult,
     UserMessage,
 )
+from tui_app.providers import GGUF
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.event_builder import FIRST_SEQ
@@ -109,7 +111,7 @@ def import_session(
     undone: Sequence[StoredEvent] = ()
     kept: Sequence[StoredEvent] = ()
     if imported.is_own:
-        events = [(event.data, event.message, event.time) for event in imported.events]
+        events = [(_of_here(event.data), event.message, event.time) for event in imported.events]
         # A file may come from anybody: no mode in it lets a tool act here.
         kept = mode_since("ask", events, now)
     else:
@@ -118,7 +120,7 @@ def import_session(
     title = imported.title or path.stem
     start = SessionStart(
         cwd=imported.cwd or str(cwd),
-        model=imported.model if imported.is_own else "",
+        model=imported.model if imported.is_own and not imported.model.startswith(f"{GGUF}:") else "",
         policy=policy,
         title=title,
         imported_from=imported.format,
@@ -145,6 +147,11 @@ def import_session(
         skipped=imported.skipped,
         notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
     )
+
+
+def _of_here(event: Payload) -> Payload:
+    """An event of a foreign log, without what would name a process and a file of this machine."""
+    return replace(event, pid=0, file="") if isinstance(event, TaskEnded) else event
 
 
 def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:

@@ -327,8 +327,10 @@ class BackgroundTasks:
         self._last = max(self._last, last)
         self.news += news
         for ended in kept:
-            if (started := _runs_since(ended.pid, ended.command)) is not None:
-                path = Path(ended.file)
+            path = Path(ended.file)
+            # A log may come from anywhere: it names no other file as an output.
+            is_own = path.parent == self.folder and path.name.endswith(_KEPT)
+            if is_own and (started := _runs_since(ended.pid, ended.command)) is not None:
                 output = KeptOutput(self.folder, ended.id, _parts=[_Part(path, 1, True)])
                 output.page(1, 0)
                 task = Task(
