@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
 
-from tui_app.text import count
+from tui_app.text import count, visible
 
 MOST_FOLDERS = 3_000
 """Folders that are looked through, those next to the root first."""
@@ -121,10 +121,12 @@ def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path
 def content(path: Path, shown: str) -> str:
     """What stands in a new place, as a diff."""
     files = [path] if not path.is_dir() or path.is_symlink() else sorted(_files(path))
-    rows: list[str] = []
+    rows = ["--- /dev/null", f"+++ b/{visible(shown)}"]
     for file in files[:_MOST_FILES]:
-        name = shown if file == path else f"{shown}/{file.relative_to(path)}"
-        rows += difflib.unified_diff([], _lines(file), f"a/{name}", f"b/{name}", lineterm="")
+        if file != path:
+            # One row, whatever signs are in the name.
+            rows.append(f"[{visible(str(file.relative_to(path)))}]")
+        rows += list(difflib.unified_diff([], _lines(file), lineterm=""))[2:]
     if len(files) > _MOST_FILES:
         rows.append(f"[{count(len(files) - _MOST_FILES, 'more file')}]")
     return "\n".join(rows)

@@ -429,6 +429,7 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     run_command: Any = tool(work, lambda: kept_in(lab, found), gate).run_command
     line = (
         "echo 'touch pwned' > sub/.envrc; mkdir -p a/b/.vscode; echo '{\"x\": 1}' > a/b/.vscode/tasks.json;"
+        " printf 'more\\n' > \"$(printf 'a/b/.vscode/odd\\n+name.json')\";"
         " ln -s /etc a/.github; git init -q a/repo; git init -q sub/evil;"
         " echo touch > sub/evil/.git/hooks/pre-commit; echo data > a/plain.json; exit 3"
     )
@@ -438,7 +439,16 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     assert sorted(asked) == places, "a repository as git makes it is none of them"
     assert all(each.guarded and each.tool == "write_file" for each in asked.values())
     assert "+touch pwned" in asked["sub/.envrc"].detail
-    assert '+{"x": 1}' in asked["a/b/.vscode"].detail
+    assert asked["a/b/.vscode"].detail.split("\n") == [
+        "--- /dev/null",
+        "+++ b/a/b/.vscode",
+        r"[odd\n+name.json]",
+        "@@ -0,0 +1 @@",
+        "+more",
+        "[tasks.json]",
+        "@@ -0,0 +1 @@",
+        '+{"x": 1}',
+    ]
     assert "a link to /etc" in asked["a/.github"].detail
     assert [(work / path).exists() for path in places] == [stays] * 5
     assert (work / "a/plain.json").exists()
