@@ -1,7 +1,7 @@
 """The program's own log file: warnings of every library go there, and never to the user's terminal."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import O_APPEND, O_CREAT, O_TRUNC, O_WRONLY, fdopen
 from os import open as open_file
@@ -23,6 +23,8 @@ class ProgramLog(logging.Handler):
     def __init__(self, path: Path, part: str) -> None:
         super().__init__(logging.WARNING)
         self.setFormatter(logging.Formatter(f"%(asctime)s {part} %(levelname)s %(name)s %(message)s"))
+        self.masked: Callable[[str], str] = str
+        """Takes the keys that are known out of an entry."""
         self._path = path
         self._stream: TextIO | None = None
 
@@ -36,7 +38,7 @@ class ProgramLog(logging.Handler):
                 full = self._path.exists() and self._path.stat().st_size > _LIMIT
                 file = open_file(self._path, O_WRONLY | O_CREAT | O_APPEND | (O_TRUNC if full else 0), 0o600)
                 self._stream = fdopen(file, "a", encoding="utf-8", errors="backslashreplace")
-            self._stream.write(f"{mask_secrets(self.format(record))}\n")
+            self._stream.write(f"{mask_secrets(self.masked(self.format(record)))}\n")
             self._stream.flush()
 
     def close(self) -> None:
@@ -45,6 +47,13 @@ class ProgramLog(logging.Handler):
                 self._stream.close()
             self._stream = None
         super().close()
+
+
+def keep_out(masked: Callable[[str], str]) -> None:
+    """Take keys out of what is logged from now on, whatever they look like."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, ProgramLog):
+            handler.masked = masked
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Which variables are secrets, where they do not go, and what no text carries."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.environment import Secrets, is_secret, keys_in, without_keys
 from tui_app.events import AssistantDelta, Error, ToolOutput, ToolResult
 from tui_app.paths import Paths
+from tui_app.program_log import logging_to
 from tui_app.settings.tables import McpServer
 
 KEY = "sk-fake-0123456789"
@@ -180,6 +182,19 @@ async def test_an_error_that_repeats_a_key_keeps_none(desk: Desk, fake_openai: F
     assert "the key [secret removed] here" in told.message
     assert "deep-w4ter-pass" not in str(shown)
     assert b"deep-w4ter-pass" not in database
+
+
+async def test_the_log_of_the_program_keeps_no_key_whatever_it_looks_like(desk: Desk, tmp_path: Path) -> None:
+    desk.env.update(OPENAI_API_KEY="deep-w4ter-pass")
+    with logging_to(tmp_path / "plimsoll.log", "test"):
+        async with desk.session():
+            try:
+                raise ValueError("what a library says of deep-w4ter-pass")
+            except ValueError:
+                logging.getLogger("library").exception("it failed with %s", "deep-w4ter-pass")
+    text = (tmp_path / "plimsoll.log").read_text()
+    assert "deep-w4ter-pass" not in text
+    assert "it failed with [secret removed]" in text
 
 
 async def test_an_answer_that_breaks_off_in_a_secret_keeps_none(desk: Desk, fake_openai: FakeOpenAI) -> None:

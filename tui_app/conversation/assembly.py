@@ -60,6 +60,7 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.modes import Mode
+from tui_app.program_log import keep_out
 from tui_app.session.cache_forecast import ColdWarning, rule_of, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
@@ -303,6 +304,7 @@ class _Host(CompactionHost):
 def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
     settings, own, bus = opening.settings, place.own, EventBus()
     outward, secrets = opening.outward_env(), opening.secrets()
+    keep_out(secrets.masked)
     # Before the first command is run that could look.
     hide_environment(opening.env.keys() - outward.keys())
     text = TextCounter(encoding_name(place.model))
