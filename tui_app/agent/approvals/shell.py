@@ -525,7 +525,10 @@ def find_in(command: str, pattern: str) -> Found:
     if not wanted:
         return "surely"
     found: Found = "no"
-    for each in (wanted, *same_as(wanted)):
+    # What is not known of a line is asked about because of the rule's own words.
+    plain = _QUOTING.sub("", command).casefold()
+    others = (each for each in same_as(wanted) if all(word in plain for word in each))
+    for each in (wanted, *others):
         found = stronger(found, _find_words(command, each))
         if found == "surely":
             break
