@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
+from itertools import islice
 from pathlib import Path
 
 from tui_app.text import count, visible
@@ -45,7 +46,7 @@ _FILE = re.compile("|".join(map(translate, (
 ))))  # fmt: skip
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
-_MOST_READ, _MOST_FILES = 20_000, 20
+_MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 20_000, 20, 1_000
 _SAFE_KEYS = (
     "[core]", "[remote ", "[branch ", "[init]", "repositoryformatversion", "filemode", "bare", "symlinks",
     "logallrefupdates", "ignorecase", "precomposeunicode", "url", "fetch", "remote", "merge", "#", ";",
@@ -120,7 +121,9 @@ def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path
 
 def content(path: Path, shown: str) -> str:
     """What stands in a new place, as a diff."""
-    files = [path] if not path.is_dir() or path.is_symlink() else sorted(_files(path))
+    files = (
+        [path] if not path.is_dir() or path.is_symlink() else sorted(islice(_files(path), _MOST_LOOKED_AT))
+    )
     rows = ["--- /dev/null", f"+++ b/{visible(shown)}"]
     for file in files[:_MOST_FILES]:
         if file != path:
@@ -165,9 +168,7 @@ def stamp(path: Path) -> Stamp:
     if not stat.S_ISDIR(found.st_mode):
         return own
     inside: list[int] = [found.st_ino]
-    for number, file in enumerate(sorted(_files(path))):
-        if number > MOST_PLACES:
-            break
+    for file in sorted(islice(_files(path), _MOST_LOOKED_AT)):
         inside += stamp(file)
     return (hash(tuple(inside)),)
 
