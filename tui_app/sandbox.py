@@ -95,7 +95,9 @@ class Confinement:
 
     def triggers(self) -> Triggers:
         """What programs obey in the folders that may be written in; blocking."""
-        return find_triggers(self._open, self._own_repositories())
+        # Landlock keeps nothing in them as it is.
+        kept = () if self.sandbox.kind == "landlock" else self._own_repositories()
+        return find_triggers(self._open, kept)
 
     @property
     def _open(self) -> tuple[Path, ...]:
@@ -215,7 +217,8 @@ class Confinement:
         return sorted(each for each in found - {*self._open} if each.is_dir() and not each.is_symlink())
 
     def _repositories(self) -> list[Path]:
-        return [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
+        found = [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
+        return list(dict.fromkeys(found))
 
     def _own_repositories(self) -> list[Path]:
         gits = [place / ".git" for place in self._open]

@@ -91,7 +91,7 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
         if {"HEAD", "objects", "refs"} <= names:
             if folder not in own:
                 repositories.append(folder)
-                places |= {folder / name: stamp(folder / name) for name in GIT_OBEYS if _there(folder / name)}
+                places |= {path: stamp(path) for path in _obeyed_by_git(folder)}
             continue
         for entry in entries:
             path = Path(entry.path)
@@ -102,6 +102,16 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
             elif is_folder and entry.name not in _PASSED_OVER and path not in own:
                 waiting.append(path)
     return Triggers(places, tuple(repositories))
+
+
+def _obeyed_by_git(git: Path) -> Iterator[Path]:
+    """What is there in a repository that git obeys, each hook by itself."""
+    for path in (git / name for name in GIT_OBEYS):
+        if path.is_dir() and not path.is_symlink():
+            hooks = islice(_files(path), _MOST_LOOKED_AT)
+            yield from (hook for hook in hooks if hook.suffix != ".sample")
+        elif _there(path):
+            yield path
 
 
 def is_trigger(name: str, *, is_folder: bool) -> bool:

@@ -426,6 +426,7 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
     gate, work, call = Answers(stays=stays), lab / "work", Call()
     (work / "sub/.idea").mkdir(parents=True)
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q"], cwd=work, check=True)
     run_command: Any = tool(work, lambda: kept_in(lab, found), gate).run_command
     line = (
         "echo 'touch pwned' > sub/.envrc; mkdir -p a/b/.vscode; echo '{\"x\": 1}' > a/b/.vscode/tasks.json;"
@@ -435,7 +436,13 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     )
     said = await run_command(call, line)
     asked = {each.subject: each for each in gate.actions if each.kind == "file"}
-    places = ["a/.github", "a/b/.vscode", "sub/.envrc", "sub/evil/.git/config", "sub/evil/.git/hooks"]
+    places = [
+        "a/.github",
+        "a/b/.vscode",
+        "sub/.envrc",
+        "sub/evil/.git/config",
+        "sub/evil/.git/hooks/pre-commit",
+    ]
     assert sorted(asked) == places, "a repository as git makes it is none of them"
     assert all(each.guarded and each.tool == "write_file" for each in asked.values())
     assert "+touch pwned" in asked["sub/.envrc"].detail
@@ -457,6 +464,10 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     assert said.count("was removed again: programs obey it") == (0 if stays else 5)
     if kind == "landlock":
         assert "sub/.idea was changed" in await run_command(call, "echo x > sub/.idea/x.xml")
+        hook = ".git/hooks/post-commit"
+        said = await run_command(call, f"echo x > {hook}; echo '#' >> .git/config")
+        assert ".git/config was changed: programs obey it" in said
+        assert (f"{hook} was removed again" in said, (work / hook).exists()) == (not stays, stays)
 
 
 @linux
