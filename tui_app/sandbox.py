@@ -56,7 +56,7 @@ def _tried() -> Sandbox:
     if program:
         try:
             tried = subprocess.run(
-                [program, *_NAMESPACES, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"],
+                [program, *_NAMESPACES, *_SYSTEM, "true"],
                 capture_output=True,
                 timeout=_PROBE_S,
                 check=False,
@@ -145,9 +145,7 @@ class Confinement:
         yield from _NAMESPACES
         if not self.network:
             yield "--unshare-net"
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-        # Root may write there without any capability: a setting of the kernel's can name a program to run.
-        yield from ("--ro-bind", "/proc/sys", "/proc/sys")
+        yield from _SYSTEM
         # Sockets of other programs stand in /run, and what people keep in their home and in /tmp.
         covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
         covered = [each for each in covered if each.is_dir() and each != Path("/")]
@@ -252,6 +250,11 @@ class Confinement:
 _NAMESPACES = (
     *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--cap-drop", "ALL", "--die-with-parent"),
+)
+_SYSTEM = (
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    # Root may write there without any capability: a setting of the kernel's can name a program to run.
+    *("--ro-bind-try", "/proc/sys", "/proc/sys"),
 )
 _SECRETS = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".npmrc", ".pypirc", ".git-credentials",
