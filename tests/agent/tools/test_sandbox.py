@@ -472,6 +472,18 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
 
 @linux
 @pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+async def test_a_flood_of_such_places_asks_nothing_and_is_removed(lab: Path) -> None:
+    gate, work, call = Answers(stays=True), lab / "work", Call()
+    run_command: Any = tool(work, lambda: kept_in(lab, LANDLOCK), gate).run_command
+    said = await run_command(call, "for i in $(seq 200); do mkdir d$i; echo x > d$i/.envrc; done")
+    assert [each.kind for each in gate.actions] == ["command"]
+    assert said.count("was removed again") == 20
+    assert said.endswith("[And 180 more: a command may leave 20 of them.]")
+    assert not list(work.rglob(".envrc"))
+
+
+@linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
 async def test_what_changes_between_showing_and_yes_does_not_stay(lab: Path) -> None:
     work, call = lab / "work", Call()
 

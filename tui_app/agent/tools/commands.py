@@ -258,6 +258,7 @@ class Stop:
 
 # What a command in the sandbox made that programs obey: the user says whether it stays.
 
+_MOST_ASKED = 20
 _MADE = "made by the command; no removes it"
 
 
@@ -275,6 +276,12 @@ async def ask_about_made(gate: Gate, inside: Confinement, command: Action) -> li
     after = await asyncio.to_thread(inside.triggers)
     made, changed = made_since(inside.below, after)
     said = [f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed]
+    if len(made) > _MOST_ASKED:
+        # Nobody looks at so many questions.
+        gone = await asyncio.to_thread(lambda: [_removed(path, inside.shown(path)) for path in made])
+        more = len(gone) - _MOST_ASKED
+        said += [*gone[:_MOST_ASKED], f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]"]
+        made = []
     for path in made:
         shown = inside.shown(path)
         asked = replace(
