@@ -206,6 +206,27 @@ def test_events_wait_for_no_agent_library() -> None:
             " · by extraction",
         ),
         (CompactionComplete(job="1", outcome="vetoed", trigger="manual"), "vetoed"),
+        (
+            CompactionComplete(
+                job="1",
+                outcome="success",
+                trigger="manual",
+                messages_removed=203,
+                tokens_before=91_500,
+                tokens_after=6_200,
+                claims_marked=0,
+                facts=(
+                    *(Fact(kind="rule", text=f"rule {n}") for n in range(4)),
+                    Fact(kind="file", text="notes.md · edited 1×", weight=2),
+                    Fact(kind="file", text="import.py · edited 3×", weight=4, put_back=True),
+                    Fact(kind="error", text="pytest: 1 failed", weight=3),
+                    Fact(kind="rule", text="a rule", state="lost"),
+                ),
+            ),
+            "203 messages became a summary · 91.5k → 6.2k · 7 of 8 facts · your 4 rules word for word"
+            " · import.py edited 3× · 1 error still open · 1 put back by Plimsoll · 1 lost"
+            " · 0 claims not in the log",
+        ),
     ],
 )
 def test_an_event_says_its_headline(payload: Payload, line: str) -> None:

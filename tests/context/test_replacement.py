@@ -397,7 +397,7 @@ async def test_files_worked_on_come_back_as_they_are_on_disk() -> None:
         "## File c.py, as it is on disk",
     ]
     assert "1\tknots = 5" in text
-    assert "3 files given back" in done.headline()
+    assert "3 files attached again" in done.headline()
 
 
 async def test_files_come_back_only_as_far_as_the_policy_has_room() -> None:

@@ -189,6 +189,8 @@ class Fact:
     """Whether it is kept only because code has put it beside a summary that lacked it."""
 
 
+_MOST_NAMED = 60
+"""Characters of a fact that is named in a row."""
 _FATES = (("put_back", "put back by Plimsoll"), ("at_risk", "at risk"), ("lost", "lost"))
 
 
@@ -277,14 +279,26 @@ class CompactionComplete(Payload):
             first = f"from #{self.from_message}" if self.from_message else ""
             last = f"up to #{self.up_to_message}" if self.up_to_message else ""
             parts.append(" ".join(filter(None, (first, last))))
+        parts += self._kept()
         parts += [f"{counts[name]} {word}" for name, word in _FATES if counts[name]]
-        if self.claims_marked:
+        if self.claims_marked is not None:
             parts.append(f"{count(self.claims_marked, 'claim')} not in the log")
         if self.files_restored:
-            parts.append(f"{count(len(self.files_restored), 'file')} given back")
+            parts.append(f"{count(len(self.files_restored), 'file')} attached again")
         if self.asked:
             parts.append(f"the model: {self.asked}")
         return " · ".join(parts) + self._writer()
+
+    def _kept(self) -> list[str]:
+        """What of the user's own stands in the summary: rules, the file that matters most, open errors."""
+        kept = [fact for fact in self.facts if fact.state == "kept"]
+        rules, errors = (sum(fact.kind == kind for fact in kept) for kind in ("rule", "error"))
+        files = [fact for fact in kept if fact.kind == "file" and "edited" in fact.text]
+        told = [f"your {count(rules, 'rule') if rules > 1 else 'rule'} word for word"] if rules else []
+        if files:
+            # Parts of this line are told apart by the same dot.
+            told.append(max(files, key=lambda fact: fact.weight).text.replace(" · ", " ")[:_MOST_NAMED])
+        return [*told, f"{count(errors, 'error')} still open"] if errors else told
 
     def _writer(self) -> str:
         """Who wrote the summary, where it was not the model that was meant to."""

@@ -40,6 +40,7 @@ from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import (
     PIECE_CHARS,
     ChangePiece,
+    KeysPiece,
     MarkdownPiece,
     RowPiece,
     clip,
@@ -391,6 +392,37 @@ def test_a_cancelled_compaction_says_that_nothing_changed(title: str) -> None:
 def test_the_reason_of_a_compaction_may_hold_the_word_for_its_end() -> None:
     row = entry("compaction", state="failed", title="the request failed")
     assert texts(row, Body(text=""))[0] == "⊖ Compaction failed · the request failed"
+
+
+def test_the_last_error_says_what_can_be_done_next() -> None:
+    told = pieces(
+        entry("error", title="The key was refused."), None, Body(text=""), Wording(UNICODE), expanded=False
+    )
+    assert not any(isinstance(piece, KeysPiece) for piece in told)
+    *_, keys = pieces(
+        entry("error", title="The key was refused. Use /retry."), None, Body(text=""), Wording(UNICODE),
+        expanded=False, last=True,
+    )  # fmt: skip
+    assert isinstance(keys, KeysPiece)
+    assert keys.hints == (("ctrl+o", "details"), ("ctrl+l", "another model")), "nothing is said twice"
+
+
+def test_red_is_the_sign_of_an_error_alone() -> None:
+    title, hint = pieces(
+        entry("error", title="The key was refused. Set another one."), None, Body(text=""), Wording(UNICODE),
+        expanded=False,
+    )  # fmt: skip
+    assert (title.text, title.tone, title.sign_tone) == ("The key was refused.", Tone.TEXT, Tone.ERROR)
+    assert (hint.text, hint.tone) == ("Set another one.", Tone.DIM)
+
+
+async def test_what_can_be_done_next_leaves_an_error_that_something_follows() -> None:
+    app = stage_of(lambda talk: talk.add("error", "The key was refused."))
+    async with app.run_test(size=(80, 30)) as pilot:
+        assert "/retry" in "\n".join(rows(app.transcript))
+        app.transcript.append(entry("user", title="Again", seq=99))
+        await pilot.pause()
+        assert "/retry" not in "\n".join(rows(app.transcript))
 
 
 def test_a_long_error_is_said_once() -> None:

@@ -322,6 +322,7 @@ def pieces(
     expanded: bool,
     excerpt: Excerpt | None = None,
     sunk: bool = False,
+    last: bool = False,
 ) -> list[Piece]:
     """List the pieces of an entry.
 
@@ -333,11 +334,15 @@ def pieces(
         expanded: Whether the user opened it.
         excerpt: A found part of a text that is too long to be shown whole.
         sunk: Whether the model does not see it any more.
+        last: Whether nothing is below it.
 
     Returns:
         Pieces from top to bottom; none when there is nothing to show.
     """
     content = list(_content(entry, body, wording, expanded=expanded, sunk=sunk))
+    if last and entry.kind == "error":
+        said = f"{entry.title} {body.text[:4_000]}"
+        content.append(KeysPiece(tuple(each for each in _AFTER_ERROR if each[0] not in said)))
     if excerpt is not None:
         where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
         content.append(TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT))
@@ -494,10 +499,17 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     # The title is the beginning of the text: said in full, once.
     if lines and lines[0].startswith(title.removesuffix("…")):
         title, *lines = lines
+    told, _, advice = title.partition(". ")
     if entry.left:
-        title += f" {wording.glyphs.separator} {LEFT}"
-    yield TextPiece(title, Tone.ERROR, sign=wording.glyphs.cross)
-    yield from (TextPiece(line, Tone.TEXT) for line in lines[:1])
+        told += f" {wording.glyphs.separator} {LEFT}"
+    # Red is the sign alone: the sentence is to be read.
+    end = "." if advice else ""
+    yield TextPiece(f"{told}{end}", Tone.TEXT, sign=wording.glyphs.cross, sign_tone=Tone.ERROR)
+    yield from (TextPiece(line, Tone.DIM) for line in (advice, *lines[:1]) if line)
+
+
+_AFTER_ERROR = (("ctrl+o", "details"), ("/retry", "sends it again"), ("ctrl+l", "another model"))
+"""What can be done next, below an error that nothing has followed."""
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:

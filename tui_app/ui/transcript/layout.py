@@ -278,6 +278,8 @@ class Layout:
         growing = None if handed_over else self.live
         self.set_live(None)
         slot = len(self.entries)
+        if slot and self.entries[-1].kind == "error":
+            self.stale(slot - 1)  # what can be done next is said below the last one only
         self.entries.append(entry)
         self._slots[entry.seq] = slot
         self._index.append(estimate(entry, self.before(slot), self.painter.width))
@@ -471,6 +473,7 @@ class Layout:
                 expanded=expanded,
                 excerpt=excerpt,
                 sunk=not self.rail.sees(entry),
+                last=slot == len(self.entries) - 1,
             )
         block = self._blocks[slot] = _Block(parts, self.painter.width)
         for number, piece in enumerate(parts):

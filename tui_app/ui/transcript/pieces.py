@@ -154,6 +154,8 @@ class TextPiece:
     """Which text of an entry it is a piece of; empty for words of ours."""
     start: int = field(default=0, compare=False)
     """Where it begins in that text."""
+    sign_tone: Tone | None = None
+    """The tone of the sign, where it is not that of the text."""
 
     def estimate(self, width: int) -> int:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
@@ -164,7 +166,8 @@ class TextPiece:
         text = self.text if self.part else painter.spelled(self.text)
         for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent)):
             segment = painter.styled(lead + text[start:stop], self.tone)
-            sign = painter.styled(self.sign, self.tone) if self.sign and not painted else None
+            tone = self.sign_tone or self.tone
+            sign = painter.styled(self.sign, tone) if self.sign and not painted else None
             painted.append(
                 painter.line([segment], lead=len(lead), join=join if painted else self.join, sign=sign)
             )
