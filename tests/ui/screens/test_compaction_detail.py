@@ -28,6 +28,7 @@ from tui_app.ui.dialogs.compaction import (
     fact_options,
     message_lines,
     number_lines,
+    ranked,
     sent_page,
     sizes,
     where,
@@ -275,13 +276,32 @@ def test_a_diff_counts_long_runs_that_stayed() -> None:
 
 
 def test_facts_say_where_they_are_now() -> None:
-    kept, recoverable, lost = FACTS
-    assert where(kept) == "you, 12:04"
+    recoverable = FACTS[1]
     assert where(recoverable, "/x/conversation_history/003-before-compaction.md") == (
-        "at #142 in the log and conversation_history/003-before-compaction.md"
+        "conversation_history/003-before-compaction.md"
     )
-    assert where(replace(recoverable, source="")) == ""
-    assert where(lost) == "was at #87"
+    assert [where(each) for each in FACTS] == [""] * 3
+
+
+@pytest.mark.parametrize("width", [112, 72])
+def test_facts_name_their_source_in_a_column(width: int) -> None:
+    facts = [*FACTS, replace(FACTS[0], text="never touch the legacy importer, " * 6, source="#1201")]
+    options = fact_options(facts, UNICODE, back="enter brings it back", width=width)
+    rows = [str(option.prompt) for option in options]
+    rows = [row for row in rows if " " in row and row.split()[0] in "✗↺✓"]
+    lines = [row.split("\n")[0] for row in rows]
+    columns = {line.index(fact.source) for line, fact in zip(lines, ranked(facts), strict=True)}
+    assert len(columns) == 1
+    assert max(len(line) for row in rows for line in row.split("\n")) <= width
+    assert [line.endswith("enter brings it back") for line in lines] == [True, True, False, False]
+    assert len(rows[3].split("\n")) > 2, "a long one goes on below"
+
+
+def test_a_source_has_no_column_where_there_is_no_room() -> None:
+    options = fact_options(FACTS, UNICODE, back="enter brings it back", width=34)
+    rows = [str(option.prompt) for option in options]
+    assert max(len(line.partition("  you,")[0]) for row in rows for line in row.split("\n")) <= 44
+    assert any("#87" in row for row in rows)
 
 
 def test_what_is_sent_says_line_for_line_who_it_is_from() -> None:

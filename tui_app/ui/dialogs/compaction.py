@@ -48,8 +48,10 @@ from tui_app.ui.text import (
     count,
     duration,
     one_line,
+    padded,
     percent,
     tokens,
+    wrap_spans,
 )
 from tui_app.ui.themes import Palette, Tone
 from tui_app.ui.transcript.lines import GUTTER, Line, Painter
@@ -144,7 +146,7 @@ def sizes(
     if done.claims_marked is not None:
         parts.append(f"{count(done.claims_marked, 'claim')} not in the log")
     if done.files_restored:
-        parts.append(f"{count(len(done.files_restored), 'file')} given back")
+        parts.append(f"{count(len(done.files_restored), 'file')} attached again")
     if edited:
         parts.append("edited since")
     if undone:
@@ -153,21 +155,8 @@ def sizes(
 
 
 def where(fact: Fact, history: str = "") -> str:
-    """Where a fact stands now, in words.
-
-    Args:
-        fact: With the handle of the message that it comes from.
-        history: Path of the file that holds what left; empty where there is none.
-    """
-    source = one_line(fact.source, 30)
-    match fact.state:
-        case "kept":
-            return source
-        case "recoverable":
-            file = f"conversation_history/{PurePath(history).name}" if history else ""
-            return " and ".join(filter(None, (f"at {source} in the log" if source else "", file)))
-        case "lost":
-            return f"was at {source}" if source else ""
+    """Where a fact can be found that is not kept, besides its place in the log."""
+    return f"conversation_history/{PurePath(history).name}" if history and fact.state == "recoverable" else ""
 
 
 def fate(fact: Fact) -> str:
@@ -184,7 +173,9 @@ def ranked(facts: Iterable[Fact]) -> list[Fact]:
     return sorted(facts, key=lambda fact: (ORDER.index(fact.state), not fact.put_back, -fact.weight))
 
 
-def fact_options(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "") -> list[Option]:
+def fact_options(
+    facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "", *, width: int = 80
+) -> list[Option]:
     """Every fact below a head that says what became of it; its id is its place among the ranked ones.
 
     Args:
@@ -192,29 +183,67 @@ def fact_options(facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back:
         glyphs: Signs to draw with.
         history: Path of the file that holds what left; empty where there is none.
         back: How a fact comes back that is not kept.
+        width: Cells of a row.
     """
     options: list[Option] = []
-    places = enumerate(ranked(facts))
-    for head, group in groupby(places, key=lambda placed: fate(placed[1])):
+    found = ranked(facts)
+    source = max((len(fact.source) for fact in found), default=0)
+    source = min(source, _MOST_SOURCE) + 2 if width >= SLIM else 0
+    told = {
+        place: f" {glyphs.separator} ".join(filter(None, (where(fact, history), back)))
+        for place, fact in enumerate(found)
+        if fact.state != "kept"
+    }
+    beside = max(map(cell_len, told.values()), default=-2) + 2
+    if width - _FACT_CELLS - source - beside < _ROOM_OF_FACT:
+        beside = 0
+    for head, group in groupby(enumerate(found), key=lambda placed: fate(placed[1])):
         rows = list(group)
         if options:
             options.append(Option("", disabled=True))
         options.append(
             Option(Content.assemble((head, "bold"), (f"  {len(rows):,}", "$text-muted")), disabled=True)
         )
-        options += [Option(_fact_row(fact, glyphs, history, back), id=str(place)) for place, fact in rows]
+        for place, fact in rows:
+            cells = (max(_ROOM_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
+            options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
     return options
 
 
-def _fact_row(fact: Fact, glyphs: Glyphs, history: str, back: str) -> Content:
+_FACT_CELLS, _MOST_SOURCE = 12, 16
+"""Cells in front of the text of a fact, and at most those of the message it comes from."""
+
+
+def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]) -> Content:
+    """A fact in columns: sign, kind, text, where in the log it comes from, and how it comes back.
+
+    Args:
+        fact: It.
+        glyphs: Signs to draw with.
+        told: Where it is, and how it comes back; empty where it is kept.
+        cells: Room for its text, for its source, and for what is told; of the latter 0 where there is none.
+    """
+    room, source, beside = cells
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
-    place = where(fact, history)
-    return Content.assemble(
+    text = one_line(fact.text, 300)
+    first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
+    place = one_line(fact.source, _MOST_SOURCE)
+    row = Content.assemble(
         (f"{signs[fact.state]} ", COLOURS[fact.state]),
         (f"{fact.kind:<9} ", "$text-muted"),
-        one_line(fact.text, 300),
-        (f"  {place}{back if fact.state != 'kept' else ''}".rstrip(), "$text-muted"),
+        padded(first, room) if source else first,
+        (f"  {place:<{source - 2}}" if source else f"  {place}".rstrip(), "$text-faint"),
+        (f"{told:>{beside}}" if beside else "", "$text-muted"),
     )
+    lead = " " * _FACT_CELLS
+    below = [Content(f"{lead}{line}") for line in others]
+    if told and not beside:
+        below.append(Content.styled(f"{lead}{told}", "$text-muted"))
+    return Content("\n").join([row, *below])
+
+
+_ROOM_OF_FACT = 24
+"""Cells that the text of a fact keeps at least."""
 
 
 def message_lines(
@@ -561,8 +590,8 @@ class SummaryEditor(Dialog[str]):
             self.dismiss(None)
 
 
-INSETS = 4
-"""Cells at both sides of a page."""
+INSETS, _BESIDE_FACTS = 4, 4
+"""Cells at both sides of a page; beside its facts the sign of the marked row, air, and the scrollbar."""
 ONE_LINE = 100
 """Columns from which sizes and facts stand in one row."""
 LOW = 20
@@ -645,23 +674,10 @@ class CompactionDetail(Dialog[Decision]):
 
     def compose(self) -> ComposeResult:
         view = self._view
-        low = self.app.size.height < LOW
-        gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
-        edited = bool(view.original)
         with Vertical(classes="dialog -full"):
-            width = self.app.size.width - INSETS
-            title = self.heading(headline(view.done, view.time, self._glyphs, width, self._tz))
-            yield title.add_class("-signed")
-            yield Static(
-                figures(
-                    sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low)
-                ),
-                id="sizes",
-                markup=False,
-            )
-            back = " · enter brings it back" if view.can_edit else ""
-            lines = fact_options(view.done.facts, self._glyphs, view.done.history_path, back)
-            facts = lines or [Option(Content(self._no_facts))]
+            yield self.heading(self._head).add_class("-signed")
+            yield Static(self._sizes, id="sizes", markup=False)
+            facts = self._fact_rows() or [Option(Content(self._no_facts))]
             parts: dict[str, Widget] = {
                 "tab-summary": SentText(view.sent, self._glyphs, plain=self.app.has_class("-plain")),
                 "tab-facts": MarkedList(*facts, id="facts", compact=True),
@@ -692,6 +708,34 @@ class CompactionDetail(Dialog[Decision]):
         if self._view.audit is not None:
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
 
+    def _fact_rows(self) -> list[Option]:
+        done, back = self._view.done, "enter brings it back" if self._view.can_edit else ""
+        width = self.app.size.width - INSETS - _BESIDE_FACTS
+        return fact_options(done.facts, self._glyphs, done.history_path, back, width=width)
+
+    @property
+    def _head(self) -> Content:
+        width = self.app.size.width - INSETS
+        return headline(self._view.done, self._view.time, self._glyphs, width, self._tz)
+
+    @property
+    def _sizes(self) -> Content:
+        view, low = self._view, self.app.size.height < LOW
+        gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
+        edited = bool(view.original)
+        said = sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low)
+        return figures(said)
+
+    def on_resize(self) -> None:
+        """Write head and figures for the new width, and line up the facts; the mark stays where it is."""
+        self.query_one(".dialog-title", Static).update(self._head)
+        self.query_one("#sizes", Static).update(self._sizes)
+        if self._view.audit is None and self._view.done.facts:
+            facts = self.query_one("#facts", OptionList)
+            at = facts.highlighted
+            facts.set_options(self._fact_rows())
+            facts.highlighted = at
+
     @property
     def _no_facts(self) -> str:
         return "No facts were found." if self._view.audit is None else _READING
@@ -700,7 +744,7 @@ class CompactionDetail(Dialog[Decision]):
         """Hold it against what it replaced, in a thread: that reads the session's whole log."""
         (found,) = (await asyncio.to_thread(read)).compactions
         self._list("#audit", "\n".join(compaction_lines(found.to_json())))
-        lines = fact_options(found.facts, self._glyphs)
+        lines = fact_options(found.facts, self._glyphs, width=self.app.size.width - INSETS - _BESIDE_FACTS)
         self.query_one("#facts", OptionList).set_options(lines or [Option("No facts were found.")])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
