@@ -27,8 +27,8 @@ class Row(NamedTuple):
     component: str = "row-list--row"
     """Component class that colours the text."""
     right_component: str = "row-list--right"
-    sign_component: str = ""
-    """Component class of the first sign; empty where it has the colour of the text."""
+    leads: tuple[tuple[int, str], ...] = ()
+    """Parts at the beginning with component classes of their own: where each ends, in characters."""
 
 
 class RowList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -187,12 +187,12 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         text = cut_cells(row.text, room)
         space = " " * (width - cell_len(text) - cell_len(right))
         base = self.rich_style
-        colour = base + legible(self.get_component_rich_style(row.component)) + over
-        lead = 1 if row.sign_component and text else 0
-        sign = legible(self.get_component_rich_style(row.sign_component)) if lead else colour
-        segments = [
-            Segment(text[:lead], base + sign + over),
-            Segment(text[lead:], colour),
+        segments, at = list[Segment](), 0
+        for end, component in (*row.leads, (len(text), row.component)):
+            colour = base + legible(self.get_component_rich_style(component)) + over
+            segments.append(Segment(text[at:end], colour))
+            at = max(at, end)
+        segments += [
             Segment(space, base + over),
             Segment(right, base + legible(self.get_component_rich_style(row.right_component)) + over),
         ]

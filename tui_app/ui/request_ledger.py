@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,9 +13,11 @@ from textual.widgets import Input, Static
 
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
+from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
-from tui_app.ui.text import one_line, tokens
+from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, tokens
+from tui_app.ui.transcript.entries import tool_sign
 from tui_app.ui.widgets import WrittenLine
 
 KINDS: dict[MessageKind, str] = {
@@ -53,6 +55,8 @@ STATES: dict[ItemState, str] = {
 """The words for the form of an item in the request, where it is not what it was said as."""
 CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
+_SPOKEN: frozenset[MessageKind] = frozenset({"user", "assistant"})
+"""Words of the user and of the model, which are read first."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
 _NARROW = 60
 _STATE_SHARE = 3
@@ -78,6 +82,11 @@ class Columns:
         return self.width < _NARROW
 
     @property
+    def sign(self) -> int:
+        """Cells of the sign in front of a title."""
+        return 0 if self.narrow else 2
+
+    @property
     def state(self) -> int:
         """Cells that a state may take."""
         return max(8, self.width // _STATE_SHARE)
@@ -87,9 +96,11 @@ def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns)
     """Return the names of the columns, their order, and how many items a search has found."""
     kind = "" if columns.narrow else f"{'kind':<12}  "
     orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
-    names = f"{'tok':>7}  {'age':>4}  {kind}what"
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
-    return f"{names} ({orders[sort]}){found}"
+    names = f"{'tok':>7}  {'age':>4}  {kind}{' ' * columns.sign}what ({orders[sort]}){found}"
+    right = f"state  {'#':>{columns.number}} "
+    gap = columns.width - len(names) - len(right)
+    return names if columns.narrow or gap < 1 else f"{names}{' ' * gap}{right}"
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
@@ -121,17 +132,29 @@ def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[Led
     )
 
 
-def ledger_row(row: LedgerRow, note: str, columns: Columns, sign: str = "") -> Row:
-    """Word one item; ``sign`` marks it."""
+def ledger_row(
+    row: LedgerRow, note: str, columns: Columns, glyphs: Glyphs = UNICODE, *, chosen: bool = False
+) -> Row:
+    """Word one item: its size and who said it stand out from what is only looked up."""
     kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
-    figures = f"{sign or ' '}{tokens(row.tokens):>6}  {row.age:>4}  {kind}"
+    size = f"{glyphs.check if chosen else ' '}{tokens(row.tokens):>6}"
+    figures = f"{size}  {row.age:>4}  {kind}"
     # A path says where it is by its end: its folder is known.
     in_file = row.state == "offloaded" and note
     state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
     state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
     number = f"{'#' + str(row.seq):>{columns.number}}"
     right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
-    return Row(f"{figures}{one_line(row.title, 200) or CALLS_ONLY}", right)
+    title = one_line(row.title, 200) or CALLS_ONLY
+    mark = {"user": glyphs.bar, "summary": glyphs.load_line}.get(row.kind, "")
+    if row.kind == "tool_result":
+        mark = tool_sign(title, glyphs)
+        title = title.removeprefix(f"{RUN_COMMAND.name} ")
+    text = f"{figures}{padded(mark, columns.sign)[: columns.sign]}{title}"
+    said = row.kind in _SPOKEN and row.title and row.state != "excluded"
+    component = "row-list--row" if said else "ledger--quiet"
+    leads = ((len(size), "row-list--row"), (len(figures), "ledger--quiet"))
+    return Row(text, right, component, "ledger--quiet", leads)
 
 
 class LedgerList(Vertical):
@@ -145,20 +168,23 @@ class LedgerList(Vertical):
     class Rows(RowList):
         """Tells when the cursor moves."""
 
+        COMPONENT_CLASSES: ClassVar[set[str]] = {"ledger--quiet"}
+        DEFAULT_CSS = "Rows > .ledger--quiet { color: $text-muted; }"
+
         def watch_cursor(self, cursor: int | None) -> None:
             super().watch_cursor(cursor)
             self.post_message(LedgerList.Marked())
 
-    def __init__(self, rows: Sequence[LedgerRow], note: Note, sign: str = "✓") -> None:
+    def __init__(self, rows: Sequence[LedgerRow], note: Note, glyphs: Glyphs = UNICODE) -> None:
         """Make a list.
 
         Args:
             rows: The items in the order they are sent.
             note: Says what was done to an item; asked for visible rows only.
-            sign: Stands in front of marked items.
+            glyphs: Signs to draw with.
         """
         super().__init__(id="context-ledger")
-        self._all, self._note, self._sign = rows, note, sign
+        self._all, self._note, self._glyphs = rows, note, glyphs
         self._sort: Sort = "tokens"
         self._wanted = ""
         self._chosen: frozenset[int] = frozenset()
@@ -239,8 +265,8 @@ class LedgerList(Vertical):
 
     def _row(self, index: int) -> Row:
         row = self._shown[index]
-        sign = self._sign if row.seq in self._chosen else ""
-        return ledger_row(row, self._note(row.form), self._columns, sign)
+        chosen = row.seq in self._chosen
+        return ledger_row(row, self._note(row.form), self._columns, self._glyphs, chosen=chosen)
 
     def action_sort(self) -> None:
         self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]

@@ -80,9 +80,9 @@ def timeline_row(
         row = row._replace(component="timeline--left", right_component="timeline--left")
     elif entry.kind == "user":
         sign = "timeline--left" if sunk else "timeline--newest" if newest else "timeline--detail"
-        row = row._replace(component="timeline--detail" if sunk else row.component, sign_component=sign)
+        row = row._replace(component="timeline--detail" if sunk else row.component, leads=((1, sign),))
     elif entry.kind == "compaction" and not number and entry.state in ("ok", "running"):
-        row = row._replace(sign_component="timeline--newest")
+        row = row._replace(leads=((1, "timeline--newest"),))
     elif sunk and row.component == "timeline--detail":
         row = row._replace(component="timeline--left")
     return row._replace(text=without_drawing(row.text)) if wording.plain else row

@@ -198,7 +198,7 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         tabs = app.screen.query_one(TabbedContent)
         assert str(tabs.get_tab("tab-saved").label) == "Saved 44.0k"
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
-        assert painted(pilot)[0].split()[:4] == ["18.3k", "40", "you", "[/x]"]
+        assert painted(pilot)[0].split()[:5] == ["18.3k", "40", "you", "▐", "[/x]"]
         assert painted(pilot)[0].endswith("#142")
         await pilot.press("down", "enter")
         assert app.results == [143]
@@ -433,7 +433,7 @@ async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
 
 def test_what_stays_along_with_pins_is_said() -> None:
     view = replace(VIEW, outlook=replace(OUTLOOK, pinned_along=400))
-    assert "pinned 3.1k of 25.6k (0.4k of it stays along) · at least" in limits(view, UNICODE)
+    assert "pinned 3.1k of 25.6k (0.4k of it goes with them) · at least" in limits(view, UNICODE)
 
 
 def keys_of(screen: ContextScreen) -> list[str]:

@@ -361,11 +361,11 @@ def test_what_has_left_is_one_level_quieter_and_the_newest_prompt_has_the_accent
         timeline_row(prompt, 0, wording, newest=True),
         timeline_row(done, 0, wording),
     ]
-    assert [(row.component, row.sign_component) for row in rows] == [
-        ("timeline--detail", "timeline--left"),
-        ("timeline--user", "timeline--detail"),
-        ("timeline--user", "timeline--newest"),
-        ("timeline--compaction", "timeline--newest"),
+    assert [(row.component, row.leads) for row in rows] == [
+        ("timeline--detail", ((1, "timeline--left"),)),
+        ("timeline--user", ((1, "timeline--detail"),)),
+        ("timeline--user", ((1, "timeline--newest"),)),
+        ("timeline--compaction", ((1, "timeline--newest"),)),
     ]
 
 

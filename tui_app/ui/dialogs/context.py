@@ -1,6 +1,7 @@
 """What fills the context: tokens by category, every item of the next request, and what to do with one."""
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -217,17 +218,25 @@ def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content
     )
 
 
-def headline(view: ContextView, glyphs: Glyphs = UNICODE) -> Content:
-    """The first row: the gauge in words."""
+def headline(view: ContextView, glyphs: Glyphs = UNICODE, width: int = 0) -> Content:
+    """The first row: the gauge in words, and at its end what the next turn costs where both have room."""
     share, space, rest = gauge_text(view.usage, background=view.background, blocking=view.blocking).partition(
         " "
     )
-    return Content.assemble(
+    head = Content.assemble(
         (f"{glyphs.load_line} ", "$text-accent"),
         ("Context", "bold"),
         (f"   {share}", "not bold"),
         (space + rest, "$text-muted not bold"),
     )
+    gap = width - head.cell_length - len(view.cache)
+    if not view.cache or gap < _LEAST_GAP:
+        return head
+    return Content.assemble(head, " " * gap, (view.cache, "$text-muted not bold"))
+
+
+_LEAST_GAP = 4
+"""Cells between the gauge in words and what the next turn costs."""
 
 
 def limits(view: ContextView, glyphs: Glyphs) -> str:
@@ -246,7 +255,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
     elif usage.window.stated > 0:
         parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
-        along = f" ({tokens(outlook.pinned_along)} of it stays along)" if outlook.pinned_along else ""
+        along = f" ({tokens(outlook.pinned_along)} of it goes with them)" if outlook.pinned_along else ""
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
     if out := [row for row in view.rows if row.state == "excluded"]:
         parts.append(f"{len(out)} excluded, {tokens(sum(row.tokens for row in out))}")
@@ -486,10 +495,10 @@ class ContextScreen(StopsCompaction):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -full"):
             yield self.heading(headline(self._view, self._glyphs)).add_class("-signed")
-            yield Static(id="context-limits", classes="dialog-note", markup=False)
             yield Static(id="context-categories", markup=False)
+            yield Static(id="context-limits", classes="dialog-note", markup=False)
             parts: dict[str, Widget] = {
-                "tab-ledger": LedgerList(self._view.rows, self._source.note, self._glyphs.check),
+                "tab-ledger": LedgerList(self._view.rows, self._source.note, self._glyphs),
                 **{
                     name: reading_area("", id=name.replace("tab", "context"), rows=True)
                     for name in list(PARTS)[1:]
@@ -502,12 +511,16 @@ class ContextScreen(StopsCompaction):
 
     def on_mount(self) -> None:
         """Write the figures, and look for news from now on."""
-        self.set_class(self.app.size.height >= ROOMY, "-roomy")
-        self._write()
+        self.on_resize()
         self._compare()
         self.watch(self, "focused", self._name_keys, init=False)
         self._source.follow(self, self._news)
         self._news()
+
+    def on_resize(self) -> None:
+        """Write the figures as there is room for them."""
+        self.set_class(self.app.size.height >= ROOMY, "-roomy")
+        self._write()
 
     def _news(self) -> None:
         """Read again what has changed; while that is read, what comes meanwhile is read behind it."""
@@ -542,11 +555,13 @@ class ContextScreen(StopsCompaction):
         """Put all figures on the screen but those of the marked item."""
         view = self._view
         self._name_keys()
-        self.query_one(".dialog-title", Static).update(headline(view, self._glyphs))
+        head = headline(view, self._glyphs, self.app.size.width - 4)
+        self.query_one(".dialog-title", Static).update(head)
         _say(self, "#context-limits", limits(view, self._glyphs))
         self._write_parts()
         _say(self, "#context-cache", view.cache)
-        self.query_one("#context-cache").display = bool(view.cache) and self.app.size.height >= SHORT
+        apart = bool(view.cache) and not head.plain.endswith(view.cache)
+        self.query_one("#context-cache").display = apart and self.app.size.height >= SHORT
         if view.usage is not None:
             roomy = self.has_class("-roomy")
             # Sixteen colours are too few for the categories.
@@ -713,8 +728,14 @@ def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
     return tuple((row.seq, row.form, row.pinned, row.state) for row in rows)
 
 
+_TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
+"""Keys and figures, which stand out from what is said of them."""
+
+
 def _say(screen: ContextScreen, where: str, text: str) -> None:
-    screen.query_one(where, Static).update(Content(text))
+    parts = _TOLD.split(text) if where == "#context-outlook" else [text]
+    told = ((part, "$foreground" if at % 2 else "") for at, part in enumerate(parts))
+    screen.query_one(where, Static).update(Content.assemble(*told))
 
 
 # What the context screen shows of a session, and what it asks of it.
