@@ -29,7 +29,7 @@ from tui_app.ui.dialogs.base import (
 )
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint
-from tui_app.ui.text import clean, cost, one_line, padded, tokens, window_text
+from tui_app.ui.text import UNICODE, clean, cost, one_line, padded, tokens, window_text
 from tui_app.ui.type_ahead import StrayKeys
 
 if TYPE_CHECKING:
@@ -303,6 +303,32 @@ def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
     )
 
 
+def fit_bar(plan: SwitchPlan, width: int) -> Content:
+    """The conversation as one bar with the mark up to which the new window holds it, and both sizes below."""
+    held, size = min(plan.usable or plan.limit, plan.tokens), max(1, plan.tokens)
+    at = min(width - 1, max(0, width * held // size - 1))
+    fits, whole = f"{window_text(held)} fit", tokens(plan.tokens)
+    start = max(0, min(at + 1 - len(fits), width - len(whole) - len(fits) - 2))
+    gap = " " * max(1, width - start - len(fits) - len(whole))
+    return Content.assemble(
+        (UNICODE.gauge_full * at, "$accent"),
+        (UNICODE.load_mark, "bold $foreground"),
+        (UNICODE.gauge_full * (width - at - 1), "$error"),
+        (f"\n{' ' * start}{fits}{gap}{whole}", "$text-muted"),
+    )
+
+
+class FitBar(Static):
+    """Draws :func:`fit_bar` as wide as there is room."""
+
+    def __init__(self, plan: SwitchPlan) -> None:
+        super().__init__(id="switch-bar")
+        self._plan = plan
+
+    def render(self) -> Content:
+        return fit_bar(self._plan, max(8, self.content_size.width))
+
+
 class SwitchDialog(Dialog[Way]):
     """Dismisses with the way chosen; Esc is ``cancel``."""
 
@@ -338,6 +364,7 @@ class SwitchDialog(Dialog[Way]):
         gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
         with Vertical(classes="dialog"):
             yield self.heading(f"{one_line(plan.target, 60)} {size}")
+            yield FitBar(plan)
             yield MarkedList(
                 *(
                     Option(way_row(label, effect, 20, gap), disabled=not can)
