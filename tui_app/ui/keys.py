@@ -64,6 +64,8 @@ class KeyBinding(NamedTuple):
     """The slash command that does the same, where its action is not to run one."""
     rows: tuple[RowState, ...] = ()
     """Where the cursor has to stand so that a hint of the conversation names it."""
+    topic: str = ""
+    """The group of help it is listed in; empty for the one of where it acts."""
 
     @property
     def label(self) -> str:
@@ -113,6 +115,7 @@ def _pane(
     return key._replace(scope="pane")
 
 
+_TYPING, _LEAVING = "In the prompt", "Stop and leave"
 KEYS: tuple[KeyBinding, ...] = (
     _key("prompt.send", "send", "Send", "Send, or queue while an answer is written."),
     _key("prompt.newline", "newline", "New line", "Start a new line."),
@@ -121,7 +124,9 @@ KEYS: tuple[KeyBinding, ...] = (
     _key("prompt.expand", "expand", "Show a pasted text", "With the cursor at its mark."),
     _key("prompt.paste", "paste_picture", "Paste a picture", "The clipboard's, as [picture 1]."),
     _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
-    _key("prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"),
+    _key(
+        "prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"
+    )._replace(topic=_LEAVING),
     _key("prompt.undo", "undo_typing", "Undo typing", "Undo typing; ctrl+y redoes it."),
     _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the previous prompt."),
     _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the next prompt."),
@@ -158,10 +163,14 @@ KEYS: tuple[KeyBinding, ...] = (
     _key(
         "chat.cancel", "cancel", "Stop or go back",
         "Stop, or go back one step; twice when idle: earlier prompts.",
-    ),
+    )._replace(topic=_LEAVING),
     _pane("details", "Details of the focused row", "Open the full text of a row."),
-    _key("chat.prompts", "slash('/prompts')", "Search earlier prompts", "All prompts of this folder."),
-    _key("chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor."),
+    _key(
+        "chat.prompts", "slash('/prompts')", "Search earlier prompts", "All prompts of this folder.",
+    )._replace(topic=_TYPING),
+    _key(
+        "chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor.",
+    )._replace(topic=_TYPING),
     _key("chat.notices", "notices", "Notices", "What was reported since the start."),
     _pane(
         "find", "Find in the conversation", "Searches everything, including long tool output.",
@@ -175,13 +184,15 @@ KEYS: tuple[KeyBinding, ...] = (
     _key(
         "chat.interrupt", "interrupt", "Copy, clear, stop or quit",
         "Copies a selection; else clears the draft; else stops; twice quits.",
-    ),
+    )._replace(topic=_LEAVING),
     # The prompt and other fields see it first.
     _key(
-        "app.suspend", "suspend", "Suspend", "To the shell, until fg; on an empty prompt: undo a compaction."
-    )._replace(priority=False),
+        "app.suspend", "suspend", "Suspend", "To the shell, until fg; on an empty prompt: undo a compaction.",
+    )._replace(priority=False, topic=_LEAVING),
     _key("app.repaint", "repaint", "Repaint the screen", "When another program has written over it."),
-    _key("app.quit", "quit", "Quit", "Leave; the session can be resumed.", command="/quit"),
+    _key("app.quit", "quit", "Quit", "Leave; the session can be resumed.", command="/quit")._replace(
+        topic=_LEAVING
+    ),
 )  # fmt: skip
 """Keys of the chat, which the settings can change."""
 
@@ -466,14 +477,14 @@ PLACES: Mapping[str, Place] = {
     )),
     # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
     "question": Place("on a tool's question", (
-        KeyBinding("approval.once", "y", "once", "Allow once", "Allow this very call.", priority=True),
+        KeyBinding("approval.once", "y", "once", "Allow once", "Allow this call once.", priority=True),
         KeyBinding(
             "approval.always", "a", "always", "Always allow",
             "Always allow exactly this call.", priority=True,
         ),
         KeyBinding(
             "approval.wider", "w", "widen", "Always allow this prefix",
-            "Always allow what the rule with … says.", priority=True,
+            "Always allow what the rule ending in … matches.", priority=True,
         ),
         KeyBinding(
             "approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
@@ -488,7 +499,7 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("approval.end", "end", "ends(1)", "End", "To the last row."),
         KeyBinding(
             "approval.back", "escape", "back", "Back",
-            "Leave the line for a reason or a rule; then stop the turn, which is a no.", priority=True,
+            "Close the line for a reason or a rule; pressed again, stop the turn (a no).", priority=True,
         ),
     )),
     "asked": Place("on a question", (
@@ -549,7 +560,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "ledger": Place("in the context's list", (
         KeyBinding("context.sort", "s", "sort", "Order", "By tokens, by age, by kind of item."),
-        KeyBinding("context.search", "slash", "search", "Search", "Show the items with words."),
+        KeyBinding("context.search", "slash", "search", "Search", "Show the items that contain your words."),
         KeyBinding(
             "context.mark", "space", "choose", "Mark",
             "Mark the item: keys then act on all that are marked.",

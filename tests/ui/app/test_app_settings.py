@@ -278,6 +278,20 @@ async def test_choices_are_a_list_and_count_from_the_next_session(desk: Desk, fi
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.state.policy == "careful")
 
 
+async def test_sixteen_colours_say_why_every_dark_theme_looks_the_same(desk: Desk) -> None:
+    desk.env |= {"TERM": "xterm-256color", "TEXTUAL_COLOR_SYSTEM": "standard"}
+    async with shown(desk.app(), USUAL) as deck:
+        await deck.ready()
+        await deck.send("/theme")
+        await deck.until(lambda: isinstance(deck.app.screen, ThemePicker))
+        await deck.says("This terminal has 16 colours: all dark themes look the same in it.")
+        await deck.press("down")
+        await deck.says("all light themes look the same in it.")
+        await deck.press(*"ansi-dark")
+        await deck.until(lambda: deck.app.theme == "ansi-dark")
+        assert "look the same" not in deck.text
+
+
 async def test_themes_are_painted_while_marked_and_escape_brings_the_old_one_back(
     desk: Desk, file: Path
 ) -> None:
@@ -378,7 +392,7 @@ def test_what_a_policy_would_do_with_the_conversation_at_hand() -> None:
     usage = ContextUsage(parts=Breakdown(user=50_000), window=window, messages=40)
     full = replace(usage, parts=Breakdown(user=89_000))
     assert policy_outlook(PLIMSOLL, None) == f"{PLIMSOLL.about}."
-    assert policy_outlook(PLIMSOLL, usage).endswith("Here: compacts from 80.0k tokens on, there are 50.0k.")
+    assert policy_outlook(PLIMSOLL, usage).endswith("Here: compacts from 80.0k tokens on, now 50.0k.")
     assert policy_outlook(PLIMSOLL, full).endswith("Here: compacts with the next request.")
     assert policy_outlook(SLIDING_WINDOW, replace(usage, messages=2)).endswith("Here: compacts nothing yet.")
     assert "Here" not in policy_outlook(replace(PLIMSOLL, automatic=False), full)
@@ -407,7 +421,7 @@ async def test_a_name_nobody_knows_changes_nothing(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.send("/policy plimsol")
-        await deck.says("No policy plimsol. There are plimsoll,")
+        await deck.says("No policy plimsol. Choose one of plimsoll,")
         assert deck.app.chat.session.state.policy == "plimsoll"
 
 

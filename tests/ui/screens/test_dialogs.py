@@ -16,19 +16,30 @@ from textual.widgets import Button, Input, OptionList, Static, TextArea
 
 from tests.ui.kit import ThemedApp
 from tests.ui.plans import SWITCH
+from tui_app.agent.tools.tasks import TaskRow
 from tui_app.session.search import Found, Searched
 from tui_app.session.store import SessionInfo
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs import sessions as search
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.help import HelpScreen, help_rows
-from tui_app.ui.dialogs.models import WAYS, ModelPicker, ModelRow, SwitchDialog, size_text, switch_lines
+from tui_app.ui.dialogs.help import HelpScreen, help_page, help_rows
+from tui_app.ui.dialogs.models import (
+    WAYS,
+    ModelPicker,
+    ModelRow,
+    SwitchDialog,
+    fit_bar,
+    size_text,
+    switch_lines,
+)
+from tui_app.ui.dialogs.queue import task_line
 from tui_app.ui.dialogs.sessions import (
     SearchFailed,
     SearchScreen,
     SessionChoice,
     SessionsScreen,
+    hit_line,
     session_line,
     title_of,
 )
@@ -290,6 +301,35 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
         assert widest <= options.scrollable_content_region.width
 
 
+@pytest.mark.parametrize("width", [110, 72, 30])
+def test_the_page_of_help_has_all_of_every_group_and_cuts_nothing(width: int) -> None:
+    rows = help_rows({})
+    lines = [line.plain for line in help_page(rows, width)]
+    assert max(map(len, lines)) <= width
+    told = "".join("".join(lines).split())
+    for row in rows:
+        assert "…" in row.label or "".join(row.label.split()) in told
+    heads = [line.strip() for line in lines if line.startswith(("In the prompt", "Stop and leave"))]
+    assert [head.split("  ")[0] for head in heads] == ["In the prompt", "Stop and leave"]
+    assert ("In the chat" in heads[0]) is (width > 100), "in two columns where there is room"
+
+
+def test_the_bar_of_a_switch_shows_what_fits() -> None:
+    bar, sizes = fit_bar(SWITCH, 60).plain.split("\n")
+    assert (len(bar), bar.index("╂")) == (60, 60 * 32_000 // 91_500 - 1)
+    assert sizes.split()[:2] == ["32k", "fit"]
+    assert sizes.endswith("91.5k")
+    for plan in (replace(SWITCH, usable=28_000, tokens=30_000), replace(SWITCH, tokens=10**9)):
+        assert {len(line.rstrip()) for line in fit_bar(plan, 24).plain.split("\n")} == {24}
+
+
+async def test_an_empty_list_names_no_key_that_needs_a_row() -> None:
+    app = Host(lambda: SessionsScreen([]))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause()
+        assert [hint.label for hint in app.screen.key_row.hints] == ["f7", "esc"]
+
+
 @pytest.mark.parametrize("key", ["escape", "question_mark", "f1"])
 async def test_help_closes_with_the_key_that_opened_it(key: str) -> None:
     app = Host(lambda: HelpScreen(help_rows({})))
@@ -302,9 +342,14 @@ async def test_help_lists_what_is_in_force_and_filters_it() -> None:
     app = Host(lambda: HelpScreen(help_rows({"chat.compact": "ctrl+k"})))
     async with app.run_test(size=(80, 24)) as pilot:
         options = app.screen.query_one(OptionList)
-        everything = [str(option.prompt) for option in options.options]
-        assert any(row.split()[:2] == ["ctrl+k", "Compact"] for row in everything)
-        assert any(row.split()[:2] == ["u", "Undo"] and "in a compaction" in row for row in everything)
+        page = [str(option.prompt) for option in options.options]
+        assert any(row.split()[:2] == ["ctrl+k", "Compact"] for row in page)
+        start = page.index("In a compaction")
+        assert any(row.split()[:2] == ["u", "Undo"] for row in page[start:])
+        assert options.highlighted is None, "a page to be read"
+        await pilot.press("pagedown")
+        await pilot.pause()
+        assert options.scroll_offset.y == 10
         await pilot.press(*"theme")
         await pilot.pause()
         assert [str(option.prompt).split()[0] for option in options.options] == ["/theme"]
@@ -589,6 +634,18 @@ async def test_typing_faster_than_the_list_is_filled_does_no_harm(kind: str) -> 
         assert app.screen.query_one(OptionList).option_count == 0
         await pilot.press("enter", "down", "escape", "escape")
     assert app.results == [None]
+
+
+def test_what_a_row_is_about_keeps_its_room_in_a_narrow_window() -> None:
+    found = replace(hit(1), snippet="the tide turns at noon", hits=((4, 8),), title="harbour")
+    task = TaskRow(
+        id="t1", command="npm run dev", how="running", is_running=True, failed=False, age_s=754, lines=1
+    )
+    for width in (28, 30, 64):
+        assert "tide" in hit_line(found, width, UTC).plain
+        assert "npm run" in task_line(task, width).plain
+        assert len(task_line(task, width).plain) <= width
+    assert "12 min 34 s  npm" in task_line(task, 64).plain
 
 
 # The search of all sessions: how far it is, what it finds on the way, and a way to stop it.

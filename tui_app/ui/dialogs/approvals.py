@@ -84,6 +84,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
     BINDINGS = place_bindings("approvals")
     HINTS = place_hints("approvals")
+    WITHOUT_ROW = frozenset({"f7", "esc"})
     NAME = "approvals"
     PLACEHOLDER = "filter rules and decisions"
 
@@ -200,12 +201,12 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
 
 def default_row(width: int) -> _Row:
     """Say what holds where no rule fits."""
-    text = one_line("what writes, runs or fetches without a rule", width - _RULING_CELLS - _SOURCE_CELLS)
+    text = one_line("anything else that writes, runs or fetches", width - _RULING_CELLS - _SOURCE_CELLS)
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     line = Content.assemble(
         (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
     )
-    note = "A rule that denies wins over one that asks, and that over one that allows."
+    note = "Deny wins over ask, and ask over allow."
     return _Row(line, f"ask {text} built in", note)
 
 
@@ -219,7 +220,7 @@ def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
         "person": "You decided.",
         "rule": "A rule decided.",
         "mode": "The mode decided.",
-        "unattended": "Nobody could be asked.",
+        "unattended": "No one was there to answer.",
     }[decided.event.by]
     reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
     return _Row(line, title.lower(), f"{by}{reason}")
@@ -286,7 +287,7 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
             return await _add(app, session, desk)
         case RuleWish("remove", ApprovalRule(source="session") as rule):
             await _forget(session, rule)
-            return f"{rule.text} is asked about again."
+            return f"{rule.text} will ask again."
         case RuleWish("remove", ApprovalRule(source="settings" | "repository") as rule):
             return _take_out(app, session, desk, rule) or f"{rule.text}: removed from {desk.place}"
         case RuleWish("keep", ApprovalRule(source="session") as rule):

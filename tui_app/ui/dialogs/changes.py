@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 NOTHING = "Nothing has changed, neither by this session nor in git."
 UNCOMMITTED = "Not committed. Nothing changed."
 _SECTIONS = {"session": "this session", "git": "git only"}
+_NARROW = 50
+"""Cells below which a row is what happened and the path alone."""
 _SIGNS = {"new": "new", "changed": "changed", "deleted": "deleted"}
 
 
@@ -86,6 +88,9 @@ class ChangesScreen(FilterDialog["ChangedFile", str]):
         """``changed  +3 -1  staged   src/app.py``."""
         added, _, removed = row.counts.partition(" ")
         who = "staged" if row.is_staged else "" if row.by == "session" else "git"
+        if width < _NARROW:
+            path = one_line(row.path, max(10, width - 9))
+            return Content.assemble((f"{_SIGNS[row.state]:<9}", "$text-muted"), path)
         path = one_line(row.path, max(10, width - 31))
         return Content.assemble(
             (f"{_SIGNS[row.state]:<9}", "$text-muted"),

@@ -43,6 +43,8 @@ NONE = (
     "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
 )
 _NAME_CELLS, _STATE_CELLS, _TOKENS_CELLS = 34, 16, 8
+_NARROW = 50
+"""Cells below which a row is its name and state alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ def mcp_line(row: McpRow, width: int) -> Content:
     """One row: name, state or nothing, tokens, and what it is."""
     server, tool = row.server, row.tool
     size = tool.tokens if tool is not None else server.tokens
-    name_cells = min(_NAME_CELLS, width // 3)
+    narrow = width < _NARROW
+    name_cells = width - _STATE_CELLS if narrow else min(_NAME_CELLS, width // 3)
     room = max(8, width - name_cells - _STATE_CELLS - _TOKENS_CELLS - 2)
     name = f"  {tool.name}" if tool is not None else server.name
     indent = len(name) - len(name.lstrip())
@@ -75,9 +78,14 @@ def mcp_line(row: McpRow, width: int) -> Content:
     padding = " " * (name_cells - Content(shown).cell_length)
     about = tool.description if tool is not None else server.error or server.where
     state = server.words if tool is None else "by search" if tool.deferred else ""
-    return Content.assemble(
+    line = Content.assemble(
         (f"{shown}{padding}", "" if tool is not None else "bold"),
         (f"{state:<{_STATE_CELLS}}", "$text-error" if server.state == "failed" else "$text-muted"),
+    )
+    if narrow:
+        return line
+    return Content.assemble(
+        line,
         f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ",
         (one_line(about, room), "$text-muted"),
     )
@@ -114,7 +122,7 @@ class McpScreen(FilterDialog[McpRow, None]):
     HINTS = place_hints("mcp")
     NAME = "mcp"
     PLACEHOLDER = "filter by server, tool or purpose"
-    LEAST = 40
+    LEAST = 28
 
     def __init__(
         self,
@@ -275,7 +283,7 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
         defined = session.launch.settings.mcp
         if unknown := next((name for name in names if name not in defined), ""):
             there = ", ".join(defined) or "none"
-            session.say(f"No MCP server is called {one_line(unknown, 40)}. There are: {there}.")
+            session.say(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
         elif not defined:
             session.say("No MCP server is configured.")
         else:
@@ -365,14 +373,16 @@ _SKILLS_NAME_CELLS, _SKILLS_STATE_CELLS = 24, 10
 
 def skill_line(row: SkillRow, width: int) -> Content:
     """One row: name, whether it is in use, what it is for."""
-    name = one_line(row.name, _SKILLS_NAME_CELLS - 1)
-    padded = name + " " * (_SKILLS_NAME_CELLS - Content(name).cell_length)
+    narrow = width < _NARROW
+    cells = width - _SKILLS_STATE_CELLS if narrow else _SKILLS_NAME_CELLS
+    name = one_line(row.name, cells - 1)
+    padded = name + " " * (cells - Content(name).cell_length)
     state = "in use" if row.in_use else row.place
     room = max(8, width - _SKILLS_NAME_CELLS - _SKILLS_STATE_CELLS)
     return Content.assemble(
         (padded, "bold"),
         (f"{state:<{_SKILLS_STATE_CELLS}}", "$text-success" if row.in_use else "$text-muted"),
-        one_line(row.description, room),
+        "" if narrow else one_line(row.description, room),
     )
 
 
@@ -386,7 +396,7 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
     )
     NAME = "skills"
     PLACEHOLDER = "filter by name or purpose"
-    LEAST = 40
+    LEAST = 28
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, MarkedList
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
-from tui_app.ui.text import clean, one_line
+from tui_app.ui.text import clean, one_line, wrap_spans
 from tui_app.ui.widgets import WrittenLine
 
 Row = TypeVar("Row")
@@ -27,9 +27,9 @@ _FRAME = 10
 _FRAME_OF_PAGE = 8
 _WIDEST = 110
 """Cells of the box at most, as in ``dialog.tcss``, unless it fills the screen."""
-_AROUND = 11
-"""Rows of the box without those of the list, with a note of two rows; a longer one takes rows of the list."""
-_LEAST_ROWS = 5
+_AROUND, _NOTE_ROWS, _FEW_LINES = 11, 2, 5
+"""Rows of the box without those of the list, those of its note among them, and the lines of a list from which
+on a longer note takes rows of it."""
 CLEARS = Hint("esc", "clear filter", 0, "screen.back")
 """What esc does while a list is narrowed."""
 
@@ -52,6 +52,10 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     """Cells of a row, however narrow the terminal is."""
     MOST_LINES: ClassVar[int] = 1_000
     """Lines of the list for which the box grows; more are scrolled."""
+    LEAST_LINES: ClassVar[int] = 1
+    """Lines that the box of a list has room for at least."""
+    WITHOUT_ROW: ClassVar[frozenset[str]] = frozenset({"esc"})
+    """Keys that act where no row is left."""
     NARROWS: ClassVar[bool] = True
     """Whether what is written only hides rows, which esc shows again before it closes the list."""
 
@@ -61,8 +65,10 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     """The rows that the filter leaves."""
     _listed = False
     """Whether the list has been filled, so that its rows can be counted."""
-    _most_lines = _LEAST_ROWS
+    _most_lines = 0
     """Lines of the longest list so far: the box is as large as that, and holds still while it is narrowed."""
+    _most_note = _NOTE_ROWS
+    """Rows of the longest note so far."""
     _rows: Sequence[Row] = ()
     _texts: Sequence[str] = ()
     """In what words are looked for, row by row."""
@@ -170,13 +176,30 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         header.update(named := self.header(width))
         header.display = bool(named)
         self._most_lines = max(self._most_lines, apart + sum(line.plain.count("\n") + 1 for line in lines))
-        if "-full" not in self.CLASSES_OF_BOX:
-            lines_shown = min(self._most_lines, self.MOST_LINES)
-            self.query_one(".dialog").styles.height = lines_shown + _AROUND + bool(named)
+        self._size_box()
+        self._name_keys()
         if rows:
             self.options.highlighted = self.first()
         else:
             self.note(self.nothing)
+
+    def _size_box(self) -> None:
+        """Make the box as large as its list; a note takes rows of a list that has more than a few."""
+        if "-full" not in self.CLASSES_OF_BOX:
+            lines = max(self.LEAST_LINES, min(self._most_lines, self.MOST_LINES))
+            more = max(0, min(self._most_note - _NOTE_ROWS, _FEW_LINES - lines))
+            header = self.query_one(".dialog-header", Static).display
+            self.query_one(".dialog").styles.height = lines + more + _AROUND + header
+
+    @property
+    def keys(self) -> Sequence[Hint]:
+        """The keys that act on a row, and those that need none."""
+        return self.HINTS
+
+    def _name_keys(self) -> None:
+        """Name the keys that act: without a row those that need none."""
+        acting = (hint for hint in self.keys if self.shown or hint.label in self.WITHOUT_ROW)
+        self.key_row.hints = tuple(acting)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes=self.CLASSES_OF_BOX):
@@ -201,6 +224,10 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
 
     def note(self, text: str) -> None:
         self.query_one(f"#{self.NAME}-note", Static).update(Content(text))
+        rows = sum(1 for _ in wrap_spans(text, self.row_width))
+        if rows > self._most_note:
+            self._most_note = rows
+            self._size_box()
 
     def on_mount(self) -> None:
         """Show everything; the search box has the focus."""
@@ -371,7 +398,10 @@ class ThemePicker(ChoiceDialog):
         # The message that a row is marked may come after the decision.
         if not self._decided:
             self.app.theme = row
-            self.note(theme_note(self.app.current_theme))
+            painted = self.app.current_theme
+            # Only here it is another one: the terminal has no colours of which one would be its own.
+            alike = "" if painted.name == row else _ALIKE.format("dark" if painted.dark else "light")
+            self.note(f"{theme_note(painted)}{alike}")
 
     def use(self, row: str) -> None:
         self._decided = True
@@ -383,6 +413,9 @@ class ThemePicker(ChoiceDialog):
         self._decided = True
         self.app.theme = self._painted
         super().action_close()
+
+
+_ALIKE = ". This terminal has 16 colours: all {} themes look the same in it."
 
 
 def theme_note(theme: Theme) -> str:

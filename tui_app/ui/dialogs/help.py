@@ -2,15 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.actions import parse as parse_action
 from textual.content import Content
+from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import PLACES, KeyBinding, in_force, key_labels, keys_of, place_bindings, place_hints
+from tui_app.ui.keys import (
+    PLACES,
+    Hint,
+    KeyBinding,
+    in_force,
+    key_labels,
+    keys_of,
+    place_bindings,
+    place_hints,
+)
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
-from tui_app.ui.text import UNICODE, Glyphs, one_line, padded
+from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -29,6 +41,8 @@ class HelpRow:
     more: str
     """One sentence more."""
     where: str
+    topic: str = ""
+    """The group it is listed in; empty for that of where it acts."""
     id: str = ""
     """Name for the key map; empty where the key is fixed."""
     command: SlashCommand | None = None
@@ -51,6 +65,48 @@ def help_line(row: HelpRow, width: int) -> Content:
     )
 
 
+_COMMANDS = "Commands"
+_FIRST = ("In the prompt", "In the chat", "Stop and leave", "In the conversation", "On a tool's question")
+_TOPICS = (*_FIRST, "In the timeline", _COMMANDS)
+"""The groups that are read first."""
+_TWO_COLUMNS, _APART = 100, 4
+"""Cells from which the groups stand in two columns, and those between them."""
+
+
+def help_page(rows: Sequence[HelpRow], width: int) -> list[Content]:
+    """Every key and command in groups, as lines to be read; a group goes where there is less so far."""
+    groups: dict[str, list[HelpRow]] = {topic: [] for topic in _TOPICS}
+    for row in rows:
+        topic = row.topic or f"{row.where[:1].upper()}{row.where[1:]}"
+        groups.setdefault("In the prompt" if topic == "In a prompt" else topic, []).append(row)
+    columns = 2 if width >= _TWO_COLUMNS else 1
+    cells = (width - _APART * (columns - 1)) // columns
+    stacks: list[list[Content]] = [[] for _ in range(columns)]
+    for topic, group in groups.items():
+        if group:
+            stack = min(stacks, key=len)
+            stack += [*([Content()] if stack else []), Content.styled(topic, "bold $foreground")]
+            stack += _group_lines(group, cells)
+    lines = []
+    for left, *right in zip_longest(*stacks, fillvalue=Content()):
+        gap = " " * (cells + _APART - left.cell_length) if right else ""
+        lines.append(Content("").join([left, Content(gap), *right]))
+    return lines
+
+
+def _group_lines(group: Sequence[HelpRow], cells: int) -> Iterator[Content]:
+    """The rows of a group; what is too long for its column goes on below."""
+    beside = min(max(cell_len(row.label) for row in group), cells * 2 // 5) + _GAP
+    for row in group:
+        label = padded(one_line(row.label, cells), beside)
+        if cell_len(label) > beside:
+            yield Content.styled(label, "$foreground")
+            label = " " * beside
+        for start, stop, _ in wrap_spans(row.text, cells - beside):
+            yield Content.assemble((label, "$foreground"), (row.text[start:stop], "$text-muted"))
+            label = " " * beside
+
+
 _NAME_CELLS = 8
 _TALL = 24
 """Rows of the screen from which on the legend stands above the keys."""
@@ -65,21 +121,34 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
         keymap: Keys of the actions that have others than the built-in ones.
     """
     keys = {key.id: key_labels(key.key) for key in in_force(keymap)}
-    signs = ("load_line", "compaction"), ("bullet", "prompt"), ("checkpoint", "checkpoint"), ("arrow", "read")
-    tools = (
-        ("search", "search"),
-        ("edit", "edit"),
-        ("todo", "todo"),
-        ("server", "MCP"),
-        ("subagent", "subagent"),
-    )
-    seen = ("mark", "the model sees it"), ("part", "trimmed, archived, in a file"), ("kept", "pinned")
+    signs = [
+        (glyphs.load_line, "compaction"),
+        (glyphs.bullet, "prompt"),
+        (glyphs.checkpoint, "checkpoint"),
+        (glyphs.arrow, "read"),
+        (glyphs.search, "search"),
+        ("$", "command"),
+        (glyphs.edit, "edit"),
+        (glyphs.todo, "todo"),
+        (glyphs.server, "MCP"),
+        (glyphs.subagent, "subagent"),
+    ]
+    seen = [
+        (glyphs.mark, "the model sees it"),
+        (" ", "blank: it has left"),
+        (glyphs.part, "trimmed, archived, in a file"),
+        (glyphs.kept, "pinned"),
+        (glyphs.excluded, "excluded"),
+    ]
     gauge = glyphs.gauge_full * 12 + glyphs.gauge_part * 3 + glyphs.gauge_empty * 8
     load = f"{gauge}{glyphs.load_mark}{glyphs.gauge_empty * 3}{glyphs.load_mark}"
     lines: tuple[tuple[str, Sequence[tuple[str, str]]], ...] = (
-        ("signs", [*((getattr(glyphs, sign), word) for sign, word in (*signs, *tools)), ("$", "command")]),
-        ("", [*((getattr(glyphs, sign), word) for sign, word in seen), (" ", "blank: it has left")]),
-        ("gauge", [(load, "used, then your draft;"), ("first line:", "compacts, second line: waits")]),
+        ("signs", signs),
+        ("", seen),
+        (
+            "gauge",
+            [(load, "used, then your draft"), (glyphs.load_mark, "first line: compacts, second line: waits")],
+        ),
         (
             "see",
             [
@@ -108,7 +177,8 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
             [
                 (keys["chat.compact"], "compacts now"),
                 ("/compact WORDS", "says what matters"),
-                ("p", "on a row pins it"),
+                ("p", "pins a row, x excludes it"),
+                (keys["chat.mode"], "mode"),
             ],
         ),
     )
@@ -119,11 +189,14 @@ def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Con
     line = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
     for sign, words in pairs:
         gap = "   " if line.cell_length > _NAME_CELLS else ""
-        more = Content.assemble(gap, (sign, "$footer-key-foreground"), f" {words}")
+        more = Content.assemble(gap, (sign, "$footer-key-foreground"), (f" {words}", "$text-muted"))
         if line.cell_length + more.cell_length > width:
             break
         line += more
     return line
+
+
+_SCROLLS = Hint("up/down", "scroll", 2)
 
 
 class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
@@ -134,6 +207,7 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
     NAME = "help"
     PLACEHOLDER = "filter by key, command, purpose or place"
     CLASSES_OF_BOX = "dialog -full"
+    WITHOUT_ROW = frozenset({"?", "esc"})
 
     def __init__(
         self, rows: Sequence[HelpRow], glyphs: Glyphs = UNICODE, keymap: Mapping[str, str] | None = None
@@ -160,8 +234,24 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
             self.action_close()
             return
         super().fill(wanted)
-        if not self.shown:
-            self.key_row.hints = self.HINTS[1:]
+
+    def _name_keys(self) -> None:
+        super()._name_keys()
+        if not self.written:
+            self.key_row.hints = (_SCROLLS, *self.HINTS[2:])
+
+    def list_rows(self, rows: Sequence[HelpRow]) -> None:
+        """List what the filter leaves; without one show a page in groups, which is read and not marked."""
+        super().list_rows(rows if self.written else ())
+        if not self.written:
+            self.options.add_options(Option(line, disabled=True) for line in help_page(rows, self.row_width))
+            self.note("Type a word to filter: enter then runs the marked command.")
+
+    def action_move(self, step: int) -> None:
+        if self.written:
+            super().action_move(step)
+        else:
+            self.options.scroll_relative(y=step, animate=False)
 
     def header(self, width: int) -> Content:
         if self.written or self.size.height < _TALL:
@@ -225,6 +315,7 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
             text=key.description,
             more=key.tooltip,
             where=where_of(key),
+            topic=key.topic or ("In the prompt" if key.scope == "prompt" else "In the chat"),
             id=key.id,
         )
         for key in in_force(keymap)
@@ -271,6 +362,7 @@ def _custom(command: CustomCommand) -> HelpRow:
         text=command.summary,
         more=f"It is in {one_line(str(command.file), 200)}.",
         where="command of a file",
+        topic="Commands of files",
         is_typed=True,
     )
 
@@ -283,5 +375,6 @@ def _command(command: SlashCommand) -> HelpRow:
         text=command.summary,
         more=f"{also}{waits}",
         where="command",
+        topic=_COMMANDS,
         command=command,
     )

@@ -65,6 +65,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
 
     BINDINGS = place_bindings("memory")
     HINTS = place_hints("memory")
+    WITHOUT_ROW = frozenset({"f6", "esc"})
     NAME = "memory"
     PLACEHOLDER = "filter by words, kind or session"
     LEAST = 40

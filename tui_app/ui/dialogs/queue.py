@@ -144,7 +144,7 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
     editor.replace_draft(text)
     editor.focus()
     if kept:
-        session.say("The draft made room; the up arrow brings it back.")
+        session.say("Your draft was set aside; the up arrow brings it back.")
 
 
 # Sending to the model: at once, or, above the session's budget, when the user says so.
@@ -155,7 +155,9 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 PAGE_LINES = 500
 """Lines of an output that are shown at once."""
 NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
-_HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 9, 5
+_HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 13, 5
+_NARROW = 50
+"""Cells below which the command has the room of its age."""
 _APART_S = 0.2
 """Seconds between two looks at an output that grows."""
 
@@ -241,12 +243,13 @@ class TasksScreen(FilterDialog[TaskRow, str]):
 
 def task_line(row: TaskRow, width: int) -> Content:
     """One row: id, how it is, how long, the command."""
-    room = max(10, width - _ID_CELLS - _HOW_CELLS - _AGE_CELLS)
+    age, how = (_AGE_CELLS, _HOW_CELLS) if width >= _NARROW else (0, _HOW_CELLS // 2)
+    room = max(10, width - _ID_CELLS - how - age)
     colour = "$text-error" if row.failed else "$text-accent" if row.is_running else "$text-muted"
     return Content.assemble(
         (f"{row.id:<{_ID_CELLS}}", "$text-muted"),
-        (f"{one_line(f'{row.how}, kept' if row.keep else row.how, _HOW_CELLS - 1):<{_HOW_CELLS}}", colour),
-        (f"{duration(int(row.age_s)):<{_AGE_CELLS}}", "$text-muted"),
+        (f"{one_line(f'{row.how}, kept' if row.keep else row.how, how - 1):<{how}}", colour),
+        (f"{duration(int(row.age_s)):<{age}}" if age else "", "$text-muted"),
         padded(one_line(row.command, room), room),
     )
 

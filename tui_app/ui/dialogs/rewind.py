@@ -87,8 +87,9 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
     def title_text(self) -> str:
         return f"{self._title} · {self.how_many} {'prompt' if self.total == 1 else 'prompts'}"
 
-    def on_mount(self) -> None:
-        self.key_row.hints = (
+    @property
+    def keys(self) -> Sequence[Hint]:
+        return (
             Hint("enter", self._verb, 0),
             Hint("up/down", "choose", 1),
             Hint("esc", "close", 0, "screen.close"),

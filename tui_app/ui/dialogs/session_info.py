@@ -30,7 +30,7 @@ from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.stats_text import sections
-from tui_app.ui.text import count, gauge_text, one_line
+from tui_app.ui.text import cost, count, gauge_text, one_line
 
 # In words.
 
@@ -52,7 +52,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
         f"Context    {filled.replace('·', session.glyphs.separator)}",
-        f"Cost       {'unknown' if state.spent is None else f'${state.spent:.4f}'}",
+        f"Cost       {'unknown' if state.spent is None else cost(state.spent)}",
         *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, SessionServer) else []),

@@ -67,6 +67,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
     BINDINGS = place_bindings("sessions")
     HINTS = place_hints("sessions", "enter", "up/down", "f7", "f6", "f8", "esc")
+    WITHOUT_ROW = frozenset({"f7", "esc"})
     NAME = "sessions"
     PLACEHOLDER = "filter by title, folder or model"
     LEAST = 30
@@ -146,7 +147,7 @@ _WHO = {
     "tool.result": "tool",
     "session.compaction_complete": "summary",
 }
-_TITLE_CELLS = 24
+_TITLE_CELLS, _NARROW = 24, 50
 SLOW_S = 0.2
 """Seconds after which a search says how far it is; one that is sooner done would only flicker."""
 Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
@@ -162,14 +163,12 @@ def hit_line(found: Found, width: int, tz: tzinfo | None = None) -> Content:
     """One row: when, in which session, who, and the words around the hit."""
     roomy = width >= 100
     when = datetime.fromtimestamp(found.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%m-%d")
-    cells = _TITLE_CELLS if roomy else _TITLE_CELLS // 2
-    title = one_line(found.title, cells) or "untitled"
-    padding = " " * (cells - Content(title).cell_length)
-    who = _WHO.get(found.type, "")
-    room = max(12, width - len(when) - cells - 13)
-    return Content.assemble(
-        (f"{when}  ", "$text-muted"), title, padding, (f"  {who:<8} ", "$text-muted"), _marked(found, room)
-    )
+    cells = _TITLE_CELLS if roomy else _TITLE_CELLS // 2 if width >= _NARROW else 0
+    # The words are what was searched for: where there is little room, the note names the session.
+    title = padded(one_line(found.title, cells) or "untitled", cells) + "  " if cells else ""
+    who = f"{_WHO.get(found.type, ''):<8} "
+    room = max(12, width - len(when) - 2 - Content(title).cell_length - len(who))
+    return Content.assemble((f"{when}  ", "$text-muted"), title, (who, "$text-muted"), _marked(found, room))
 
 
 def _marked(found: Found, width: int) -> Content:
@@ -210,6 +209,7 @@ class SearchScreen(FilterDialog[Found, Found]):
     NAME = "search"
     PLACEHOLDER = "search what was said in all sessions"
     NARROWS = False
+    LEAST_LINES = 8
 
     def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
         """Offer a search.
@@ -298,7 +298,8 @@ class SearchScreen(FilterDialog[Found, Found]):
     def _head(self, state: Literal["", "looking", "stopped"]) -> None:
         self.query_one(".dialog-title", Static).update(Content(title_of(self._reached, state)))
         esc = "stop" if state == "looking" else "close"
-        self.key_row.hints = (*self.HINTS[:-1], Hint("esc", esc, 0, "screen.close"))
+        acting = self.HINTS[:-1] if self.shown else ()
+        self.key_row.hints = (*acting, Hint("esc", esc, 0, "screen.close"))
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
         """List hits; those of the ``same`` search keep the row that was chosen."""
