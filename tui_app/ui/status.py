@@ -35,6 +35,8 @@ LEAST_REASON = 24
 """Cells of the reason of a pause that are worth more than the number of tries."""
 _LONG_S = 3_599
 """Seconds whose words need as much room as any."""
+_FIGURES = 2
+"""Up to this rank the figures of a compaction go before its whole name."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
@@ -118,13 +120,13 @@ def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: b
     name = "Compacting" if short else "Compacting conversation history"
     pieces = [(0, name)]
     if status.trigger:
-        pieces.append((2, status.trigger.replace("_", " ")))
+        pieces.append((3, status.trigger.replace("_", " ")))
     if status.size:
         pieces.append((4, tokens(status.size)))
     if status.parts > 1:
         pieces.append((1, f"part {status.part} of {status.parts}"))
     if status.tokens:
-        pieces.append((3, count(status.tokens, "token")))
+        pieces.append((2, count(status.tokens, "token")))
     pieces.append(since)
     if status.model:
         pieces.append((5, status.model))
@@ -282,6 +284,9 @@ class StatusRow(Widget):
         least = separator.join(piece for rank, piece in pieces if rank == 0)
         hint = self._hint(self._width - cell_len(least) - GAP)
         room = self._width - (cell_len(hint) + GAP if hint else 0)
+        if status.kind == "compacting" and self._lacks(pieces, room):
+            # Its figures say more than its whole name.
+            pieces = status_pieces(status, elapsed, self.glyphs, short=True)
         text = fit_pieces(pieces, room, separator)
         if status.kind == "pausing" and status.text:
             # As much of the reason as there is room for: it is worth more than the number of tries.
@@ -297,6 +302,11 @@ class StatusRow(Widget):
             [(key, "$foreground"), (f" {does}", "$text-muted")] if key == "esc" else [(hint, "$text-muted")]
         )
         return Content.assemble(name, *said, spaces, *ends)
+
+    def _lacks(self, pieces: list[tuple[int, str]], room: int) -> bool:
+        """Whether not even the figures of the summary that is being written have room."""
+        figures = [piece for rank, piece in pieces if rank <= _FIGURES]
+        return cell_len(f" {self.glyphs.separator} ".join(figures)) > room
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""

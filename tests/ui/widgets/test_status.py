@@ -93,10 +93,15 @@ async def test_narrow_rows_leave_out_whole_pieces_and_keep_time_and_escape() -> 
     app = Rows()
     async with app.run_test(size=(80 + INSET, 5)) as pilot:
         app.query_one(StatusRow).status = COMPACTING
-        assert said(app).startswith("Compacting conversation history · manual · part 2 of 3 · 0 s")
+        whole = "Compacting conversation history · part 2 of 3 · 1,200 tokens · 0 s"
+        assert said(app).startswith(whole)
+        await pilot.resize_terminal(76 + INSET, 5)
+        await pilot.pause()
+        told = "Compacting · manual · part 2 of 3 · 1,200 tokens · 0 s"
+        assert said(app).startswith(told), "its figures go before its whole name"
         await pilot.resize_terminal(60 + INSET, 5)
         await pilot.pause()
-        assert said(app).startswith("Compacting conversation history · 0 s")
+        assert said(app).startswith("Compacting · part 2 of 3 · 1,200 tokens · 0 s")
         assert said(app).endswith("esc cancels")
         await pilot.resize_terminal(40 + INSET, 5)
         await pilot.pause()

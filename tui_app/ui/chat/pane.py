@@ -203,9 +203,14 @@ def _every_hint(
         return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
     if _is_in("timeline", focused):
         return (*count, *TIMELINE_HINTS, own[-1])
+    if focused is not None and any(isinstance(each, AskPlace) for each in focused.ancestors_with_self):
+        # Its own keys stand in it; a sign such as the one for help goes to the prompt.
+        return (*count, Hint("tab", "prompt", 1), *(hint for hint in own if hint.text in _BESIDE_QUESTION))
     return (*count, *(TO_MARKS if marked else ()), *own)
 
 
+_BESIDE_QUESTION = ("context", "palette")
+"""What can be looked at while a question has the keys."""
 SHELL_HINTS = (
     Hint("enter", "run"),
     Hint("!!", "keep it from the model", 2),
