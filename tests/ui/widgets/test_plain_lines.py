@@ -73,6 +73,11 @@ TEXTS = (
 GROUNDS = ("background", "surface", "panel", "block-cursor-background", "block-cursor-blurred-background")
 
 
+def colours_of(theme: Theme) -> dict[str, str]:
+    """The colours as the application gives them to its styles: a theme's own names win."""
+    return {**theme.to_color_system().generate(), **theme.variables}
+
+
 def luminance(color: Color) -> float:
     def linear(part: int) -> float:
         share = part / 255
@@ -89,6 +94,44 @@ def contrast(one: Color, other: Color) -> float:
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 @pytest.mark.parametrize("ground", GROUNDS)
 def test_contrast_is_at_least_four_and_a_half(theme: Theme, ground: str) -> None:
-    colours = theme.to_color_system().generate()
+    colours = colours_of(theme)
     for text in TEXTS:
         assert contrast(Color.parse(colours[text]), Color.parse(colours[ground])) >= 4.5, text
+
+
+PAGE = ("background", "panel", "surface")
+LISTED = (*PAGE, "block-cursor-background")
+CHANGED = ("added-row", "removed-row")
+USED: tuple[tuple[tuple[str, ...], tuple[str, ...], float], ...] = (
+    (("foreground",), (*LISTED, *CHANGED), 7),
+    (("text-muted",), (*LISTED, *CHANGED), 4.5),
+    (("text-faint",), (*PAGE, *CHANGED), 3),
+    (("accent", "text-accent", "code-inline", "text-warning", "text-error", "text-success"), LISTED, 4.5),
+    (("accent-soft", "warning", "error"), PAGE, 3),
+    (("added",), ("panel", "surface", "added-row"), 4.5),
+    (("removed",), ("panel", "surface", "removed-row"), 4.5),
+    (("syn-keyword", "syn-string", "syn-number"), (*PAGE, *CHANGED), 4.5),
+    (("rail-seen",), ("background",), 3),
+    (
+        tuple(
+            f"kind-{name}"
+            for name in ("system", "tools", "memory", "summary", "you", "answers", "calls", "results")
+        ),
+        ("background",),
+        3,
+    ),
+)
+"""Every colour on every ground it is used on: words need 4.5, the text 7, strokes and small figures 3."""
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_every_colour_keeps_its_contrast_on_every_ground_it_is_used_on(theme: Theme) -> None:
+    colours = colours_of(theme)
+    faint = [
+        (name, ground, ratio)
+        for names, grounds, least in USED
+        for name in names
+        for ground in grounds
+        if (ratio := contrast(Color.parse(colours[name]), Color.parse(colours[ground]))) < least
+    ]
+    assert faint == []
