@@ -88,7 +88,7 @@ def test_what_is_no_transcript_is_named_and_the_rest_is_audited(plimsoll: Plimso
     result = plimsoll("audit", other, path, "nosuch", "--json")
     assert result.code == 1
     assert str(other) in result.err
-    assert "There is no file and no session nosuch." in result.err
+    assert "There is no file or session nosuch." in result.err
     assert [each["source"] for each in result.json["audits"]] == [str(path)]
 
 
@@ -119,7 +119,7 @@ def test_names_of_files_are_one_line_and_devices_no_pages(plimsoll: Plimsoll, tm
     assert result.code == 1
     assert "a file.jsonl (claude-code): " in result.out
     assert result.out.endswith("pa ge.html\n")
-    assert result.err == "There is no file and no session no such.\n"
+    assert result.err == "There is no file or session no such.\n"
     odd = tmp_path / "o\ndd.txt"
     odd.write_text("Just notes.")
     assert len(plimsoll("audit", odd).err.splitlines()) == 1

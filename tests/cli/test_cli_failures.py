@@ -265,8 +265,8 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
     ("said", "shell"),
     [
         (
-            Notice(text="own:a did not answer. own:b answers from now on; /model own:a goes back."),
-            "own:a did not answer. own:b answers from now on; --model own:a goes back.",
+            Notice(text="own:a did not answer. own:b answers now; /model own:a goes back."),
+            "own:a did not answer. own:b answers now; --model own:a goes back.",
         ),
         (
             Notice(text="MCP server broken: It could not be started. /mcp shows more."),

@@ -66,7 +66,7 @@ def test_a_server_of_a_project_is_started_there_alone(
         (("add", "x", "--env", "A", "--", "y"), 2, "allowed: NAME=VALUE"),
         (("add", "x", "--header", "A", "--url", "http://127.0.0.1:1/mcp"), 2, "allowed: NAME=VARIABLE"),
         (("list", "x"), 2, "Usage: plimsoll mcp list"),
-        (("test", "x"), 1, "No MCP server is called x. There are: none."),
+        (("test", "x"), 1, "No MCP server x. Configured: none."),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_written(

@@ -217,7 +217,7 @@ def test_one_bad_source_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: P
     assert [each["source"] for each in result.json["simulations"]] == [str(chat)]
     complaints = result.err.splitlines()
     assert "noise.json has no known format" in complaints[0]
-    assert complaints[1] == "There is no file and no session ffff."
+    assert complaints[1] == "There is no file or session ffff."
     assert complaints[2].startswith(f"{tmp_path} is a folder. Name the transcripts in it")
     assert "\x1b" not in result.err
 

@@ -161,7 +161,7 @@ async def test_without_a_user_a_question_is_declined_with_a_sentence(
         records = await turn(opened.conversation, "Ask.")
         assert '"decline"' in of(records, ToolResult)[0].text
         told = [notice.text for notice in of(records, Notice)]
-        assert "MCP server files asks: Which boat? Nobody can be asked here: declined." in told
+        assert "MCP server files asks: Which boat? No one can answer here: declined." in told
 
 
 async def test_a_tool_of_a_server_asks_before_it_runs(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -165,7 +165,7 @@ async def test_a_pause_the_provider_asks_for_is_kept(desk: Desk, server: FakeOpe
     [
         (
             Failure(400, {"error": {"message": "maximum context length is 8192 tokens, you requested 9400"}}),
-            "scripted takes 8,192 tokens, says its provider, not the 32,000 that are set as its window",
+            "scripted allows 8,192 tokens, says its provider, not the 32,000 set as its window",
         ),
         (
             Failure(429, {"error": {"message": "on tokens per min (TPM): Limit 8192, Requested 9400."}}),

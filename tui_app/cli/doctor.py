@@ -250,7 +250,7 @@ _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
 _OTHER_MODEL = (
     "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
 )
-_REINSTALL = "Install Plimsoll again, into an environment of its own."
+_REINSTALL = "Reinstall Plimsoll in an environment of its own."
 
 
 def run_checks(program: Program) -> list[Check]:

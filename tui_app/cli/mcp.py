@@ -283,7 +283,7 @@ def _known(settings: Settings, name: str) -> McpServer:
     servers: Mapping[str, McpServer] = settings.mcp
     if name not in servers:
         there = ", ".join(servers) or "none"
-        raise CommandFailed(f"No MCP server is called {one_line(name, 40)}. There are: {there}.")
+        raise CommandFailed(f"No MCP server {one_line(name, 40)}. Configured: {there}.")
     return servers[name]
 
 

@@ -122,7 +122,7 @@ def change_entries(program: Program, board: ContextBoard, args: argparse.Namespa
 
 def _number(word: str) -> int:
     if (number := log_number(word)) is None:
-        raise WrongUsage(f"{one_line(word, 40)} is no number of an entry. To see them: plimsoll memory")
+        raise WrongUsage(f"{one_line(word, 40)} is not an entry number. plimsoll memory lists them.")
     return number
 
 

@@ -102,7 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="allow every tool call that no rule denies or may deny (default: what asks is denied)",
+        help="allow every tool call that no rule denies or may deny (default: what would ask is denied)",
     )
     parser.add_argument(
         "--schema",

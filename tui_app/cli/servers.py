@@ -68,7 +68,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     def ready() -> None:
         say(gate.address)
         flush()
-        tell("Open this address in a browser; ctrl+c ends it. Each page is a window of its own.")
+        tell("Open this address in a browser; ctrl+c ends it. Each page is its own window.")
 
     async def work() -> int:
         try:

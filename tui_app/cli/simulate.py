@@ -160,7 +160,7 @@ def _replay_each(program: Program, asked: Asked, done: "list[Simulation]") -> in
                 stopped = run_until_signal(_replay(transcript, asked, line, done))
         except SessionNotFound as error:
             several = program.has_sessions and "more than one" in str(error)
-            tell(str(error.args[0]) if several else f"There is no file and no session {source}.")
+            tell(str(error.args[0]) if several else f"There is no file or session {source}.")
             continue
         except CannotSimulate as error:
             tell(str(error))

@@ -418,7 +418,7 @@ class Policy:
     model_compacts: Annotated[ModelCompacts, "model_compacts"] = "allow"
     """When the model asks for a compaction: `allow`, `ask` you, or `ignore`: it is not told that it can."""
     fallback: Annotated[Fallback, "fallback"] = "heuristic"
-    """When the model fails and nobody asked by hand: `heuristic`, `marker` or `none`."""
+    """When the model fails in an automatic compaction: `heuristic`, `marker` or `none`."""
     form: Wording = NOTES
     """How the replacement is worded."""
     manual_form: Wording | None = None

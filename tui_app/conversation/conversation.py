@@ -49,7 +49,7 @@ from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewi
 from tui_app.references import Span
 from tui_app.usage import ContextUsage
 
-NOTHING = "Nothing to try again: there is no earlier prompt."
+NOTHING = "Nothing to send again: there is no earlier prompt."
 _log = logging.getLogger(__name__)
 
 

@@ -149,7 +149,7 @@ class Extras:
             return None
         if not self.attended:
             self._tell(
-                f"{server} asks", f"MCP server {server} asks: {shown} Nobody can be asked here: declined."
+                f"{server} asks", f"MCP server {server} asks: {shown} No one can answer here: declined."
             )
             return None
         id = f"{server}-{len(self.told)}-{time.monotonic_ns()}"

@@ -458,7 +458,7 @@ class Turns:
                 continue
             await self.models.switch(Switch(name))
             if self.history.model == name:
-                said = f"{told.message} {name} answers from now on; /model {old} goes back."
+                said = f"{told.message} {name} answers now; /model {old} goes back."
                 self.history.append(Notice(text=said))
                 with suppress(LoadingCancelled):
                     return await self.models.current()

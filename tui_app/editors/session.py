@@ -409,7 +409,7 @@ class EditorSession:
         servers = self.opened.extras.servers
         if asked.reload:
             if unknown := [name for name in asked.names if name not in servers.defined]:
-                return f"No MCP server is called {visible(unknown[0])[:_SAID_CHARS]}."
+                return f"No MCP server {visible(unknown[0])[:_SAID_CHARS]}."
             await servers.reload(asked.names)
         # What it says is how they stand, not that they are about to.
         await servers.settle(SETTLE_S)

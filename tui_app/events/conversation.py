@@ -299,7 +299,7 @@ class ApprovalDecided(Payload):
         subject = " ".join(self.subject.split())
         said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[self.decision]
         if self.scope == "always":
-            said = f'allowed from now on by "{self.rule}"'
+            said = f'always allowed by "{self.rule}"'
         elif self.scope == "rule" and self.rule:
             said = f'{said} by the rule "{self.rule}"'
         elif self.by == "person" and self.decision == "allowed":

@@ -363,4 +363,4 @@ class FaultConsole(Console):
         if not fault:
             return ""
         _LOG.error("the screen failed\n%s", fault)
-        return f"Plimsoll has ended because of a bug of its own. What was said is kept; see {log_file}."
+        return f"Plimsoll ended because of a bug. What was said is kept; see {log_file}."

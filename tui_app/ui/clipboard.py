@@ -109,7 +109,7 @@ def _takes(command: Sequence[str], text: str, env: Mapping[str, str]) -> bool:
     return done.returncode == 0
 
 
-NO_READER = "Nothing here reads the clipboard: install wl-clipboard, xclip or pngpaste."
+NO_READER = "No clipboard reader found: install wl-clipboard, xclip or pngpaste."
 NO_PICTURE = "There is no picture on the clipboard."
 
 

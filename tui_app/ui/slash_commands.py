@@ -248,7 +248,7 @@ async def _diff(chat: "Chat", argument: str) -> None:
     await show_changes(chat.app, chat.session)
 
 
-@command("commit", "Propose a commit message, and commit if you say so", argument="[hint]", opens="always")
+@command("commit", "Propose a commit message, then commit if you agree", argument="[hint]", opens="always")
 async def _commit(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.changes import commit
 
@@ -300,7 +300,7 @@ async def _prompts(chat: "Chat", argument: str) -> None:
     await search_prompts(chat.app, chat.session)
 
 
-@command("export", "Write it to a file", argument="[file]")
+@command("export", "Save this conversation (md, html, json)", argument="[file]")
 async def _export(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.import_export import export_session
 

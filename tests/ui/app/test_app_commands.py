@@ -196,7 +196,7 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         ("/copy", "There is no answer to copy yet."),
         ("/export", "Nothing to export: nothing has been said yet."),
         ("/rewind", "Nothing to rewind: the context has no earlier prompt."),
-        ("/retry", "Nothing to try again: there is no earlier prompt."),
+        ("/retry", "Nothing to send again: there is no earlier prompt."),
         ("/fork", "Nothing to fork: there is no prompt yet."),
         ("/pin", "Nothing is pinned."),
         ("/pin last", "There is no message yet."),

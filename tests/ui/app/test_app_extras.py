@@ -78,7 +78,7 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
         await deck.until(lambda: "failed" in deck.text)
         await deck.press("escape", "escape")
         await deck.send("/mcp reload fils")
-        await deck.says("No MCP server is called fils. There are: files, evil, broken.")
+        await deck.says("No MCP server fils. Configured: files, evil, broken.")
         await deck.send("/mcp reload files")
         await deck.says("Starting again: files.")
         await deck.send("/mcp what")

@@ -76,7 +76,7 @@ async def test_a_mode_is_chosen_by_name_and_from_a_list(served: Desk) -> None:
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()
         await deck.send("/mode yolo")
-        await deck.says("No mode yolo. There are ask, edit, plan.")
+        await deck.says("No mode yolo. Choose one of ask, edit, plan.")
         await deck.send("/mode plan")
         await in_mode(deck, "plan")
         await deck.send("/mode")

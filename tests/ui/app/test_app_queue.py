@@ -348,7 +348,7 @@ async def test_a_draft_makes_room_and_comes_back(served: Desk, fake_openai: Fake
         await deck.until(lambda: isinstance(deck.app.screen, QueueScreen), "the queue")
         await deck.press("enter")
         await deck.until(lambda: deck.editor.text == "second", "the prompt")
-        await deck.says("The draft made room; the up arrow brings it back.")
+        await deck.says("Your draft was set aside; the up arrow brings it back.")
         await deck.press("up")
         assert deck.editor.text == "my draft"
 

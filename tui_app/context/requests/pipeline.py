@@ -281,8 +281,8 @@ _HEAVY = 0.75
 """Share of the window that what every request carries may take without a word."""
 
 SET_TOO_LARGE = (
-    "{model} takes {limit:,} tokens, says its provider, not the {set:,} that are set as its window. "
-    "{limit:,} is used from now on; correct the setting."
+    "{model} allows {limit:,} tokens, says its provider, not the {set:,} set as its window. "
+    "{limit:,} is used now; correct the setting."
 )
 SET_ABOVE_LIMIT = (
     "The provider refuses single requests over {limit:,} tokens for {model}, and its window is set to "

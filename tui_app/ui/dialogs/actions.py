@@ -334,7 +334,7 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
     width = max(len(kind) for kind, _ in rows)
     listed = "\n".join(f"  {kind:<{width}}  {one_line(said, _TRUST_CELLS)}" for kind, said in rows)
     text = _TRUST.format(one_line(str(launch.cwd), _TRUST_CELLS), listed)
-    trusted = await confirmed(app, text, verb="Trust", keep="Go on without")
+    trusted = await confirmed(app, text, verb="Trust", keep="Continue without")
     try:
         await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
     except OSError as error:

@@ -100,7 +100,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
 
     @property
     def title_text(self) -> str:
-        return f"Conversations of other programs{self.narrowed}"
+        return f"Sessions of other programs{self.narrowed}"
 
     def show(self, rows: Sequence[TranscriptRow]) -> None:
         self._looks = False

@@ -125,7 +125,7 @@ class MessageFacts:
     def _sight(self) -> str:
         seen = self.seen
         if seen is None:
-            return "Seen by you only: it is no message, and never sent to the model."
+            return "Seen by you only: it is not a message, and never sent to the model."
         if not seen.agent:
             record = next((record for record in self.events if record.seq == seen.hidden_by), None)
             name = _HIDERS.get(record.data.TYPE, "a later event") if record is not None else "a later event"
@@ -595,7 +595,11 @@ class PinsScreen(FilterDialog[PinRow, PinChoice]):
 
     def explain(self, row: PinRow) -> None:
         sent = "It stays word for word: no compaction takes it, no stage rewrites it."
-        self.note(sent if row.in_view else "It is not in the next request: it had left before it was pinned.")
+        self.note(
+            sent
+            if row.in_view
+            else "It is not in the next request: it had left the context before it was pinned."
+        )
 
     def use(self, row: PinRow) -> None:
         self.dismiss(PinChoice(row.seq))

@@ -411,7 +411,7 @@ async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
     about = {each: policy_outlook(choose_policy(settings, each), session.state.usage) for each in names}
     chosen = name or await app.push_screen_wait(ChoiceDialog("Policy", names, current, about))
     if chosen and chosen not in names:
-        session.say(f"No policy {one_line(chosen, 20)}. There are {', '.join(names)}.")
+        session.say(f"No policy {one_line(chosen, 20)}. Choose one of {', '.join(names)}.")
     elif chosen and (name or chosen != current):
         session.submit(ChangePolicy(chosen))
 
@@ -421,7 +421,7 @@ def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
     if usage is None or not policy.automatic:
         return f"{policy.about}."
     mark = policy.background_mark(usage.window)
-    here = f"compacts from {tokens(mark)} tokens on, there are {tokens(usage.total)}"
+    here = f"compacts from {tokens(mark)} tokens on, now {tokens(usage.total)}"
     if policy.pressure(usage) != "none":
         here = "compacts with the next request"
     elif policy.limit is not None:
@@ -448,7 +448,7 @@ async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
     dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, about)
     chosen = (name or await app.push_screen_wait(dialog) or "").strip().lower()
     if chosen and chosen not in EFFORTS:
-        session.say(f"No effort {one_line(name, 20)}. There are {', '.join(EFFORTS)}.")
+        session.say(f"No effort {one_line(name, 20)}. Choose one of {', '.join(EFFORTS)}.")
     elif chosen and (name or chosen != current):
         session.submit(ChangeEffort(chosen))
 
@@ -461,7 +461,7 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
         return
     mode = mode_named(chosen)
     if mode is None:
-        session.say(f"No mode {one_line(chosen, 20)}. There are {', '.join(MODES)}.")
+        session.say(f"No mode {one_line(chosen, 20)}. Choose one of {', '.join(MODES)}.")
     elif mode == session.state.mode:
         session.say(f"The mode is already {mode}.")
     else:
