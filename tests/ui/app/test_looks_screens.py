@@ -42,7 +42,7 @@ async def rewind(deck: Deck) -> None:
 
 async def fork(deck: Deck) -> None:
     await opens(PromptPicker, command="/fork")(deck)
-    await deck.says("This session stays as it is.")
+    await deck.says("This session stays")
 
 
 async def keymap(deck: Deck) -> None:
