@@ -232,7 +232,7 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
         (f"{signs[fact.state]} ", COLOURS[fact.state]),
         (f"{fact.kind:<9} ", "$text-muted"),
         padded(first, room) if source else first,
-        (f"  {place:<{source - 2}}" if source else f"  {place}".rstrip(), "$text-faint"),
+        (f"  {place:<{source - 2}}" if source else f"  {place}".rstrip(), "$text-muted"),
         (f"{told:>{beside}}" if beside else "", "$text-muted"),
     )
     lead = " " * _FACT_CELLS
