@@ -944,3 +944,31 @@ def test_a_rewind_that_was_taken_back_says_so(title: str) -> None:
     assert said(row).endswith("· undone")
     assert "undone" not in said(entry("clear", title=title))
     assert listed(row).endswith("undone 12:00")
+
+
+async def test_the_scroll_bar_goes_when_the_conversation_just_fits() -> None:
+    library, entries = long_talk(3)
+    async with Stage(library, entries).run_test(size=(80, 60)) as pilot:
+        transcript = pilot.app.query_one(Transcript)
+        await pilot.pause()
+        lines = transcript.virtual_size.height
+        for change in (-2, 0, -1, 0, 3, -1, 1, -2, 0):
+            await pilot.resize_terminal(80, lines + change)
+            await pilot.pause()
+            assert transcript.virtual_size.height == lines
+            assert transcript.show_vertical_scrollbar is (change < 0), change
+
+
+async def test_the_scroll_bar_goes_when_a_closed_row_makes_room() -> None:
+    body = Body(text="one\ntwo\nthree")
+    app = stage_of(lambda talk: talk.turn(1), lambda talk: talk.add("tool", "grep ferry", body=body))
+    async with app.run_test(size=(80, 60)) as pilot:
+        transcript = pilot.app.query_one(Transcript)
+        await pilot.press("up")
+        lines = transcript.virtual_size.height
+        await pilot.resize_terminal(80, lines)
+        for shown in (True, False, True, False):
+            await pilot.press("enter")
+            await pilot.pause()
+            assert (transcript.virtual_size.height > lines) is shown
+            assert transcript.show_vertical_scrollbar is shown

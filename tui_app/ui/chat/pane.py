@@ -189,9 +189,9 @@ def hints_for(
     return (*way_on, *(hint for hint in hints if not hint.changes))
 
 
-def _is_in(place: Literal["transcript", "timeline"], focused: Widget | None) -> bool:
+def _is_in(place: Literal["transcript", "timeline", "questions"], focused: Widget | None) -> bool:
     """Whether the focus is there; by its name, because the widget's class comes behind the first frame."""
-    return focused is not None and focused.id == place
+    return focused is not None and any(each.id == place for each in focused.ancestors_with_self)
 
 
 def _every_hint(
@@ -203,7 +203,7 @@ def _every_hint(
         return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
     if _is_in("timeline", focused):
         return (*count, *TIMELINE_HINTS, own[-1])
-    if focused is not None and any(isinstance(each, AskPlace) for each in focused.ancestors_with_self):
+    if _is_in("questions", focused):
         # Its own keys stand in it; a sign such as the one for help goes to the prompt.
         return (*count, Hint("tab", "prompt", 1), *(hint for hint in own if hint.text in _BESIDE_QUESTION))
     return (*count, *(TO_MARKS if marked else ()), *own)
@@ -367,7 +367,7 @@ class ChatPane(TellsFailures, Vertical):
         self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
         todo.glyphs = todo_low.glyphs = self.glyphs
-        questions = AskPlace()
+        questions = AskPlace(id="questions")
         questions.set_reactive(AskPlace.glyphs, self.glyphs)
         above = (
             self.finding,

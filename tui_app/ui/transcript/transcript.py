@@ -369,6 +369,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self.vertical_scrollbar.window_virtual_size = size.height
         else:
             self.virtual_size = size
+            # Textual looks again only where the size differs from the widget's, not where all just fits.
+            self.show_vertical_scrollbar = self.vertical_scrollbar.display = has_bar
             self.refresh(layout=True)
         self.scroll_to(y=y, animate=False, force=True)
         # Textual moves the bar with the text only once it is shown, which may be later.
