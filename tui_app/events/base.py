@@ -23,6 +23,11 @@ ErrorKind = Literal[
 Origin = Literal["model", "user", "code"]
 """Who a passage of a replacement is by."""
 FactState = Literal["kept", "recoverable", "lost"]
+RowKind = Literal[
+    "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
+    "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
+]  # fmt: skip
+"""What the row of an event is in the conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,8 @@ class Payload:
     """Whether the log keeps it; live-only payloads are shown and forgotten."""
     VERSION: ClassVar[int] = 1
     """Version of its data; it grows when a field changes its meaning."""
+    ROW: ClassVar[RowKind | None] = None
+    """What it is as a row of the conversation; None for what has none of its own."""
 
     def headline(self) -> str:
         """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
@@ -47,7 +54,9 @@ _Event = TypeVar("_Event", bound=Payload)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-def event(kind: str, *, stored: bool = True, version: int = 1) -> Callable[[type[_Event]], type[_Event]]:
+def event(
+    kind: str, *, stored: bool = True, version: int = 1, row: RowKind | None = None
+) -> Callable[[type[_Event]], type[_Event]]:
     """Declare an event: its class becomes a frozen dataclass and is known by its type from then on.
 
     The decoder, the JSON Schema and the tables of ``docs/events.md`` are read off the class.
@@ -56,10 +65,11 @@ def event(kind: str, *, stored: bool = True, version: int = 1) -> Callable[[type
         kind: The ``type`` in the log and in JSON output.
         stored: Whether the log keeps it.
         version: Version of its data; one more when a field changes its meaning.
+        row: What it is as a row of the conversation; None for what has none of its own.
     """
 
     def declare(cls: type[_Event]) -> type[_Event]:
-        cls.TYPE, cls.STORED, cls.VERSION = kind, stored, version
+        cls.TYPE, cls.STORED, cls.VERSION, cls.ROW = kind, stored, version, row
         declared = dataclass(frozen=True, slots=True, kw_only=True)(cls)
         BY_TYPE[kind] = declared
         return declared

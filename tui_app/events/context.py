@@ -34,7 +34,7 @@ class UsageInfo(Payload):
     None while that is not known."""
 
 
-@event("session.fullness")
+@event("session.fullness", row="notice")
 class FullnessTold(Payload):
     """The model was told how full its context window is; the message is for the model."""
 
@@ -51,7 +51,7 @@ class FullnessTold(Payload):
         return f"the model was told: context window {self.percent}% full"
 
 
-@event("session.folder_instructions")
+@event("session.folder_instructions", row="notice")
 class FolderInstructions(Payload):
     """The model first read something in a folder, and was given a file of its instructions with it."""
 
@@ -66,7 +66,7 @@ class FolderInstructions(Payload):
         return f"instructions: {self.path}"
 
 
-@event("session.truncation")
+@event("session.truncation", row="truncation")
 class Truncation(Payload):
     """One request was cut to fit; the view itself did not change, and replay ignores this."""
 
@@ -203,7 +203,7 @@ def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
     return counts
 
 
-@event("session.compaction_complete")
+@event("session.compaction_complete", row="compaction")
 class CompactionComplete(Payload):
     """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
 
@@ -344,7 +344,7 @@ class CompactionRedone(Payload):
     tokens_after: int = 0
 
 
-@event("session.compaction_edited")
+@event("session.compaction_edited", row="rewrite")
 class CompactionEdited(Payload):
     """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
 

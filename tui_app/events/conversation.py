@@ -26,7 +26,7 @@ class SessionStart(Payload):
     """Log number of the prompt in front of which it left that session; 0 where it took everything over."""
 
 
-@event("system.message")
+@event("system.message", row="system")
 class SystemMessage(Payload):
     """A system prompt that stands in the history itself (imports); compaction never removes it."""
 
@@ -38,7 +38,7 @@ class SystemMessage(Payload):
         return words_of(self.text)
 
 
-@event("user.message")
+@event("user.message", row="user")
 class UserMessage(Payload):
     """A prompt as the person typed it."""
 
@@ -52,7 +52,7 @@ class UserMessage(Payload):
         return words_of(self.text)
 
 
-@event("assistant.message")
+@event("assistant.message", row="assistant")
 class AssistantMessage(Payload):
     """One model response, whole or as far as it got."""
 
@@ -84,7 +84,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@event("tool.call")
+@event("tool.call", row="tool")
 class ToolCall(Payload):
     """The model asked for a tool; the call itself is part of the assistant message before it."""
 
@@ -118,7 +118,7 @@ class ToolResult(Payload):
     duration_s: float = 0.0
 
 
-@event("shell.command")
+@event("shell.command", row="shell")
 class ShellCommand(Payload):
     """The user runs a command in shell mode, ``!command``."""
 
@@ -182,7 +182,7 @@ def how_it_ended(outcome: str, exit_code: int | None) -> str:
     return f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}"
 
 
-@event("task.ended")
+@event("task.ended", row="notice")
 class TaskEnded(Payload):
     """A background command has ended."""
 
@@ -229,7 +229,7 @@ class TaskTold(Payload):
         return words_of(self.text)
 
 
-@event("agent.output")
+@event("agent.output", row="assistant")
 class AgentOutput(Payload):
     """What an agent of the person's own returned by way of an output tool, whose call is in the messages."""
 
@@ -243,7 +243,7 @@ class AgentOutput(Payload):
         return words_of(self.text)
 
 
-@event("web.searched")
+@event("web.searched", row="notice")
 class WebSearched(Payload):
     """The provider searched the web while the model answered; what it found is in the message."""
 
@@ -276,7 +276,7 @@ ApprovalScope = Literal["once", "always", "rule"]
 DecidedBy = Literal["person", "rule", "mode", "unattended"]
 
 
-@event("approval.decided")
+@event("approval.decided", row="approval")
 class ApprovalDecided(Payload):
     """Whether a call of a tool may go ahead, who said so, and why."""
 
@@ -337,7 +337,7 @@ class RestoredFile:
     mode: int = 0
 
 
-@event("files.restored")
+@event("files.restored", row="files")
 class FilesRestored(Payload):
     """Files hold what they held before a prompt again, or what they held before such a step."""
 

@@ -49,28 +49,28 @@ class ViewRewrite(Payload):
         return f"{len(self.changes)} {one if len(self.changes) == 1 else many} · {sizes}"
 
 
-@event("tool.normalised")
+@event("tool.normalised", row="rewrite")
 class ToolNormalised(ViewRewrite):
     """Long results were cut to head and tail when they arrived; the full text is kept."""
 
     CHANGED = ("long result cut to size", "long results cut to size")
 
 
-@event("tool.offloaded")
+@event("tool.offloaded", row="rewrite")
 class ToolOffloaded(ViewRewrite):
     """Large results went to files; a preview and the path stay."""
 
     CHANGED = ("large result moved to a file", "large results moved to files")
 
 
-@event("tool.superseded")
+@event("tool.superseded", row="rewrite")
 class ToolSuperseded(ViewRewrite):
     """Files that were read again or written anew, and thinking of earlier turns, left the view."""
 
     CHANGED = ("outdated read or thinking left out", "outdated reads and thinking left out")
 
 
-@event("tool.archived")
+@event("tool.archived", row="rewrite")
 class ToolArchived(ViewRewrite):
     """Old results became one digest, which only the model sees."""
 
@@ -85,14 +85,14 @@ class ToolArchived(ViewRewrite):
     """What asking it has cost; null where that is not known."""
 
 
-@event("tool.trimmed")
+@event("tool.trimmed", row="rewrite")
 class ToolTrimmed(ViewRewrite):
     """Old results kept their beginning."""
 
     CHANGED = ("old result trimmed", "old results trimmed")
 
 
-@event("tool.pointers")
+@event("tool.pointers", row="rewrite")
 class ToolPointers(ViewRewrite):
     """Bodies of written files became pointers to these files."""
 
@@ -103,7 +103,7 @@ _NAMED = 4
 """So many numbers a headline names."""
 
 
-@event("message.excluded")
+@event("message.excluded", row="rewrite")
 class MessageExcluded(Payload):
     """Messages left the model's sight because a person wanted that; ``tool.restored`` brings them back.
 

@@ -9,7 +9,7 @@ from tui_app.modes import Mode
 from tui_app.text import count, thousands, words_of
 
 
-@event("session.model_change")
+@event("session.model_change", row="model")
 class ModelChange(Payload):
     """The conversation goes on with another model."""
 
@@ -24,7 +24,7 @@ class ModelChange(Payload):
         return f"{self.old} → {self.new}"
 
 
-@event("session.policy_change")
+@event("session.policy_change", row="model")
 class PolicyChange(Payload):
     """The conversation goes on under another policy, also when it is resumed."""
 
@@ -36,7 +36,7 @@ class PolicyChange(Payload):
         return f"policy {self.old} → {self.new}"
 
 
-@event("session.effort_change")
+@event("session.effort_change", row="model")
 class EffortChange(Payload):
     """The model thinks more or less from here on, also when the conversation is resumed."""
 
@@ -60,7 +60,7 @@ class ModeChange(Payload):
         return f"mode {self.old} → {self.new}"
 
 
-@event("session.mode_told")
+@event("session.mode_told", row="notice")
 class ModeTold(Payload):
     """The model was told which mode the session is in; the message is for the model."""
 
@@ -74,7 +74,7 @@ class ModeTold(Payload):
         return f"the model was told: {self.mode} mode"
 
 
-@event("session.clear")
+@event("session.clear", row="clear")
 class SessionClear(Payload):
     """The agent view was emptied; the log keeps everything."""
 
@@ -89,7 +89,7 @@ class SessionRestored(Payload):
     tokens_after: int = 0
 
 
-@event("session.rewind")
+@event("session.rewind", row="clear")
 class SessionRewind(Payload):
     """The agent view ends before message ``to`` again; the log keeps what came after."""
 
@@ -105,7 +105,7 @@ class SessionRewind(Payload):
         return "" if self.failed else f"rewound to before #{self.to}"
 
 
-@event("checkpoint.created")
+@event("checkpoint.created", row="checkpoint")
 class CheckpointCreated(Payload):
     """A checkpoint file was written."""
 
@@ -129,7 +129,7 @@ class FoldersAdded(Payload):
         return f"folders added: {', '.join(self.folders) or 'none'}"
 
 
-@event("memory.inbox")
+@event("memory.inbox", row="memory")
 class MemoryInbox(Payload):
     """A session was given the context board of its repository and branch; the message is for the model."""
 
@@ -150,7 +150,7 @@ class MemoryInbox(Payload):
         return f"context board: {self.entries} {entries} from earlier sessions{more}"
 
 
-@event("session.handoff")
+@event("session.handoff", row="memory")
 class Handoff(Payload):
     """A session begins with a brief of an earlier one; the message is for the model."""
 
@@ -181,7 +181,7 @@ class Handoff(Payload):
         return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
 
-@event("memory.added")
+@event("memory.added", row="memory")
 class MemoryAdded(Payload):
     """An entry was put on the context board."""
 
@@ -205,7 +205,7 @@ class MemoryAdded(Payload):
         return f"remembered: {self.text}"
 
 
-@event("memory.pruned")
+@event("memory.pruned", row="memory")
 class MemoryPruned(Payload):
     """An entry was removed the context board; it is kept, marked."""
 
@@ -223,7 +223,7 @@ class MemoryPruned(Payload):
         return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
 
 
-@event("memory.consolidated")
+@event("memory.consolidated", row="memory")
 class MemoryConsolidated(Payload):
     """The session was read for what is worth remembering."""
 
@@ -273,7 +273,7 @@ HookName = Literal[
 HookOutcome = Literal["ok", "vetoed", "overruled", "failed", "timeout", "missing", "cancelled"]
 
 
-@event("hook.ran")
+@event("hook.ran", row="hook")
 class HookRan(Payload):
     """A hook's command ended, was ended, or could not be started."""
 
@@ -385,7 +385,7 @@ class SubAgentEnd(Payload):
         return f"{calls} · {size} tokens{price} · {self.duration_s:.0f} s{ended}{why}"
 
 
-@event("error")
+@event("error", row="error")
 class Error(Payload):
     """Something went wrong, said for a person."""
 

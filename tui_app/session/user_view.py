@@ -6,31 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_app.events import (
-    REWRITES,
-    AgentOutput,
+    PAYLOADS,
     ApprovalDecided,
-    AssistantMessage,
-    CheckpointCreated,
-    CompactionComplete,
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
-    EffortChange,
-    Error,
     FilesRestored,
-    FolderInstructions,
-    FullnessTold,
-    Handoff,
     HookRan,
-    MemoryAdded,
-    MemoryConsolidated,
-    MemoryInbox,
-    MemoryPruned,
     MessageExcluded,
     MessagePinned,
-    ModelChange,
-    ModeTold,
-    PolicyChange,
     RewriteUndone,
     SessionClear,
     SessionRestored,
@@ -39,13 +23,8 @@ from tui_app.events import (
     ShellResult,
     SubAgentEnd,
     SubAgentStep,
-    SystemMessage,
-    TaskEnded,
     ToolCall,
     ToolResult,
-    Truncation,
-    UserMessage,
-    WebSearched,
 )
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.event_heads import COMMAND_FAILED, PRIVATE, Head, is_private
@@ -62,39 +41,7 @@ def is_interruption(text: str) -> bool:
     return _MARK.fullmatch(text) is not None
 
 
-_KINDS: dict[str, EntryKind] = {
-    SystemMessage.TYPE: "system",
-    UserMessage.TYPE: "user",
-    AssistantMessage.TYPE: "assistant",
-    AgentOutput.TYPE: "assistant",
-    ToolCall.TYPE: "tool",
-    ShellCommand.TYPE: "shell",
-    CompactionComplete.TYPE: "compaction",
-    Truncation.TYPE: "truncation",
-    ModelChange.TYPE: "model",
-    PolicyChange.TYPE: "model",
-    EffortChange.TYPE: "model",
-    SessionClear.TYPE: "clear",
-    SessionRewind.TYPE: "clear",
-    CheckpointCreated.TYPE: "checkpoint",
-    Error.TYPE: "error",
-    HookRan.TYPE: "hook",
-    CompactionEdited.TYPE: "rewrite",
-    MessageExcluded.TYPE: "rewrite",
-    MemoryInbox.TYPE: "memory",
-    Handoff.TYPE: "memory",
-    MemoryAdded.TYPE: "memory",
-    MemoryPruned.TYPE: "memory",
-    MemoryConsolidated.TYPE: "memory",
-    ApprovalDecided.TYPE: "approval",
-    FilesRestored.TYPE: "files",
-    FullnessTold.TYPE: "notice",
-    TaskEnded.TYPE: "notice",
-    FolderInstructions.TYPE: "notice",
-    ModeTold.TYPE: "notice",
-    WebSearched.TYPE: "notice",
-    **{kind.TYPE: "rewrite" for kind in REWRITES},
-}
+_KINDS: dict[str, EntryKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
 _REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
 """What a rewind takes back."""
 _LEFT = _REWINDABLE | {"error", "truncation", "notice"}
