@@ -30,6 +30,7 @@ from tui_app.events import (
     ToolResult,
     TurnEnd,
 )
+from tui_app.tool_specs import FILE_LOOKERS, SEARCH_HISTORY
 
 ONCE, NO = Decision("once"), Decision("no")
 
@@ -260,7 +261,7 @@ async def test_in_read_only_mode_the_model_has_only_tools_that_look(
     async with working(desk, fake_openai, read_only=True) as opened:
         await turn(opened.conversation, "Go.")
         names = {each["function"]["name"] for each in fake_openai.journal[0]["tools"]}
-        assert names == {"read_file", "ls", "glob", "grep", "search_history"}
+        assert names == FILE_LOOKERS | {SEARCH_HISTORY.name}
         assert not (desk.cwd / "a").exists()
 
 

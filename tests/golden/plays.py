@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -70,10 +71,13 @@ def made_up_imports() -> Lines:
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         files = [*foreign.FILES, ("claude-code", b"\n".join(valid_script().lines()))]
+        numbers: Counter[str] = Counter()
         for number, (_, content) in enumerate(files):
             path = Path(folder) / f"file{number}"
             path.write_bytes(content)
-            found |= {f"import {format} {number}": made for format, made in imports(path)}
+            for format, made in imports(path):
+                numbers[format] += 1
+                found[f"import {format} {numbers[format]}"] = made
     return found
 
 

@@ -20,6 +20,7 @@ from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.text import UNICODE
 
 # The gauge: its words in every state, and one number on every screen.
 
@@ -87,7 +88,7 @@ async def test_the_mark_says_where_compaction_starts(served: Desk) -> None:
     async with shown(served.app(served.store(story(12_800)))) as deck:
         await deck.ready()
         assert "compacts at 60%" in str(deck.app.chat.query_one(ContextGauge).tooltip)
-        assert deck.widget(ContextGauge).count("╂") == 2
+        assert deck.widget(ContextGauge).count(UNICODE.load_mark) == 2
 
 
 async def test_a_policy_that_compacts_nothing_has_no_marks(served: Desk) -> None:

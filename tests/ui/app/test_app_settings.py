@@ -21,6 +21,7 @@ from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import has_few_colours
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
@@ -405,7 +406,7 @@ async def test_a_change_is_said_shown_and_kept(served: Desk) -> None:
         await deck.send("/policy sliding-window")
         await deck.says("Policy: sliding-window")
         assert "sliding-window" in deck.widget(ChatHeader)
-        assert "╂" in deck.widget(ContextGauge), "a request that does not fit waits in any case"
+        assert UNICODE.load_mark in deck.widget(ContextGauge), "a request that does not fit waits in any case"
         await deck.press("f3")
         await deck.until(lambda: isinstance(deck.app.screen, ContextScreen), "the context screen")
         assert "compacts by the number of messages" in deck.text

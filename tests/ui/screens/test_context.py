@@ -164,7 +164,7 @@ def test_the_bar_is_as_wide_as_it_should_be_whatever_it_shows(
 def test_the_bar_shows_what_fills_the_window_and_where_it_is_compacted() -> None:
     bar, names = window_bar(USAGE, 100, UNICODE, (0.8, 0.95)).plain.split("\n")
     assert bar.count("█") == round(100 * USAGE.total / USAGE.window.stated)
-    assert bar.index("╂") == 80
+    assert bar.index(UNICODE.load_mark) == 80
     assert names.rstrip().endswith("waits at 95%")
     assert names.index("compacts at 80%") + len("compacts at 80%") == 81
     told = window_bar(USAGE, 100, UNICODE, (0.8, 0.95), coloured=False).plain

@@ -43,6 +43,7 @@ from tui_app.ui.dialogs.sessions import (
     session_line,
     title_of,
 )
+from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
 from tui_app.ui.widgets import HintRow
@@ -316,7 +317,7 @@ def test_the_page_of_help_has_all_of_every_group_and_cuts_nothing(width: int) ->
 
 def test_the_bar_of_a_switch_shows_what_fits() -> None:
     bar, sizes = fit_bar(SWITCH, 60).plain.split("\n")
-    assert (len(bar), bar.index("╂")) == (60, 60 * 32_000 // 91_500 - 1)
+    assert (len(bar), bar.index(UNICODE.load_mark)) == (60, 60 * 32_000 // 91_500 - 1)
     assert sizes.split()[:2] == ["32k", "fit"]
     assert sizes.endswith("91.5k")
     for plan in (replace(SWITCH, usable=28_000, tokens=30_000), replace(SWITCH, tokens=10**9)):

