@@ -200,6 +200,8 @@ class Strict:
         """How the next streamed answers of turns break off before their end, each one of ``CUTS``."""
         self.short: list[Sequence[str]] = []
         """The arguments of the calls in next answers that end at their length limit, as far as they got."""
+        self.manner: Callable[[Any, str], tuple[str, str]] | None = None
+        """Makes of an answer and its stream what is sent as a stream: media type and body."""
         self._answers = 0
         outer = self
 
@@ -215,8 +217,12 @@ class Strict:
                 streams = bool(wanted) and "error" not in answer
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
                 sent = (_streamed(answer, cut) if streams else json.dumps(answer)).encode()
+                media = "text/event-stream" if streams else "application/json"
+                if streams and outer.manner is not None:
+                    media, text = outer.manner(answer, sent.decode())
+                    sent = text.encode()
                 self.send_response(400 if "error" in answer else 200)
-                self.send_header("content-type", "text/event-stream" if streams else "application/json")
+                self.send_header("content-type", media)
                 self.send_header("content-length", str(len(sent) + (cut == "connection")))
                 self.end_headers()
                 self.wfile.write(sent)

@@ -31,6 +31,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from tui_app import providers
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.context.counting.prices import PricedProfile
+from tui_app.event_streams import with_plain_streams
 from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.providers import LOCAL_PORTS
@@ -80,17 +81,17 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     names = providers.required_keys(prefix)
     key = next((env[name] for name in names if env.get(name)), "")
     if not key or any(os.environ.get(name) == key for name in names):
-        return without_retries(infer_provider(prefix))
+        return made_ready(infer_provider(prefix))
     # The key is not that of the process environment, which has no say then.
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
-    return without_retries(maker(api_key=key))
+    return made_ready(maker(api_key=key))
 
 
 def openai_provider(base_url: str, key: str) -> Provider[Any]:
     """Make a provider for OpenAI or a proxy in front of it."""
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    return without_retries(OpenAIProvider(base_url=base_url, api_key=key or NO_KEY))
+    return made_ready(OpenAIProvider(base_url=base_url, api_key=key or NO_KEY))
 
 
 def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
@@ -98,8 +99,8 @@ def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
     try:
         from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
     except ImportError:
-        return without_retries(_named_provider(name, base_url, key))
-    return without_retries(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
+        return made_ready(_named_provider(name, base_url, key))
+    return made_ready(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
 
 
 def _named_provider(name: str, base_url: str, key: str) -> Provider[Any]:
@@ -118,22 +119,22 @@ def anthropic_provider(base_url: str, key: str) -> Provider[Any]:
     """Make a provider for Anthropic or a server that speaks its protocol."""
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    return without_retries(AnthropicProvider(base_url=base_url, api_key=key or NO_KEY))
+    return made_ready(AnthropicProvider(base_url=base_url, api_key=key or NO_KEY))
 
 
 def google_provider(base_url: str, key: str) -> Provider[Any]:
     """Make a provider for a server that speaks the Gemini protocol; its SDK does not repeat by itself."""
     from pydantic_ai.providers.google import GoogleProvider
 
-    return GoogleProvider(base_url=base_url, api_key=key or NO_KEY)
+    return made_ready(GoogleProvider(base_url=base_url, api_key=key or NO_KEY))
 
 
-def without_retries(provider: Provider[Any]) -> Provider[Any]:
-    """Switch off the SDK client's own repeating, where it has any."""
+def made_ready(provider: Provider[Any]) -> Provider[Any]:
+    """Switch off the SDK client's own repeating, where it has any, and let it read streams of all servers."""
     client = provider.client
     if isinstance(client, _Repeating):
         client.max_retries = 0
-    return provider
+    return with_plain_streams(provider)
 
 
 # A model file of the user's own, run in this process by llama.cpp (the extra ``local``).

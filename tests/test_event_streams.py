@@ -1,0 +1,274 @@
+"""Streams as servers of all kinds send them, read by the SDK of each protocol."""
+
+import gzip
+import io
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.tools import ToolDefinition
+
+from tests.servers.strict import Strict, strict_server
+from tui_app.agent.errors import describe_error
+from tui_app.context.answer_end import why_not_whole
+from tui_app.event_streams import PlainEvents, Wire, with_plain_streams
+
+Manner = Callable[[Any, str], tuple[str, str]]
+WIRES = ("openai-chat", "responses", "anthropic", "google")
+"""One of each protocol."""
+EVENTS, OBJECT = "text/event-stream", "application/json"
+
+
+def _events(change: Callable[[str], str]) -> Manner:
+    return lambda _answer, stream: (EVENTS, change(stream))
+
+
+def _without_usage(stream: str) -> str:
+    return re.sub(r'"usage": \{[^}]*\}', '"other": {}', stream)
+
+
+MANNERS: dict[str, Manner] = {
+    "as it should be": _events(str),
+    "a block that only says when to come again": _events(lambda stream: f"retry: 3000\n\n{stream}"),
+    "a block that only has an id": _events(lambda stream: f"id: 1\n\n{stream}"),
+    "an id in each block": _events(lambda stream: stream.replace("data: {", "id: 7\ndata: {")),
+    "a ping without data": _events(lambda stream: f"event: ping\n\n{stream}event: ping\n\n"),
+    "a ping with data": _events(lambda stream: f'event: ping\ndata: {{"type": "ping"}}\n\n{stream}'),
+    "an empty block of data": _events(lambda stream: f"data:\n\n{stream}"),
+    "comments": _events(lambda stream: ": waiting\n\n" + stream.replace("data: {", ": still\ndata: {")),
+    "a byte order mark": _events(lambda stream: "\ufeff" + stream),
+    "a byte order mark and a pause": _events(lambda stream: f"\ufeffretry: 1\n\n{stream}"),
+    "no space behind the names": _events(lambda stream: stream.replace("data: {", "data:{")),
+    "line ends of Windows": _events(lambda stream: stream.replace("\n", "\r\n")),
+    "line ends of old": _events(lambda stream: stream.replace("\n", "\r")),
+    "one object": lambda answer, _: (OBJECT, json.dumps(answer)),
+    "one object that is called a stream": lambda answer, _: (EVENTS, json.dumps(answer, indent=1)),
+    "one object behind a mark": lambda answer, _: (
+        f"{OBJECT}; charset=utf-8",
+        "\ufeff\n" + json.dumps(answer),
+    ),
+    "a stream that is called an object": lambda _, stream: (OBJECT, stream),
+}
+
+
+@pytest.fixture(scope="module")
+def strict() -> Iterator[Strict]:
+    with strict_server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _as_before(strict: Strict) -> Iterator[None]:
+    yield
+    strict.manner, strict.calls = None, False
+
+
+async def answer_of(strict: Strict, wire: str) -> ModelResponse:
+    model = strict.of_wire(wire)
+    tools = ModelRequestParameters(function_tools=[ToolDefinition(name="look")])
+    asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Look.")])]
+    async with model.request_stream(asked, None, tools) as stream:
+        async for _ in stream:
+            pass
+        return stream.get()
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("wire", WIRES)
+async def test_each_way_to_send_an_answer_is_read(strict: Strict, wire: str, manner: str) -> None:
+    strict.calls = True
+    whole = await answer_of(strict, wire)
+    strict.manner = MANNERS[manner]
+    answer = await answer_of(strict, wire)
+    assert why_not_whole(answer) == ""
+    assert [part.part_kind for part in answer.parts] == [part.part_kind for part in whole.parts]
+    assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["I look."]
+    [call] = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+    assert (call.tool_name, list(call.args_as_dict())) == ("look", ["at"])
+    assert answer.finish_reason == whole.finish_reason
+    assert answer.usage.input_tokens == pytest.approx(whole.usage.input_tokens, abs=5)
+    assert answer.usage.output_tokens == whole.usage.output_tokens
+
+
+async def test_an_answer_of_anthropic_without_usage_is_one_of_unknown_size(strict: Strict) -> None:
+    strict.calls, strict.manner = True, _events(_without_usage)
+    answer = await answer_of(strict, "anthropic")
+    assert why_not_whole(answer) == ""
+    assert [part.part_kind for part in answer.parts] == ["thinking", "text", "tool-call"]
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (0, 0)
+
+
+async def test_events_of_anthropic_without_names_are_known_by_their_type(strict: Strict) -> None:
+    strict.manner = _events(
+        lambda stream: "\n".join(line for line in stream.split("\n") if not line.startswith("event:"))
+    )
+    answer = await answer_of(strict, "anthropic")
+    assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["Aye."]
+
+
+ERRORS: dict[str, dict[str, Any]] = {
+    "an object": {"error": {"message": "The pier is closed.", "type": "harbour_error"}},
+    "with a code": {"error": {"message": "The pier is closed.", "code": 400}},
+    "words": {"error": "The pier is closed."},
+    "a detail": {"detail": "The pier is closed."},
+    "an old one": {"object": "error", "message": "The pier is closed.", "code": 400},
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("kind", [OBJECT, EVENTS, "in the stream", "named in the stream"])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_error_that_comes_with_200_keeps_its_words(
+    strict: Strict, wire: str, kind: str, error: str
+) -> None:
+    told = json.dumps(ERRORS[error])
+    if kind == "in the stream" and "error" not in ERRORS[error]:
+        pytest.skip("nothing says that it is one")
+    stream = {"in the stream": f"data: {told}\n\n", "named in the stream": f"event: error\ndata: {told}\n\n"}
+    strict.manner = lambda _answer, _stream: (EVENTS, stream[kind]) if kind in stream else (kind, told)
+    with pytest.raises(ModelAPIError) as raised:
+        await answer_of(strict, wire)
+    assert "The pier is closed" in describe_error(raised.value, model="k").message
+
+
+async def test_an_error_without_a_word_is_one(strict: Strict) -> None:
+    strict.manner = _events(lambda _: "event: error\n\n")
+    for wire in WIRES:
+        with pytest.raises(ModelAPIError):
+            await answer_of(strict, wire)
+
+
+# The form itself.
+
+STREAM = (
+    '\ufeff: hello\r\nretry: 5\r\n\r\nid: 1\n\nevent: message_start\rid: 3\rdata:{"a": "\u00e9\u2028"}\r\r'
+    "event: ping\n\ndata: 1\ndata: 2\n\ndata: [DONE]\n\ndata: not yet"
+)
+PLAIN = (
+    'event: message_start\ndata: {"a": "\u00e9\u2028"}\n\ndata: 1\ndata: 2\n\ndata: [DONE]\n\ndata: not yet\n'
+)
+
+
+@given(st.lists(st.integers(1, 40)))
+def test_it_is_the_same_in_whatever_pieces_it_comes(sizes: list[int]) -> None:
+    events, raw, out = PlainEvents(Wire.CHAT), STREAM.encode(), b""
+    for size in [*sizes, len(raw)]:
+        out += events.feed(raw[:size]) if raw[:size] else b""
+        raw = raw[size:]
+    assert (out + events.finish()).decode() == PLAIN
+
+
+def test_what_is_complete_is_passed_on_at_once() -> None:
+    events = PlainEvents(Wire.CHAT)
+    assert events.feed(b'data: {"n": 1}\n\n') == b'data: {"n": 1}\n\n'
+    assert events.feed(b'data: {"n"') == b""
+    assert events.feed(b": 2}\n") == b'data: {"n": 2}\n'
+    assert events.feed(b"\n") == b"\n"
+
+
+@pytest.mark.parametrize(
+    "body", ["{", '{"hello": "world"}', "[1, 2]", '{"choices": [1]}', '{"choices": [{}]}']
+)
+def test_an_object_that_is_no_answer_stays_what_it_is(body: str) -> None:
+    events = PlainEvents(Wire.CHAT)
+    assert events.feed(body.encode()) + events.finish() == body.encode()
+
+
+class Made(OpenAIProvider):
+    """A provider that has made this client itself."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        super().__init__(api_key="none", http_client=client)
+        self._own_http_client, self._http_client_factory = client, httpx2.AsyncClient
+
+
+# Over a connection: pieces as they come, packed or not, and closed when nobody reads on.
+
+
+async def test_pieces_are_read_as_they_come_also_where_they_are_packed() -> None:
+    packer, sent, read = gzip.GzipFile(fileobj=(raw := io.BytesIO()), mode="wb"), 0, list[bytes]()
+
+    class Slow(httpx2.AsyncByteStream):
+        closed = False
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            nonlocal sent
+            for number in range(3):
+                packer.write(f'retry: 1\n\ndata: {{"n": {number}}}\n\n'.encode())
+                packer.flush()
+                sent += 1
+                yield raw.getvalue()
+                raw.seek(0)
+                raw.truncate()
+
+        async def aclose(self) -> None:
+            self.closed = True
+
+    slow = Slow()
+    headers = {"content-type": EVENTS, "content-encoding": "gzip"}
+    answer = httpx2.Response(200, headers=headers, stream=slow)
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: answer))
+    with_plain_streams(Made(client))
+    async with client, client.stream("POST", "http://127.0.0.1/v1/chat/completions", json={}) as response:
+        async for piece in response.aiter_bytes():
+            read.append(piece)
+            assert sent == len(read)
+            if sent == 2:
+                break
+    assert read == [b'data: {"n": 0}\n\n', b'data: {"n": 1}\n\n']
+    assert slow.closed
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/embeddings"])
+async def test_what_is_no_stream_of_an_answer_is_left_alone(path: str) -> None:
+    body = b"\xef\xbb\xbfretry: 1\n\n"
+    client = httpx2.AsyncClient(
+        transport=httpx2.MockTransport(
+            lambda _: httpx2.Response(200, content=body, headers={"content-type": EVENTS})
+        )
+    )
+    with_plain_streams(Made(client))
+    async with client:
+        assert (await client.post(f"http://127.0.0.1{path}")).content == body
+
+
+async def test_an_answer_in_one_piece_stays_one_where_nobody_asked_for_a_stream() -> None:
+    body = b'{"choices": [{"message": {"content": "Aye."}}]}'
+    client = httpx2.AsyncClient(
+        transport=httpx2.MockTransport(
+            lambda _: httpx2.Response(200, content=body, headers={"content-type": OBJECT})
+        )
+    )
+    with_plain_streams(Made(client))
+    async with client:
+        said = {"messages": [{"content": 'the words "stream": true in a prompt'}]}
+        answer = await client.post("http://127.0.0.1/v1/chat/completions", json=said)
+        assert answer.content == body
+
+
+async def test_a_client_that_is_made_later_reads_them_too(strict: Strict) -> None:
+    strict.manner = MANNERS["a byte order mark"]
+    model = strict.of_wire("openai-chat")
+    asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Look.")])]
+    for _ in range(2):
+        # It closes its client when it is left, and makes another one.
+        async with model, model.request_stream(asked, None, ModelRequestParameters()) as stream:
+            async for _ in stream:
+                pass
+        assert why_not_whole(stream.get()) == ""

@@ -1,0 +1,356 @@
+"""Answers of model servers as the one kind of event stream that every vendor's SDK reads.
+
+The SDKs read server-sent events each in its own way: one takes a block without data for a damaged event,
+another loses the first event behind a byte order mark, a third wants a space behind ``data:``. What a server
+sends is brought into the form that all of them take before any SDK sees it, line by line as it comes. An
+answer that comes as one JSON object where a stream was asked for becomes a stream, too.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import httpx2
+from pydantic_ai.providers import Provider
+
+_Json = Mapping[str, Any]
+
+_EVENTS, _OBJECT = "text/event-stream", "application/json"
+_MARK = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_UNUSED = (b"id", b"retry")
+"""Fields for a client that connects again, which none does."""
+_STREAMED = re.compile(rb'"stream"\s*:\s*true')
+_NAMELESS = "the server reports an error without saying which"
+_NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+
+
+class Wire(Enum):
+    """The protocols whose streams are known, by the end of the path of their requests."""
+
+    CHAT = re.compile(r"/chat/completions$")
+    RESPONSES = re.compile(r"/responses$")
+    ANTHROPIC = re.compile(r"/messages$|:streamRawPredict$")
+    GOOGLE = re.compile(r":streamGenerateContent$")
+
+    @classmethod
+    def of_path(cls, path: str) -> "Wire | None":
+        return next((wire for wire in cls if wire.value.search(path)), None)
+
+
+def with_plain_streams(provider: Provider[Any]) -> Provider[Any]:
+    """Let the client that a provider has made, and each it makes later, read streams in their plain form."""
+    own, make = provider._own_http_client, provider._http_client_factory  # noqa: SLF001 - no other way in
+    if isinstance(own, httpx2.AsyncClient) and make is not None:
+        _hook(own)
+        provider._http_client_factory = lambda: _hook(make())  # noqa: SLF001 - no other way in
+    return provider
+
+
+def _hook(client: Any) -> Any:
+    if isinstance(client, httpx2.AsyncClient):
+        client.event_hooks["response"].append(_plain)
+    return client
+
+
+async def _plain(response: httpx2.Response) -> None:
+    """Put the reader of plain events in front of an answer that is a stream, or was to be one."""
+    wire = Wire.of_path(response.request.url.path)
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if wire is None or response.status_code != httpx2.codes.OK or kind not in (_EVENTS, _OBJECT):
+        return
+    # An answer in one piece is one where nobody has asked for a stream.
+    if kind == _OBJECT and wire is not Wire.GOOGLE and not _STREAMED.search(response.request.content):
+        return
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    response.stream = _PlainStream(response.stream, response.headers.copy(), PlainEvents(wire))
+    # It is unpacked here already.
+    response.headers.pop("content-encoding", None)
+
+
+class _PlainStream(httpx2.AsyncByteStream):
+    def __init__(
+        self, packed: httpx2.AsyncByteStream, headers: httpx2.Headers, events: "PlainEvents"
+    ) -> None:
+        self._packed, self._headers, self._events = packed, headers, events
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        unpacked = httpx2.Response(httpx2.codes.OK, headers=self._headers, stream=self._packed)
+        async for chunk in unpacked.aiter_bytes():
+            if plain := self._events.feed(chunk):
+                yield plain
+        if rest := self._events.finish():
+            yield rest
+
+    async def aclose(self) -> None:
+        await self._packed.aclose()
+
+
+class PlainEvents:
+    """Brings one stream into its plain form, piece by piece; holds nothing but the line under way.
+
+    Blocks hold data, one space behind each name, and end in a line feed. There are no comments, and none of
+    the fields that are for the connection.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._line = bytearray()
+        """As far as it has come; in front of the first event also all that may be a mark or an object."""
+        self._begun = False
+        self._whole = False
+        """Whether this is no stream, but one object."""
+        self._behind_return = False
+        self._event = b""
+        self._has_data = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return what the next bytes complete."""
+        if not self._begun:
+            self._line += chunk
+            head = bytes(self._line)
+            text = head.removeprefix(_MARK).lstrip()
+            if not text or _MARK.startswith(head):
+                return b""
+            self._begun, self._whole = True, text.startswith((b"{", b"["))
+            self._line.clear()
+            chunk = text
+        if self._whole:
+            self._line += chunk
+            return b""
+        if self._behind_return:
+            # The other half of a line end.
+            chunk = chunk.removeprefix(b"\n")
+        self._behind_return = chunk.endswith(b"\r")
+        first, *lines = _LINE_END.split(chunk)
+        self._line += first
+        plain = bytearray()
+        for line in lines:
+            plain += self._of_line(bytes(self._line))
+            self._line = bytearray(line)
+        return bytes(plain)
+
+    def finish(self) -> bytes:
+        """Return what is left at the end; a block that did not end stays one that did not."""
+        rest = bytes(self._line)
+        self._line.clear()
+        if self._whole:
+            return _as_events(rest, self._wire)
+        return self._of_line(rest) if rest else b""
+
+    def _of_line(self, line: bytes) -> bytes:
+        if not line:
+            event, had_data = self._event, self._has_data
+            self._event, self._has_data = b"", False
+            if event == b"error" and not had_data:
+                return _error_event({}, self._wire)
+            return b"\n" if had_data else b""
+        name, _, value = line.partition(b":")
+        if not name or name in _UNUSED:
+            return b""
+        if name == b"event":
+            # It is sent with the data, as there may be none.
+            self._event = value.strip()
+            return b""
+        if name != b"data":
+            # No field at all, such as Google's errors, which come as they are.
+            return line + b"\n"
+        value = value.strip()
+        if not value or self._event == b"ping":
+            return b""
+        kind = b"" if self._has_data else self._event
+        self._has_data = True
+        return self._of_data(value, kind)
+
+    def _of_data(self, value: bytes, kind: bytes) -> bytes:
+        told = _parsed(value) if self._may_need_mending(value, kind) else None
+        if told is not None and _is_nonstandard_error(told, kind, self._wire):
+            # The line feed at its end is that of the block.
+            return _error_event(told, self._wire).removesuffix(b"\n")
+        if told is not None and self._wire is Wire.ANTHROPIC:
+            kind = kind or str(told.get("type", "")).encode()
+            value = _dumped(_with_usage(told))
+        named = kind and self._wire is not Wire.GOOGLE
+        return (b"event: " + kind + b"\n" if named else b"") + b"data: " + value + b"\n"
+
+    def _may_need_mending(self, value: bytes, kind: bytes) -> bool:
+        if kind == b"error" or re.match(rb'\{\s*"error"', value):
+            return True
+        begins_or_ends = b'"message_start"' in value or b'"message_delta"' in value
+        return self._wire is Wire.ANTHROPIC and (begins_or_ends or not kind)
+
+
+def _parsed(value: bytes) -> _Json | None:
+    try:
+        told = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def _dumped(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass")
+
+
+def _with_usage(event: _Json) -> _Json:
+    """An event of Anthropic's with the tokens that its SDK cannot do without; 0 is for not known."""
+    message = event.get("message")
+    match event.get("type"):
+        case "message_start" if isinstance(message, dict) and not message.get("usage"):
+            return {**event, "message": {**message, "usage": _NO_USAGE}}
+        case "message_delta" if not event.get("usage"):
+            return {**event, "usage": {"output_tokens": 0}}
+    return event
+
+
+def _is_nonstandard_error(told: _Json, kind: bytes, wire: Wire) -> bool:
+    """Whether an error is told in another way than the SDK of its protocol reads."""
+    error = told.get("error")
+    if error is None:
+        return kind == b"error" and not (wire is Wire.RESPONSES and told.get("type") == "error")
+    if wire is Wire.ANTHROPIC and kind != b"error":
+        return True
+    code_is_missing = wire is Wire.GOOGLE and isinstance(error, dict) and type(error.get("code")) is not int
+    return not (isinstance(error, dict) and error.get("message")) or code_is_missing
+
+
+def _error_event(told: _Json, wire: Wire) -> bytes:
+    """An error in the words of its server, and in the form that is known for it."""
+    error = told.get("error")
+    inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
+    said = inner.get("message") or told.get("message") or told.get("detail") or (error if error else "")
+    inner["message"] = said if isinstance(said, str) and said else json.dumps(said) if said else _NAMELESS
+    for name in ("code", "type"):
+        if inner.get(name) is None and told.get(name) not in (None, "error"):
+            inner[name] = told[name]
+    if wire is Wire.GOOGLE:
+        code = str(inner.get("code", ""))
+        inner["code"] = int(code) if code.isascii() and code.isdigit() else 0
+    if wire is Wire.ANTHROPIC:
+        return b"event: error\ndata: " + _dumped({"type": "error", "error": inner}) + b"\n\n"
+    return b"data: " + _dumped({"error": inner}) + b"\n\n"
+
+
+# Whole answers as the streams that were asked for.
+
+
+def _as_events(body: bytes, wire: Wire) -> bytes:
+    """The stream that says the same as one object; the body as it is, where it cannot be told what it is."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+    objects = found if isinstance(found, list) else [found]
+    made = [_of_object(each, wire) if isinstance(each, dict) else None for each in objects]
+    return body if None in made else b"".join(each for each in made if each)
+
+
+_ANSWER_IN = {
+    Wire.CHAT: ("choices",),
+    Wire.RESPONSES: ("output",),
+    Wire.ANTHROPIC: ("content",),
+    Wire.GOOGLE: ("candidates", "promptFeedback", "usageMetadata"),
+}
+
+
+def _of_object(told: _Json, wire: Wire) -> bytes | None:
+    if not any(told.get(name) for name in _ANSWER_IN[wire]):
+        says_why = any(told.get(each) for each in ("error", "message", "detail"))
+        return _error_event(told, wire) if says_why else None
+    try:
+        return b"".join(_event(each, wire) for each in _PIECES[wire](told))
+    except (AttributeError, TypeError, KeyError, ValueError):
+        # It only looked like an answer.
+        return None
+
+
+def _event(event: _Json, wire: Wire) -> bytes:
+    named = f"event: {event['type']}\n".encode() if wire in (Wire.RESPONSES, Wire.ANTHROPIC) else b""
+    return named + b"data: " + _dumped(event) + b"\n\n"
+
+
+def _of_chat(answer: _Json) -> Iterator[_Json]:
+    choices = []
+    for place, choice in enumerate(answer["choices"]):
+        delta = dict(choice["message"])
+        calls = delta.get("tool_calls") or []
+        if calls:
+            delta["tool_calls"] = [{"index": at, **call} for at, call in enumerate(calls)]
+        reason = choice.get("finish_reason") or ("tool_calls" if calls else "stop")
+        choices.append({"index": place, "delta": delta, "finish_reason": reason})
+    yield {**answer, "object": "chat.completion.chunk", "choices": choices}
+
+
+_EMPTY: dict[str, _Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
+"""What an item of the Responses API begins as."""
+
+
+def _of_responses(answer: _Json) -> Iterator[_Json]:
+    yield {"type": "response.created", "response": {**answer, "output": []}}
+    for place, given in enumerate(answer["output"]):
+        at = {"output_index": place, "item_id": given.get("id") or f"item_{place}"}
+        item = {**given, "id": at["item_id"]}
+        empty = _EMPTY.get(item["type"], {})
+        yield {"type": "response.output_item.added", "output_index": place, "item": {**item, **empty}}
+        for index, part in enumerate(item.get("content") or []):
+            match part["type"]:
+                case "output_text":
+                    text = {"delta": part["text"], "logprobs": []}
+                    yield {"type": "response.output_text.delta", **at, "content_index": index, **text}
+                case "refusal":
+                    refusal = {"delta": part["refusal"]}
+                    yield {"type": "response.refusal.delta", **at, "content_index": index, **refusal}
+                case "reasoning_text":
+                    text = {"delta": part["text"]}
+                    yield {"type": "response.reasoning_text.delta", **at, "content_index": index, **text}
+        for index, part in enumerate(item.get("summary") or []):
+            text = {"summary_index": index, "delta": part["text"]}
+            yield {"type": "response.reasoning_summary_text.delta", **at, **text}
+        if item["type"] == "function_call":
+            yield {"type": "response.function_call_arguments.delta", **at, "delta": item["arguments"]}
+        yield {"type": "response.output_item.done", "output_index": place, "item": item}
+    status = answer.get("status") or "completed"
+    yield {"type": f"response.{status}", "response": {**answer, "status": status}}
+
+
+def _of_anthropic(answer: _Json) -> Iterator[_Json]:
+    usage = answer.get("usage") or _NO_USAGE
+    message = {**answer, "content": [], "stop_reason": None, "usage": usage}
+    yield {"type": "message_start", "message": message}
+    for place, block in enumerate(answer["content"]):
+        at = {"index": place}
+        empty: dict[str, Any] = {}
+        deltas: list[_Json] = []
+        match block["type"]:
+            case "text":
+                empty = {"text": ""}
+                deltas = [{"type": "text_delta", "text": block["text"]}]
+            case "thinking":
+                empty = {"thinking": "", "signature": ""}
+                deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
+                if signature := block.get("signature"):
+                    deltas.append({"type": "signature_delta", "signature": signature})
+            case "tool_use" | "server_tool_use":
+                empty = {"input": {}}
+                deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block.get("input") or {})}]
+        yield {"type": "content_block_start", **at, "content_block": {**block, **empty}}
+        yield from ({"type": "content_block_delta", **at, "delta": delta} for delta in deltas)
+        yield {"type": "content_block_stop", **at}
+    end = {"stop_reason": answer.get("stop_reason") or "end_turn"}
+    delta = {**end, "stop_sequence": answer.get("stop_sequence")}
+    yield {"type": "message_delta", "delta": delta, "usage": usage}
+    yield {"type": "message_stop"}
+
+
+def _of_google(answer: _Json) -> Iterator[_Json]:
+    yield answer
+
+
+_PIECES: dict[Wire, Callable[[_Json], Iterator[_Json]]] = {
+    Wire.CHAT: _of_chat,
+    Wire.RESPONSES: _of_responses,
+    Wire.ANTHROPIC: _of_anthropic,
+    Wire.GOOGLE: _of_google,
+}
