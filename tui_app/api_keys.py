@@ -98,6 +98,20 @@ def _trouble(error: Exception, name: str) -> KeyringTrouble:
 KeySource = Literal["environment", "this run", "keyring", ""]
 
 
+def key_flaw(key: str) -> str:
+    """Say what keeps a key from being sent, as a clause; empty where nothing does.
+
+    Keys travel in headers of HTTP, which hold plain ASCII.
+    """
+    if key != key.strip():
+        return "it begins or ends with a space or a line break"
+    for place, sign in enumerate(key, 1):
+        if not (sign.isascii() and sign.isprintable()):
+            named = f"{sign} (U+{ord(sign):04X})" if sign.isprintable() else f"U+{ord(sign):04X}"
+            return f"character {place} is {named}, and keys are plain ASCII"
+    return ""
+
+
 def held_names(paths: Paths) -> frozenset[str]:
     """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
     try:

@@ -6,6 +6,7 @@ import socket
 import sqlite3
 
 import pytest
+from pydantic_ai import Agent
 from pydantic_ai.exceptions import (
     ContentFilterError,
     FallbackExceptionGroup,
@@ -27,6 +28,10 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 from pydantic_ai.models import infer_model
+from pydantic_ai.models.google import GoogleModel
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.google import GoogleProvider
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.turn import passes
@@ -606,3 +611,19 @@ def test_a_server_of_this_machine_that_is_not_there_is_not_asked_again(
     assert passes(error, told) is not is_final
     assert told.message.startswith("Nothing answers at ") is is_final
     assert ("Start" in told.hint) is is_final
+
+
+async def test_a_key_that_no_header_can_hold_is_told_as_one_in_an_agent_of_ones_own() -> None:
+    url, key = "http://127.0.0.1:9", "sk-b\u00e9ta"
+    models = [
+        OpenAIChatModel("m", provider=OpenAIProvider(base_url=url, api_key=key)),
+        GoogleModel("m", provider=GoogleProvider(base_url=url, api_key=key)),
+    ]
+    for model in models:
+        with pytest.raises(UnicodeEncodeError) as raised:
+            await Agent(model).run("Hello")
+        told = describe_error(raised.value, model=MODEL)
+        assert told.kind == "auth"
+        assert told.message.startswith("The API key for openai:gpt-5 cannot be sent: it has a character")
+        assert "OPENAI_API_KEY" in told.hint
+        assert key not in told.detail

@@ -18,6 +18,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
 
+from tests.fake_keyring import FakeKeyring
 from tests.servers.scripted_gguf import cached_gguf
 from tui_app.agent import models as gguf
 from tui_app.agent.models import (
@@ -31,7 +32,9 @@ from tui_app.agent.models import (
     vendor_provider,
 )
 from tui_app.agent.offline.model import OfflineModel
+from tui_app.api_keys import ApiKeys
 from tui_app.extras import install_command
+from tui_app.paths import Paths
 from tui_app.settings import Endpoint
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OLLAMA_BASE_URL")
@@ -163,6 +166,53 @@ def test_an_endpoint_without_its_key_says_which_variable_it_wants() -> None:
     with pytest.raises(ModelNotReady, match="MY_KEY"):
         build_model("mine:m", env={}, endpoints=endpoints)
     assert build_model("mine:m", env={"MY_KEY": "secret"}, endpoints=endpoints).model_name == "m"
+
+
+ODD_KEYS = {
+    "sk-b\u00e9ta": "character 5 is \u00e9 (U+00E9), and keys are plain ASCII",
+    "\u201csk-1\u201d": "character 1 is \u201c (U+201C), and keys are plain ASCII",
+    "sk-\u200b1": "character 4 is U+200B, and keys are plain ASCII",
+    "sk-\udce9": "character 4 is U+DCE9, and keys are plain ASCII",
+    "sk-\x1b": "character 4 is U+001B, and keys are plain ASCII",
+    "sk-1\n": "it begins or ends with a space or a line break",
+    " sk-1": "it begins or ends with a space or a line break",
+}
+
+
+@pytest.mark.usefixtures("no_keys")
+@pytest.mark.parametrize("key", ODD_KEYS)
+def test_a_key_that_cannot_be_sent_is_told_with_where_it_comes_from(tmp_path: Path, key: str) -> None:
+    names = {
+        "openai:gpt-5": "OPENAI_API_KEY",
+        "openai-responses:gpt-5": "OPENAI_API_KEY",
+        "anthropic:claude-sonnet-5": "ANTHROPIC_API_KEY",
+        "google:gemini-3-pro": "GEMINI_API_KEY",
+        "openrouter:a/b": "OPENROUTER_API_KEY",
+        "deepseek:deepseek-chat": "DEEPSEEK_API_KEY",
+        "azure:gpt-5": "AZURE_OPENAI_API_KEY",
+        "litellm:any": "LITELLM_API_KEY",
+        "gateway/openai:gpt-5": "PYDANTIC_AI_GATEWAY_API_KEY",
+        "mine:m": "MY_KEY",
+    }
+    endpoints = endpoint("openai-chat", "http://127.0.0.1:9/v1", key_env="MY_KEY")
+    for name, variable in names.items():
+        with pytest.raises(ModelNotReady) as raised:
+            build_model(name, env={variable: key}, endpoints=endpoints)
+        assert str(raised.value) == (
+            f"The API key {variable} (from the environment) cannot be sent: {ODD_KEYS[key]}. "
+            f"Copy it again from the provider, then set {variable} and start again."
+        )
+        assert key.strip() not in str(raised.value)
+    keys = ApiKeys({}, Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)}), FakeKeyring())
+    keys.store("OPENAI_API_KEY", key)
+    with pytest.raises(
+        ModelNotReady, match=r"from the keyring.*keep it with `plimsoll keys set OPENAI_API_KEY`"
+    ):
+        build_model("openai:gpt-5", env=keys)
+    keys.erase("OPENAI_API_KEY")
+    keys.use_for_now("OPENAI_API_KEY", key)
+    with pytest.raises(ModelNotReady, match=r"from this run.*then enter it again"):
+        build_model("openai:gpt-5", env=keys)
 
 
 @pytest.mark.usefixtures("no_keys")

@@ -75,7 +75,7 @@ def test_a_key_as_an_argument_is_refused_and_not_repeated(
     assert not ring.exists()
 
 
-@pytest.mark.parametrize("typed", ["", "\n", "two words\n", "one\ntwo\n", "esc\x1b[31m\n"])
+@pytest.mark.parametrize("typed", ["", "\n", "two words\n", "one\ntwo\n", "esc\x1b[31m\n", "b\u00e9ta\n"])
 def test_what_is_no_key_is_not_kept(
     plimsoll: Plimsoll, ring: Path, monkeypatch: pytest.MonkeyPatch, typed: str
 ) -> None:

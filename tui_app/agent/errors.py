@@ -44,6 +44,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
 from tui_app.events import Error
+from tui_app.providers import key_variable
 
 _Wording = Callable[[BaseException, str], Error]
 
@@ -77,6 +78,8 @@ def describe_error(error: BaseException, *, model: str, written: int = 0) -> Err
     described = _by_kind(error, model) or _by_status(error, model)
     if _NO_ROOM_LEFT.search(str(error)) and isinstance(error, UnexpectedModelBehavior):
         described = say.only_thought(model, written)
+    if described is None and _is_in_a_header(error):
+        described = _odd_key(model)
     if described is None and came_damaged(error):
         described = _garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):
@@ -240,6 +243,21 @@ def _filtered(_error: BaseException, model: str) -> Error:
         kind="provider",
         message="The provider's content filter stopped the answer.",
         hint=f"Rephrase the prompt, or {say.OTHER_MODEL} ({model} is in use).",
+    )
+
+
+def _is_in_a_header(error: BaseException) -> bool:
+    """Whether something was to stand in a header that is not plain ASCII; only keys are put there."""
+    return any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error))
+
+
+def _odd_key(model: str) -> Error:
+    """The same is told better where the model is made; agents of the user's own make theirs themselves."""
+    where = key_variable(model) or "the key"
+    return Error(
+        kind="auth",
+        message=f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
+        hint=f"Copy {where} again from the provider and start again, or {say.OTHER_MODEL}.",
     )
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -30,6 +30,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from tui_app import providers
 from tui_app.agent.offline.model import OfflineModel
+from tui_app.api_keys import ApiKeys, key_flaw
 from tui_app.context.counting.prices import PricedProfile
 from tui_app.event_streams import with_plain_streams
 from tui_app.extras import install_command
@@ -85,6 +86,31 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     # The key is not that of the process environment, which has no say then.
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
     return made_ready(maker(api_key=key))
+
+
+def check_key(names: Iterable[str], env: Mapping[str, str]) -> None:
+    """Refuse a key that cannot be sent, before a request stumbles over it.
+
+    Args:
+        names: Variables that may hold it; the first that is set counts.
+        env: Where they are looked up.
+
+    Raises:
+        ModelNotReady: if it cannot.
+    """
+    name = next((name for name in names if name and env.get(name)), "")
+    flaw = key_flaw(env[name]) if name else ""
+    if not flaw:
+        return
+    source = env.source(name) if isinstance(env, ApiKeys) else "environment"
+    anew = f"set {name} and start again"
+    if source == "keyring":
+        anew = f"keep it with `plimsoll keys set {name}`"
+    elif source == "this run":
+        anew = "enter it again"
+    place = source if source == "this run" else f"the {source}"
+    advice = f"Copy it again from the provider, then {anew}."
+    raise ModelNotReady(f"The API key {name} (from {place}) cannot be sent: {flaw}. {advice}")
 
 
 def openai_provider(base_url: str, key: str) -> Provider[Any]:
@@ -538,6 +564,7 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         raise ModelNotReady(
             f"The endpoint {endpoint.name} needs a key in {endpoint.key_env}, which is not set."
         )
+    check_key([endpoint.key_env or ""], env)
     # What the user has set about the models of a server; None leaves all to what is known.
     own = PricedProfile()
     if endpoint.window:
@@ -579,6 +606,8 @@ def _vendor_model(
         raise UnknownModel(_unknown(name, endpoints))
     if lacking:
         raise ModelNotReady(f"{name} {lacking}.")
+    gateway = prefix.startswith(f"{providers.GATEWAY}/")
+    check_key(providers.provider_of(providers.GATEWAY if gateway else prefix).keys, env)
     try:
         if prefix == providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel

@@ -5,7 +5,7 @@ import getpass
 import sys
 from dataclasses import asdict
 
-from tui_app.api_keys import ApiKeys, KeyringTrouble
+from tui_app.api_keys import ApiKeys, KeyringTrouble, key_flaw
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, run_until_signal
 from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
 from tui_app.providers import key_variables, providers_of
@@ -156,6 +156,8 @@ def read_key(name: str) -> str:
         raise WrongUsage(f"No key was given for {name}; nothing changed.")
     if len(key) > _LONGEST or any(not character.isprintable() or character.isspace() for character in key):
         raise WrongUsage("That doesn't look like an API key (no spaces or line breaks). Nothing changed.")
+    if flaw := key_flaw(key):
+        raise WrongUsage(f"That doesn't look like an API key: {flaw}. Nothing changed.")
     return key
 
 

@@ -567,7 +567,7 @@ async def test_a_closed_server_in_the_list_opens_the_list_again(keyed: Desk, rin
         assert "dinghy:scripted" in deck.text
 
 
-@pytest.mark.parametrize("text", ["", "two words"])
+@pytest.mark.parametrize("text", ["", "two words", "sk-b\u00e9ta"])
 async def test_what_is_no_key_is_not_tried(keyed: Desk, ring: FakeKeyring, text: str) -> None:
     async with shown(start(keyed, ring)) as deck:
         await asked(deck)

@@ -14,7 +14,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.api_keys import KeyringTrouble
+from tui_app.api_keys import KeyringTrouble, key_flaw
 from tui_app.conversation.work import Switch
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
@@ -593,6 +593,9 @@ class KeyDialog(Dialog[str]):
         elif any(character.isspace() or not character.isprintable() for character in key):
             event.input.clear()
             self._refuse("That doesn't look like an API key (no spaces or line breaks).")
+        elif flaw := key_flaw(key):
+            event.input.clear()
+            self._refuse(f"That doesn't look like an API key: {flaw}.")
         else:
             self.dismiss(key)
 
