@@ -63,6 +63,8 @@ MANNERS: dict[str, Manner] = {
         f"{OBJECT}; charset=utf-8",
         "\ufeff\n" + json.dumps(answer),
     ),
+    "a stream that is called a text": lambda _, stream: ("text/plain", f"\ufeffretry: 1\n\n{stream}"),
+    "a stream of no type": lambda _, stream: ("", f"\ufeffretry: 1\n\n{stream}"),
     "a stream that is called an object": lambda _, stream: (OBJECT, stream),
 }
 
@@ -257,7 +259,8 @@ async def test_an_answer_in_one_piece_stays_one_where_nobody_asked_for_a_stream(
     )
     with_plain_streams(Made(client))
     async with client:
-        said = {"messages": [{"content": 'the words "stream": true in a prompt'}]}
+        call = {"type": "tool_use", "input": {"stream": True}}
+        said = {"messages": [{"content": 'the words "stream": true in a prompt'}, {"content": [call]}]}
         answer = await client.post("http://127.0.0.1/v1/chat/completions", json=said)
         assert answer.content == body
 

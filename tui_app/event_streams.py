@@ -17,7 +17,9 @@ from pydantic_ai.providers import Provider
 
 _Json = Mapping[str, Any]
 
-_EVENTS, _OBJECT = "text/event-stream", "application/json"
+_EVENTS = "text/event-stream"
+_MAY_BE_EVENTS = (_EVENTS, "application/json", "text/plain", "")
+"""Media types of streams, and of answers to requests for one; pages of proxies have others."""
 _MARK = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _UNUSED = (b"id", b"retry")
@@ -59,15 +61,21 @@ async def _plain(response: httpx2.Response) -> None:
     """Put the reader of plain events in front of an answer that is a stream, or was to be one."""
     wire = Wire.of_path(response.request.url.path)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if wire is None or response.status_code != httpx2.codes.OK or kind not in (_EVENTS, _OBJECT):
+    if wire is None or response.status_code != httpx2.codes.OK or kind not in _MAY_BE_EVENTS:
         return
-    # An answer in one piece is one where nobody has asked for a stream.
-    if kind == _OBJECT and wire is not Wire.GOOGLE and not _STREAMED.search(response.request.content):
+    # An answer in one piece is one where nobody has asked for a stream; Google's have a path of their own.
+    if kind != _EVENTS and wire is not Wire.GOOGLE and not _asks_for_stream(response.request):
         return
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     response.stream = _PlainStream(response.stream, response.headers.copy(), PlainEvents(wire))
     # It is unpacked here already.
     response.headers.pop("content-encoding", None)
+
+
+def _asks_for_stream(request: httpx2.Request) -> bool:
+    # Long requests are read only where it is likely: an argument of a tool may have that name, too.
+    body = _parsed(request.content) if _STREAMED.search(request.content) else None
+    return body is not None and body.get("stream") is True
 
 
 class _PlainStream(httpx2.AsyncByteStream):
