@@ -21,7 +21,7 @@ from typing import Literal
 
 from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
-from tui_app.triggers import GIT_OBEYS, MOST_PLACES, Triggers, find_triggers
+from tui_app.triggers import GIT_OBEYS, MOST_PLACES, Triggers, find_triggers, within_git
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
@@ -86,18 +86,21 @@ class Confinement:
     """Those that may not."""
     network: bool = False
     sandbox: Sandbox
+    held: tuple[Path, ...] = ()
+    """Repositories that were there when a command began, and are kept as they are."""
     below: Triggers = field(default_factory=Triggers)
     """What programs obey further down, as it was found."""
 
     def found(self) -> "Confinement":
         """The same with what programs obey as it is now; blocking."""
-        return replace(self, below=self.triggers())
+        # Landlock keeps nothing in them as it is.
+        held = () if self.sandbox.kind == "landlock" else self._own_repositories()
+        kept = replace(self, held=held)
+        return replace(kept, below=kept.triggers())
 
     def triggers(self) -> Triggers:
         """What programs obey in the folders that may be written in; blocking."""
-        # Landlock keeps nothing in them as it is.
-        kept = () if self.sandbox.kind == "landlock" else self._own_repositories()
-        return find_triggers(self._open, kept)
+        return find_triggers(self._open, self.held)
 
     @property
     def _open(self) -> tuple[Path, ...]:
@@ -199,7 +202,8 @@ class Confinement:
         """Such places, whether they are there or not."""
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
-            found += [folder / name for name in GIT_OBEYS]
+            linked = (folder / "commondir").is_file()
+            found += [folder / name for name in (("commondir", "config.worktree") if linked else GIT_OBEYS)]
         for place in self._open:
             found += _named_places(place)
             found += [place / ".git"] if (place / ".git").is_file() else []
@@ -218,10 +222,10 @@ class Confinement:
         found = [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
         return list(dict.fromkeys(found))
 
-    def _own_repositories(self) -> list[Path]:
+    def _own_repositories(self) -> tuple[Path, ...]:
         gits = [place / ".git" for place in self._open]
-        folders = [each for git in gits if git.is_dir() for each in (git, *_submodules(git))]
-        return [each for each in folders if each.is_dir() and not each.is_symlink()]
+        folders = [each for git in gits if git.is_dir() for each in (git, *within_git(git))]
+        return tuple(each for each in folders if each.is_dir() and not each.is_symlink())
 
     def _secret(self) -> list[Path]:
         """Places in reach that hold keys: of the program's own, and of a home that is the workspace."""
@@ -263,20 +267,9 @@ _SECRETS = (
 )  # fmt: skip
 """Places in a home that hold keys; in sight only where the home is the workspace or has programs."""
 _MOST_LINKS = 500
-_MOST_FOLDERS = 2_000
 _MOST_CONFIG = 100_000
 _NAMED = re.compile(r'^\s*(hookspath|path)\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
 """Folders of hooks, and further settings that are included."""
-
-
-def _submodules(git: Path) -> Iterator[Path]:
-    """The repositories of submodules, those of theirs included; a name may have slashes in it."""
-    for number, (path, folders, files) in enumerate(os.walk(git / "modules")):
-        if number >= _MOST_FOLDERS:
-            return
-        if "HEAD" in files:
-            yield Path(path)
-            folders[:] = ["modules"] if "modules" in folders else []
 
 
 def _named_places(place: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
@@ -22,17 +22,18 @@ from tui_app.text import count, visible
 
 MOST_FOLDERS = 3_000
 """Folders that are looked through, those next to the root first."""
+_MOST_ENTRIES = 20_000
+"""Names that are looked at in one folder."""
 MOST_PLACES = 100
 """Places that a sandbox keeps; each costs a mount."""
 GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
-"""Places in a repository; by ``commondir`` git takes all others from elsewhere."""
+"""Places in a repository; by ``commondir`` git takes all but one of the others from elsewhere."""
 _FOLDERS = frozenset(
     {
         # Editors and the containers that they start.
         ".vscode", ".idea", ".fleet", ".zed", ".vs", ".devcontainer", ".vim", ".nvim",
-        # What a forge runs, and git by its hooks.
-        ".github", ".gitlab", ".circleci", ".woodpecker", ".forgejo", ".gitea", ".buildkite", ".husky",
-        ".githooks",
+        # What git runs by its hooks.
+        ".husky", ".githooks",
         # Tools that read their settings from here on, and agents.
         ".cargo", ".mvn", ".mise", ".claude", ".codex", ".cursor", ".gemini", ".agents", ".plimsoll",
         ".opencode", ".windsurf", ".continue", ".roo", ".kiro",
@@ -40,16 +41,25 @@ _FOLDERS = frozenset(
 )  # fmt: skip
 _FILE = re.compile("|".join(map(translate, (
     # Ends of names tell most: .envrc, .npmrc, .bashrc, .gdbinit, .bash_profile.
-    ".*rc", ".*rc.*", ".*init", ".*profile", ".bash_*", ".zshenv", ".gitmodules", ".gitconfig", ".mcp.json",
-    ".mise.toml", ".mise.*.toml", "mise.toml", "mise.*.toml", ".pnpmfile.*", ".pre-commit-config.y*ml",
-    ".*-ci.y*ml", ".travis.yml", ".dir-locals*.el", ".nvim.lua", "*.code-workspace",
+    ".*rc", ".*rc.*", ".*init", ".*profile", ".bash_*", ".zshenv", ".gitconfig", ".mcp.json",
+    ".mise.toml", ".mise.*.toml", "mise.toml", "mise.*.toml", ".pnpmfile.*", ".dir-locals*.el", ".nvim.lua",
+    "*.code-workspace",
+))))  # fmt: skip
+_AT_ROOTS = re.compile("|".join(map(translate, (
+    # Forges and git look for these at the root of a repository alone: packages that were unpacked have many.
+    ".github", ".gitlab", ".circleci", ".woodpecker", ".forgejo", ".gitea", ".buildkite", ".*-ci.y*ml",
+    ".travis.yml", ".pre-commit-config.y*ml", ".gitmodules",
 ))))  # fmt: skip
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
 _MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 20_000, 20, 1_000
-_SAFE_KEYS = (
-    "[core]", "[remote ", "[branch ", "[init]", "repositoryformatversion", "filemode", "bare", "symlinks",
-    "logallrefupdates", "ignorecase", "precomposeunicode", "url", "fetch", "remote", "merge", "#", ";",
+_MOST_MODULES = 2_000
+_SAFE_SECTION = re.compile(r'\[(core|init|((remote|branch|submodule)\s+"[^"\\]*"))\]')
+_SAFE_KEYS = frozenset(
+    {
+        "repositoryformatversion", "filemode", "bare", "symlinks", "logallrefupdates", "ignorecase",
+        "precomposeunicode", "url", "fetch", "remote", "merge", "active",
+    }
 )  # fmt: skip
 """What git itself writes into the settings of a repository that it makes."""
 
@@ -73,12 +83,13 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
 
     Args:
         roots: Folders, which may be in each other.
-        own: Folders with git's files that somebody else sees to.
+        own: Repositories that somebody else sees to.
     """
     places: dict[Path, Stamp] = {}
     repositories: list[Path] = []
     waiting = deque(dict.fromkeys(roots))
     seen: set[Path] = set()
+    is_whole = True
     while waiting:
         folder = waiting.popleft()
         if folder in seen:
@@ -87,21 +98,42 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
         if len(seen) > MOST_FOLDERS:
             return Triggers(places, tuple(repositories), is_whole=False)
         entries = _entries(folder)
+        is_whole = is_whole and len(entries) < _MOST_ENTRIES
         names = {entry.name for entry in entries}
-        if {"HEAD", "objects", "refs"} <= names:
-            if folder not in own:
-                repositories.append(folder)
-                places |= {path: stamp(path) for path in _obeyed_by_git(folder)}
+        if is_repository(names):
+            for git in (folder, *within_git(folder)):
+                if git not in own:
+                    repositories.append(git)
+                    places |= {path: stamp(path) for path in _obeyed_by_git(git)}
             continue
+        is_root = folder in roots or ".git" in names
         for entry in entries:
             path = Path(entry.path)
             is_folder = entry.is_dir(follow_symlinks=False)
-            is_pointer = entry.name == ".git" and not is_folder and folder not in roots
-            if is_pointer or is_trigger(entry.name, is_folder=is_folder or entry.is_symlink()):
+            is_pointer = entry.name == ".git" and not is_folder
+            may_be_folder = is_folder or entry.is_symlink()
+            if is_pointer or is_trigger(entry.name, is_folder=may_be_folder, is_root=is_root):
                 places[path] = stamp(path)
-            elif is_folder and entry.name not in _PASSED_OVER and path not in own:
+            elif is_folder and entry.name not in _PASSED_OVER:
                 waiting.append(path)
-    return Triggers(places, tuple(repositories))
+    return Triggers(places, tuple(repositories), is_whole)
+
+
+def is_repository(names: Collection[str]) -> bool:
+    """Whether a folder is one that git takes for a repository, whatever its name is."""
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= set(names))
+
+
+def within_git(git: Path) -> Iterator[Path]:
+    """The repositories of submodules and work trees in one, those of theirs included."""
+    for name in ("modules", "worktrees"):
+        for number, (path, folders, files) in enumerate(os.walk(git / name)):
+            if number >= _MOST_MODULES:
+                break
+            if "HEAD" in files:
+                yield Path(path)
+                # The name of a submodule may have slashes in it.
+                folders[:] = [each for each in folders if each in ("modules", "worktrees")]
 
 
 def _obeyed_by_git(git: Path) -> Iterator[Path]:
@@ -114,10 +146,11 @@ def _obeyed_by_git(git: Path) -> Iterator[Path]:
             yield path
 
 
-def is_trigger(name: str, *, is_folder: bool) -> bool:
-    """Whether a name is one that programs look for."""
+def is_trigger(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
+    """Whether a name is one that programs look for, at the root of a repository or further down."""
     name = name.casefold()
-    return (is_folder and name in _FOLDERS) or _FILE.match(name) is not None
+    at_root = is_root and _AT_ROOTS.match(name) is not None
+    return at_root or (is_folder and name in _FOLDERS) or _FILE.match(name) is not None
 
 
 def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path]]:
@@ -155,7 +188,7 @@ def remove(path: Path) -> None:
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     with suppress(OSError), os.scandir(folder) as found:
-        return list(found)
+        return list(islice(found, _MOST_ENTRIES))
     return []
 
 
@@ -199,9 +232,17 @@ def _lines(file: Path) -> list[str]:
 
 def _is_plain(git: Path) -> bool:
     """Whether a repository is as ``git init`` or ``git clone`` makes it: no hook, no setting that runs."""
-    if any(_there(git / name) for name in ("config.worktree", "commondir", "info/attributes")):
+    if any(_there(git / name) for name in ("config.worktree", "info/attributes")):
         return False
+    if _there(git / "commondir"):
+        return git.parent.name == "worktrees" and _lines(git / "commondir") == ["../.."]
     if any(file.suffix != ".sample" for file in _files(git / "hooks")) or (git / "hooks").is_symlink():
         return False
-    rows = (row.strip().casefold() for row in _lines(git / "config"))
-    return all(not row or row.startswith(_SAFE_KEYS) for row in rows)
+    return all(map(_is_plain_setting, _lines(git / "config")))
+
+
+def _is_plain_setting(row: str) -> bool:
+    """Whether a row of git's settings is one that git writes; a section may have a key behind it."""
+    row = row.strip().casefold()
+    key = row.partition("=")[0].strip()
+    return not row or row[0] in "#;" or key in _SAFE_KEYS or _SAFE_SECTION.fullmatch(row) is not None

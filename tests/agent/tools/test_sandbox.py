@@ -431,13 +431,13 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
     line = (
         "echo 'touch pwned' > sub/.envrc; mkdir -p a/b/.vscode; echo '{\"x\": 1}' > a/b/.vscode/tasks.json;"
         " printf 'more\\n' > \"$(printf 'a/b/.vscode/odd\\n+name.json')\";"
-        " ln -s /etc a/.github; git init -q a/repo; git init -q sub/evil;"
+        " ln -s /etc a/.claude; git init -q a/repo; git init -q sub/evil;"
         " echo touch > sub/evil/.git/hooks/pre-commit; echo data > a/plain.json; exit 3"
     )
     said = await run_command(call, line)
     asked = {each.subject: each for each in gate.actions if each.kind == "file"}
     places = [
-        "a/.github",
+        "a/.claude",
         "a/b/.vscode",
         "sub/.envrc",
         "sub/evil/.git/config",
@@ -456,7 +456,7 @@ async def test_what_a_command_makes_that_programs_obey_is_asked_about(
         "@@ -0,0 +1 @@",
         '+{"x": 1}',
     ]
-    assert "a link to /etc" in asked["a/.github"].detail
+    assert "a link to /etc" in asked["a/.claude"].detail
     assert [(work / path).exists() for path in places] == [stays] * 5
     assert (work / "a/plain.json").exists()
     assert (work / "a/repo/.git/config").exists()
@@ -531,6 +531,80 @@ def test_places_are_found_next_to_the_root_first_and_not_without_end(
         assert obeyed(f"a/{name}"), "what is kept from commands is asked about when tools write it"
     for name in (".gitignore", ".env", ".coverage", "rc", "package.json", "src", ".python-version"):
         assert not triggers.is_trigger(name, is_folder=False)
+
+
+EVIL = "printf '[core]\\nfsmonitor = touch pwned\\n'"
+HIDDEN = {
+    "a section with a key behind it": "git init -q a; echo '[core] fsmonitor = touch pwned' >> a/.git/config",
+    "settings of another folder": f"mkdir -p a/.git y/objects y/refs; echo ref: refs/heads/m > a/.git/HEAD;"
+    f" echo ../../y > a/.git/commondir; {EVIL} > y/config",
+    "a repository of another name": f"git init -q --bare a; {EVIL} > a/config; echo > a/hooks/update",
+    "where there was none": f"git init -q .; {EVIL} >> .git/config; echo touch > .git/hooks/pre-commit",
+    "a pointer where there was none": "git init -q a; echo gitdir: a/.git > .git",
+    "a submodule of one": f"mkdir -p there/.git/modules/x; git init -q --bare there/.git/modules/x;"
+    f" {EVIL} > there/.git/modules/x/config",
+    "a work tree of one": "git -C there worktree add -q ../tree;"
+    " echo ../../../y > there/.git/worktrees/tree/commondir",
+}
+"""Ways to make git obey something at the next look, in a folder with one repository in ``there``."""
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", HIDDEN)
+async def test_nothing_is_made_unasked_that_git_obeys(tmp_path: Path, kind: str, how: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    gate, work, call = Answers(stays=False), tmp_path / "work", Call()
+    (tmp_path / "home").mkdir()
+    name = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+    first = ["git", *name, "-C", "there", "commit", "-q", "--allow-empty", "-m", "first"]
+    work.mkdir()
+    for words in (["git", "init", "-q", "there"], first):
+        await asyncio.to_thread(subprocess.run, words, cwd=work, check=True)
+    run_command: Any = tool(work, lambda: kept_in(tmp_path, found), gate).run_command
+    said = await run_command(call, HIDDEN[how])
+    assert said.startswith("Exit code 0"), said
+    assert [each for each in gate.actions if each.kind == "file"], said
+    assert "was removed again: programs obey it" in said
+    for folder in (".", "a", "there", "tree"):
+        if (work / folder).is_dir():
+            await asyncio.to_thread(subprocess.run, ["git", "status"], cwd=work / folder, check=False)
+    assert not list(work.rglob("pwned"))
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_ordinary_day_asks_nothing_about_places(tmp_path: Path, kind: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    gate, work, call = Answers(stays=False), tmp_path / "work", Call()
+    (tmp_path / "home").mkdir()
+    (work / "src/.vscode").mkdir(parents=True)
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q"], cwd=work, check=True)
+    run_command: Any = tool(work, lambda: kept_in(tmp_path, found), gate).run_command
+    git = "git -c user.name=a -c user.email=a@b.example"
+    for line in (
+        "echo x > Makefile; echo x > conftest.py; echo '{}' > package.json; echo x > AGENTS.md",
+        "mkdir -p .pytest_cache .venv/lib/site-packages/x/.github node_modules/x/.vscode target/debug",
+        # Packages that were unpacked bring what only a forge obeys, at the root of a repository.
+        "mkdir -p vendor/x/.github/workflows vendor/x/.circleci; echo x > vendor/x/.travis.yml",
+        f"git add -A && {git} commit -qm all && git checkout -qb topic && {git} commit -q --allow-empty -m x",
+        "git checkout -q -; git merge -q topic; git stash list; git gc -q; git tag t",
+        "git init -q sub && git -C sub remote add origin ../x && git init -q --bare store",
+    ):
+        said = await run_command(call, line)
+        assert said.startswith("Exit code 0"), said
+        assert "programs obey" not in said
+    assert {each.kind for each in gate.actions} == {"command"}
+
+
+def test_a_folder_with_very_many_files_is_looked_at_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triggers, "_MOST_ENTRIES", 20)
+    assert triggers.find_triggers([tmp_path]).is_whole
+    for number in range(30):
+        (tmp_path / f"f{number}").touch()
+    assert not triggers.find_triggers([tmp_path]).is_whole
 
 
 # Root is kept in as everybody is. Nothing is written here: what would get through would change the machine.
