@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -294,6 +295,14 @@ async def test_a_server_that_sends_notifications_without_end_is_given_up(tmp_pat
     async with asyncio.timeout(60), running(tmp_path, hostile("flood"), host=Watching()) as servers:
         await given_up.wait()
         assert "sends notifications without end" in status(servers).error
+
+
+async def test_a_message_without_end_is_not_kept_in_memory(tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with asyncio.timeout(60), running(tmp_path, hostile("endless")) as servers:
+        with pytest.raises(CallFailed, match="it sent a message of more than 16 MB"):
+            await call(servers, "files_echo")
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10 < 200
 
 
 async def test_a_list_that_has_changed_is_read_again(tmp_path: Path) -> None:

@@ -102,6 +102,9 @@ def serve(mode: str) -> None:
                 if mode == "flood":
                     threading.stack_size(0)
                     threading.Thread(target=flood, daemon=True).start()
+            case "prompts/list" | "resources/list" | "tools/call" if mode == "endless":
+                while True:
+                    print("x" * 1_000_000, end="")
             case "tools/call":
                 name = message["params"]["name"]
                 answer = result(name, ask(mode) if name == "asks" else 0)

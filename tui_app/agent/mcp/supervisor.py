@@ -1,8 +1,8 @@
 """Runs an MCP server's program and leaves nobody behind; itself a program, of the standard library only.
 
 ``python -I -S warden.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be
-killed: its standard input ends then. The server's output goes past it, what the server says on standard
-error goes through it, bounded. It leads the process group that the server and its children are in.
+killed: its standard input ends then. What the server prints goes through it, bounded: on standard error in
+all, else by the line, which is a message. It leads the process group that the server and its children are in.
 """
 
 import contextlib
@@ -14,6 +14,8 @@ import threading
 
 SAID_BYTES = 64 * 1024
 """Bytes of standard error that are passed on; what comes after is read and dropped."""
+LINE_BYTES = 16 << 20
+"""Bytes of one message; whoever reads it keeps all of it in memory until it ends."""
 GRACE_S = 0.5
 """Seconds the server has after its input has ended, and again after SIGTERM."""
 END_MARK = "plimsoll-mcp-ended:"
@@ -38,10 +40,23 @@ def _pass_on(source: int) -> None:
         left = max(0, left - len(data))
 
 
-def _watch(child: "subprocess.Popen[bytes]", passing: threading.Thread) -> None:
+def _pass_messages(source: int) -> None:
+    line = 0
+    while data := os.read(source, _CHUNK):
+        behind = len(data) - 1 - data.rfind(b"\n")
+        line = behind if behind < len(data) else line + len(data)
+        if line > LINE_BYTES:
+            _end(1, f"it sent a message of more than {LINE_BYTES >> 20} MB")
+        with contextlib.suppress(OSError):
+            while data:
+                data = data[os.write(1, data) :]
+
+
+def _watch(child: "subprocess.Popen[bytes]", passing: "list[threading.Thread]") -> None:
     status = child.wait()
-    # Its last words come before the reason; a child of its own may hold the pipe open.
-    passing.join(GRACE_S)
+    # Its last words come before the reason; a child of its own may hold the pipes open.
+    for each in passing:
+        each.join(GRACE_S)
     why = f"it exited with status {status}" if status >= 0 else f"it was ended by signal {-status}"
     _end(1, why)
 
@@ -52,14 +67,19 @@ def main(words: list[str]) -> None:
         os.setsid()
     signal.signal(signal.SIGTERM, lambda *_: _end(0, "it was stopped"))
     try:
-        child = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
         _end(1, f"it cannot be run: {error.strerror}")
         return
     assert child.stdin is not None
+    assert child.stdout is not None
     assert child.stderr is not None
-    passing = threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True)
-    passing.start()
+    passing = [
+        threading.Thread(target=_pass_on, args=(child.stderr.fileno(),), daemon=True),
+        threading.Thread(target=_pass_messages, args=(child.stdout.fileno(),), daemon=True),
+    ]
+    for each in passing:
+        each.start()
     threading.Thread(target=_watch, args=(child, passing), daemon=True).start()
     target = child.stdin.fileno()
     while data := os.read(0, _CHUNK):
