@@ -6,6 +6,7 @@ sandbox keeps those that are there as they are; what a command makes of them is 
 """
 
 import difflib
+import hashlib
 import os
 import re
 import shutil
@@ -52,6 +53,7 @@ _AT_ROOTS = re.compile("|".join(map(translate, (
 ))))  # fmt: skip
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
+_AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 20_000, 20, 1_000
 _MOST_MODULES = 2_000
 _SAFE_SECTION = re.compile(r'\[(core|init|((remote|branch|submodule)\s+"[^"\\]*"))\]')
@@ -164,9 +166,7 @@ def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path
 
 def content(path: Path, shown: str) -> str:
     """What stands in a new place, as a diff."""
-    files = (
-        [path] if not path.is_dir() or path.is_symlink() else sorted(islice(_files(path), _MOST_LOOKED_AT))
-    )
+    files = files_of(path)
     rows = ["--- /dev/null", f"+++ b/{visible(shown)}"]
     for file in files[:_MOST_FILES]:
         if file != path:
@@ -176,6 +176,21 @@ def content(path: Path, shown: str) -> str:
     if len(files) > _MOST_FILES:
         rows.append(f"[{count(len(files) - _MOST_FILES, 'more file')}]")
     return "\n".join(rows)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files in a place, some thousand at most; a place that is no folder is one."""
+    is_folder = path.is_dir() and not path.is_symlink()
+    return sorted(islice(_files(path), _MOST_LOOKED_AT)) if is_folder else [path]
+
+
+def digest(file: Path) -> str:
+    """SHA-256 of a file as hexadecimal digits; empty where it cannot be read."""
+    try:
+        with os.fdopen(os.open(file, _AS_IT_IS), "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
 
 
 def remove(path: Path) -> None:
@@ -220,7 +235,7 @@ def _lines(file: Path) -> list[str]:
     try:
         if file.is_symlink():
             return [f"[a link to {file.readlink()}]"]
-        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        opened = os.open(file, _AS_IT_IS)
         with os.fdopen(opened, "rb") as stream:
             data = stream.read(_MOST_READ + 1)
     except OSError as error:

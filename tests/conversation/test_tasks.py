@@ -127,6 +127,30 @@ async def test_it_is_asked_about_as_any_command(desk: Desk, server: FakeOpenAI) 
         assert not of(records, TaskStarted)
 
 
+@pytest.mark.bubblewrap
+async def test_what_one_makes_that_programs_obey_is_asked_about_before_the_next_request(
+    desk: Desk, server: FakeOpenAI
+) -> None:
+    line = "while ! test -e go; do sleep 0.01; done; echo x > .envrc; touch made; sleep 600"
+    server.add(starts(desk, line), Text("Runs."), Text("I see."), Text("Still."))
+    rules = {"allow": ("run_command sh serve.sh",)}
+    async with desk.session(read_only=False, sandbox="require", approvals=rules) as opened:
+        await turn(opened.conversation, "watch it")
+        (desk.cwd / "go").touch()
+        await until((desk.cwd / "made").exists)
+        records = await turn(opened.conversation, "and?")
+        decided = [each for each in of(records, ApprovalDecided) if isinstance(each, ApprovalDecided)]
+        assert [(each.subject, each.decision) for each in decided] == [(".envrc", "denied")]
+        assert "t1 (.envrc was removed again: programs obey it.)" in str(server.journal[-1]["messages"][-1])
+        assert not (desk.cwd / ".envrc").exists()
+        assert not of(await turn(opened.conversation, "and now?"), TaskTold, ApprovalDecided)
+        (desk.cwd / ".envrc").touch()
+        session = opened.conversation.session
+    async with allowed(desk, session) as opened:
+        (ended,) = [data for data in _stored(opened, TaskEnded) if isinstance(data, TaskEnded)]
+        assert ended.text == "[.envrc is new, and nobody was asked: programs obey it.]"
+
+
 def _names(folder: Path) -> list[str]:
     return [each.name for each in folder.iterdir()] if folder.exists() else []
 

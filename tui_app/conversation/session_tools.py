@@ -126,7 +126,7 @@ def make_tooling(
     )
 
     def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
-        writing = FileTools(workspace, gate, files)
+        writing = FileTools(workspace, gate, files, tasks.written)
         command = CommandTool(
             runner,
             gate,

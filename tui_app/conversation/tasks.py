@@ -31,7 +31,8 @@ class TaskNews(AbstractCapability[Any]):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Write down what there is to tell."""
+        """Ask about what they made that programs obey, and write down what there is to tell."""
+        await self._tasks.ask_about_made()
         if news := self._tasks.take_news():
             text = tasks_text(news)
             message = ModelRequest(parts=[UserPromptPart(text)])

@@ -1,6 +1,7 @@
 """Commands are kept in, and whatever they start ends with them, however it was started."""
 
 import asyncio
+import hashlib
 import os
 import shutil
 import signal
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from tests.process_ends import LIMIT_S, gone
+from tests.process_ends import LIMIT_S, gone, until
 from tui_app import command_parent, sandbox, triggers
 from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
+from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import CommandTool
 from tui_app.command_parent import landlock_abi, parented
 from tui_app.sandbox import Confinement, Sandbox
@@ -595,6 +597,46 @@ async def test_an_ordinary_day_asks_nothing_about_places(tmp_path: Path, kind: s
         assert said.startswith("Exit code 0"), said
         assert "programs obey" not in said
     assert {each.kind for each in gate.actions} == {"command"}
+
+
+@linux
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_a_command_makes_in_the_background_is_asked_about_once(lab: Path, kind: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    gate, work, call = Answers(stays=True), lab / "work", Call()
+    runner = ProcessRunner(work, {"PATH": os.environ["PATH"]})
+    tasks = BackgroundTasks(runner=runner, folder=lab / "tasks", report=lambda _payload: None)
+    command = tool(work, lambda: kept_in(lab, found), gate, tasks=tasks)
+    run_command: Any = command.run_command
+    line = (
+        "for n in 1 2 3; do while ! test -e go$n; do sleep 0.01; done; echo $n > .envrc; touch made$n; done"
+    )
+
+    async def step(number: int) -> list[str]:
+        (work / f"go{number}").touch()
+        await until((work / f"made{number}").exists)
+        begin = len(gate.actions)
+        await tasks.ask_about_made()
+        return [each.subject for each in gate.actions[begin:]]
+
+    async with asyncio.timeout(LIMIT_S):
+        await run_command(call, line, background=True)
+        assert await step(1) == [".envrc"]
+        assert gate.actions[-1].note == "made by t1 in the background; no removes it"
+        # What the user has answered, and what the session's own tools wrote, is not asked about again.
+        await run_command(call, "echo x > a; mkdir .vscode; echo '{}' > .vscode/tasks.json")
+        (work / ".npmrc").write_text("x=1\n")
+        tasks.written[work / ".npmrc"] = hashlib.sha256(b"x=1\n").hexdigest()
+        begin = len(gate.actions)
+        await tasks.ask_about_made()
+        assert not gate.actions[begin:]
+        gate.stays = False
+        assert await step(2) == [".envrc"], "it is another one by now"
+        assert tasks.take_news() == [("t1", "[.envrc was removed again: programs obey it.]")]
+        assert await step(3) == [], "a place that was refused is removed unasked"
+        assert not (work / ".envrc").exists()
+        assert (work / ".vscode/tasks.json").exists()
+        await tasks.close()
 
 
 def test_a_folder_with_very_many_files_is_looked_at_in_part(

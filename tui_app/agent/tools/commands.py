@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import os
 import re
 import subprocess
 import threading
@@ -9,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -18,7 +18,7 @@ from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.sandbox import Confinement
 from tui_app.tool_specs import WRITE_FILE
-from tui_app.triggers import MOST_FOLDERS, content, made_since, remove, stamp
+from tui_app.triggers import MOST_FOLDERS, Stamp, content, digest, files_of, made_since, remove, stamp
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -259,46 +259,84 @@ class Stop:
 # What a command in the sandbox made that programs obey: the user says whether it stays.
 
 _MOST_ASKED = 20
-_MADE = "made by the command; no removes it"
 
 
-async def ask_about_made(gate: Gate, inside: Confinement, command: Action) -> list[str]:
-    """Ask about each such place, as before it is written; what may not stay is removed.
+@dataclass(slots=True, kw_only=True)
+class MadePlaces:
+    """What one command makes of such places; looked at when it has ended, or now and then while it runs."""
 
-    Args:
-        gate: Who is asked.
-        inside: How the command was kept in, with what was there before.
-        command: What was asked about the command itself.
+    gate: Gate
+    """Who is asked."""
+    inside: Confinement
+    """How the command was kept in, with what was there before."""
+    command: Action
+    """What was asked about the command itself."""
+    answered: dict[Path, Stamp] = field(default_factory=dict)
+    """What may stay, as it was shown; one for all commands of a session."""
+    written: Mapping[Path, str] = field(default_factory=dict)
+    """SHA-256 of what the session's own tools wrote: that was asked about by itself."""
+    by: str = "the command"
+    _declined: set[Path] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
 
-    Returns:
-        What the model is told of it.
-    """
-    after = await asyncio.to_thread(inside.triggers)
-    made, changed = made_since(inside.below, after)
-    said = [f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed]
-    if len(made) > _MOST_ASKED:
-        # Nobody looks at so many questions.
-        gone = await asyncio.to_thread(lambda: [_removed(path, inside.shown(path)) for path in made])
-        more = len(gone) - _MOST_ASKED
-        said += [*gone[:_MOST_ASKED], f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]"]
-        made = []
-    for path in made:
-        shown = inside.shown(path)
+    async def ask(self) -> list[str]:
+        """Ask about each, as before it is written; what may not stay is removed. What the model is told."""
+        after = await asyncio.to_thread(self.inside.triggers)
+        made, changed = made_since(self.inside.below, after)
+        made = [path for path in made if self.answered.get(path) != after.places[path]]
+        made = await asyncio.to_thread(lambda: [path for path in made if not self._is_written(path)])
+        said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
+        again = [path for path in made if path in self._declined]
+        if len(made) > _MOST_ASKED:
+            # Nobody looks at so many questions.
+            again = made
+        gone = await asyncio.to_thread(
+            lambda: [_removed(path, self.inside.shown(path)) for path in again if os.path.lexists(path)]
+        )
+        said += gone[:_MOST_ASKED]
+        if (more := len(gone) - _MOST_ASKED) > 0:
+            said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
+        for path in made:
+            if path not in again:
+                said += await self._ask_about(path, after.places[path])
+        if not after.is_whole:
+            said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
+        new = [row for row in said if row not in self._said]
+        self._said.update(said)
+        return new
+
+    def left(self) -> list[str]:
+        """What is there that nobody was asked about; blocking."""
+        after = self.inside.triggers()
+        made, _ = made_since(self.inside.below, after)
+        new = [path for path in made if self.answered.get(path) != after.places[path]]
+        shown = [self.inside.shown(path) for path in new if not self._is_written(path)]
+        return [f"[{each} is new, and nobody was asked: programs obey it.]" for each in shown[:_MOST_ASKED]]
+
+    async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
+        shown = self.inside.shown(path)
         asked = replace(
-            command,
+            self.command,
             tool=WRITE_FILE.name,
             kind="file",
             subject=shown,
             detail=await asyncio.to_thread(content, path, shown),
-            note=_MADE,
+            note=f"made by {self.by}; no removes it",
             guarded=f"always asked: programs obey {path.name}",
         )
         # What a background command makes of it meanwhile was not seen.
-        if await gate(asked) or await asyncio.to_thread(stamp, path) != after.places[path]:
-            said.append(await asyncio.to_thread(partial(_removed, path, shown)))
-    if not after.is_whole:
-        said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
-    return said
+        if await self.gate(asked) or await asyncio.to_thread(stamp, path) != seen:
+            self._declined.add(path)
+            return [await asyncio.to_thread(_removed, path, shown)]
+        self.answered[path] = seen
+        return []
+
+    def _is_written(self, path: Path) -> bool:
+        """Whether all that is in a place is as the session's own tools wrote it."""
+        files = files_of(path) if self.written else []
+        return bool(files) and all(
+            file in self.written and self.written[file] == digest(file) for file in files
+        )
 
 
 def take_away(inside: Confinement) -> list[str]:

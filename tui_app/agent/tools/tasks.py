@@ -22,13 +22,14 @@ from typing import Any, Literal
 
 from tui_app import command_parent, output_drain
 from tui_app.agent.approvals.shell import plain_words
-from tui_app.agent.tools.commands import ProcessRunner, readable
+from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.environment import Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
+from tui_app.triggers import Stamp
 
 _log = logging.getLogger(__name__)
 
@@ -305,6 +306,11 @@ class BackgroundTasks:
     """Where their output is kept while the session is open."""
     report: Callable[[Payload], object]
     secrets: Secrets | None = None
+    made: dict[str, MadePlaces] = field(default_factory=dict)
+    """By the id of a task in a sandbox: what it makes that programs obey."""
+    answered: dict[Path, Stamp] = field(default_factory=dict)
+    written: dict[Path, str] = field(default_factory=dict)
+    """What was asked about already, see ``MadePlaces``; for all commands of the session."""
     most: int = MOST
     tasks: dict[str, Task] = field(default_factory=dict)
     news: list[tuple[str, str]] = field(default_factory=list)
@@ -496,6 +502,14 @@ class BackgroundTasks:
             finally:
                 more.cancel()
 
+    async def ask_about_made(self) -> None:
+        """Ask about what tasks have made so far that programs obey; what comes of it is news."""
+        for id, made in list(self.made.items()):
+            is_over = not self.tasks[id].is_running
+            self.news += [(id, row) for row in await made.ask()]
+            if is_over:
+                self.made.pop(id, None)
+
     def take_news(self) -> list[tuple[str, str]]:
         """Which tasks have ended since the model was told last: ids, and a few words on each."""
         found, self.news = self.news, []
@@ -543,7 +557,9 @@ class BackgroundTasks:
         """Report that one has ended."""
         task.state, task.ended = task.ending, time.monotonic()
         end = await asyncio.to_thread(task.output.page, -40, 40)
-        text = "\n".join(line for _, line in end.lines)[-_END_CHARS:]
+        made = self.made.get(task.id) if task.ending in ("session", "kept") else None
+        left = await asyncio.to_thread(made.left) if made is not None else []
+        text = "\n".join([*(line for _, line in end.lines), *left])[-_END_CHARS:]
         self.report(
             TaskEnded(
                 id=task.id,

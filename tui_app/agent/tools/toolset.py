@@ -1,11 +1,12 @@
 """The tools as the model sees them: short descriptions, text results, errors it can act on."""
 
 import asyncio
+import hashlib
 import shutil
 import threading
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, TypeVar
@@ -23,9 +24,9 @@ from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import (
     CommandStopped,
     Ended,
+    MadePlaces,
     ProcessRunner,
     Stop,
-    ask_about_made,
     take_away,
 )
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
@@ -363,6 +364,8 @@ class FileTools:
     workspace: Workspace
     gate: Judge
     keeper: Keeper
+    written: MutableMapping[Path, str] = field(default_factory=dict)
+    """SHA-256 of what was written, for whoever asks about what others write."""
     locks: FileLocks = field(default_factory=FileLocks)
     arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -412,6 +415,7 @@ class FileTools:
                 await on_thread(lambda: check_unchanged(self.workspace, change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
                 await on_thread(lambda: carry_out(self.workspace, change))
+                self.written[change.path] = hashlib.sha256(change.after).hexdigest()
         shown = change.diff if change.before is not None else ""
         if len(shown) > _RESULT_DIFF:
             shown = f"{shown[:_RESULT_DIFF]}\n[the rest of the diff is left out]"
@@ -507,6 +511,11 @@ class CommandTool:
             wrapped = await asyncio.to_thread(self._wrapped, words, inside)
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
+                if inside is not None:
+                    # Its call is over when somebody asks about that.
+                    by = f"{task.id} in the background"
+                    made = self._made(inside, replace(action, call="", note=""), by)
+                    self.tasks.made[task.id] = made
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
                 return f"{left}{await read_task(task)}"
             try:
@@ -517,10 +526,16 @@ class CommandTool:
                 raise
             result = command_result(ended, limit)
             if inside is not None:
-                result = "\n".join([result, *await ask_about_made(self.gate, inside, action)])
+                result = "\n".join([result, *await self._made(inside, action, "the command").ask()])
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
+
+    def _made(self, inside: Confinement, action: Action, by: str) -> MadePlaces:
+        made = MadePlaces(gate=self.gate, inside=inside, command=action, by=by)
+        if self.tasks is not None:
+            made.answered, made.written = self.tasks.answered, self.tasks.written
+        return made
 
     def _wrapped(self, words: Sequence[str], inside: Confinement | None) -> Sequence[str]:
         program = self.runner.cwd / words[0] if "/" in words[0] else words[0]
