@@ -17,6 +17,8 @@ from tui_app.trust import search_path
 _OFF = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit",
+    # git would run in a submodule, where nothing of this counts.
+    "-c", "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c", "submodule.recurse=false",
 )  # fmt: skip
 _OWN_WAY = ("--no-pager",)
 """The user's own commits: hooks would inherit whatever else is switched off."""
