@@ -208,7 +208,7 @@ class Confinement:
             found += _named_places(place)
             found += [place / ".git"] if (place / ".git").is_file() else []
             found += [place / ".hg" / "hgrc"] if (place / ".hg").is_dir() else []
-        found += list(self.below.places)[:MOST_PLACES]
+        found += self.below.kept[:MOST_PLACES]
         return list(dict.fromkeys(found))
 
     def _held(self, paths: Sequence[Path]) -> list[Path]:

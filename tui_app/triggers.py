@@ -51,9 +51,12 @@ _AT_ROOTS = re.compile("|".join(map(translate, (
     ".github", ".gitlab", ".circleci", ".woodpecker", ".forgejo", ".gitea", ".buildkite", ".*-ci.y*ml",
     ".travis.yml", ".pre-commit-config.y*ml", ".gitmodules",
 ))))  # fmt: skip
+_INSTRUCTIONS = frozenset({"agents.md", "claude.md", "claude.local.md"})
+"""What agents follow, this one too. Branches differ in them, so they are watched and not kept as they are."""
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
 _AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_MOST_KEPT = 100_000
 _MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 20_000, 20, 1_000
 _MOST_MODULES = 2_000
 _SAFE_SECTION = re.compile(r'\[(core|init|((remote|branch|submodule)\s+"[^"\\]*"))\]')
@@ -74,10 +77,17 @@ class Triggers:
 
     places: Mapping[Path, Stamp] = field(default_factory=dict)
     """Files and folders that are obeyed, each with what tells whether it is another one later."""
+    texts: Mapping[Path, bytes] = field(default_factory=dict)
+    """What those hold that a command may change, and that are put back without a yes."""
     repositories: tuple[Path, ...] = ()
     """Folders with git's files, those of the folders themselves left out."""
     is_whole: bool = True
     """Whether all folders were looked through."""
+
+    @property
+    def kept(self) -> list[Path]:
+        """The places that no command may change."""
+        return [path for path in self.places if path not in self.texts]
 
 
 def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
@@ -98,7 +108,8 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
             continue
         seen.add(folder)
         if len(seen) > MOST_FOLDERS:
-            return Triggers(places, tuple(repositories), is_whole=False)
+            is_whole = False
+            break
         entries = _entries(folder)
         is_whole = is_whole and len(entries) < _MOST_ENTRIES
         names = {entry.name for entry in entries}
@@ -118,7 +129,13 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
                 places[path] = stamp(path)
             elif is_folder and entry.name not in _PASSED_OVER:
                 waiting.append(path)
-    return Triggers(places, tuple(repositories), is_whole)
+    return Triggers(places, _texts(places), tuple(repositories), is_whole)
+
+
+def _texts(places: Collection[Path]) -> dict[Path, bytes]:
+    found = [path for path in places if path.name.casefold() in _INSTRUCTIONS][:MOST_PLACES]
+    held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
+    return {path: text for path, text in held if text is not None}
 
 
 def is_repository(names: Collection[str]) -> bool:
@@ -152,20 +169,30 @@ def is_trigger(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
     """Whether a name is one that programs look for, at the root of a repository or further down."""
     name = name.casefold()
     at_root = is_root and _AT_ROOTS.match(name) is not None
-    return at_root or (is_folder and name in _FOLDERS) or _FILE.match(name) is not None
+    if is_folder and name in _FOLDERS:
+        return True
+    return at_root or name in _INSTRUCTIONS or _FILE.match(name) is not None
 
 
 def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path]]:
-    """What a command made, and what it changed; a repository that is as git makes it is neither."""
+    """What a command made or would have put back, and what else it changed.
+
+    A repository that is as git makes it is neither.
+    """
     new = [path for path in after.places if path not in before.places]
     fresh = {git for git in after.repositories if git not in before.repositories and _is_plain(git)}
     made = [path for path in new if path.parent not in fresh and path.parent.parent not in fresh]
     changed = [path for path, now in after.places.items() if before.places.get(path, now) != now]
-    return made, changed
+    made += [path for path in changed if path in before.texts and before.texts[path] != after.texts.get(path)]
+    return made, [path for path in changed if path not in before.texts]
 
 
-def content(path: Path, shown: str) -> str:
-    """What stands in a new place, as a diff."""
+def content(path: Path, shown: str, before: bytes | None = None) -> str:
+    """What stands in a new place, or in one that held something before, as a diff."""
+    if before is not None:
+        old = before.decode("utf-8", "replace").splitlines()
+        name = visible(shown)
+        return "\n".join(difflib.unified_diff(old, _lines(path), f"a/{name}", f"b/{name}", lineterm=""))
     files = files_of(path)
     rows = ["--- /dev/null", f"+++ b/{visible(shown)}"]
     for file in files[:_MOST_FILES]:
@@ -191,6 +218,13 @@ def digest(file: Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError):
         return ""
+
+
+def put_back(path: Path, before: bytes) -> None:
+    """Let a place hold what it held. Raises ``OSError``."""
+    remove(path)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+        file.write(before)
 
 
 def remove(path: Path) -> None:
@@ -229,6 +263,15 @@ def stamp(path: Path) -> Stamp:
     for file in sorted(islice(_files(path), _MOST_LOOKED_AT)):
         inside += stamp(file)
     return (hash(tuple(inside)),)
+
+
+def _bytes(file: Path, most: int) -> bytes | None:
+    """What a file holds; None where it is none, or larger."""
+    with suppress(OSError), os.fdopen(os.open(file, _AS_IT_IS), "rb") as stream:
+        if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            data = stream.read(most + 1)
+            return data if len(data) <= most else None
+    return None
 
 
 def _lines(file: Path) -> list[str]:

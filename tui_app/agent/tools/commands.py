@@ -18,7 +18,17 @@ from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.sandbox import Confinement
 from tui_app.tool_specs import WRITE_FILE
-from tui_app.triggers import MOST_FOLDERS, Stamp, content, digest, files_of, made_since, remove, stamp
+from tui_app.triggers import (
+    MOST_FOLDERS,
+    Stamp,
+    content,
+    digest,
+    files_of,
+    made_since,
+    put_back,
+    remove,
+    stamp,
+)
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -259,6 +269,7 @@ class Stop:
 # What a command in the sandbox made that programs obey: the user says whether it stays.
 
 _MOST_ASKED = 20
+_CHANGED = "changed by {}; no undoes it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -291,7 +302,7 @@ class MadePlaces:
             # Nobody looks at so many questions.
             again = made
         gone = await asyncio.to_thread(
-            lambda: [_removed(path, self.inside.shown(path)) for path in again if os.path.lexists(path)]
+            lambda: [_taken_back(path, self.inside) for path in again if os.path.lexists(path)]
         )
         said += gone[:_MOST_ASKED]
         if (more := len(gone) - _MOST_ASKED) > 0:
@@ -314,20 +325,22 @@ class MadePlaces:
         return [f"[{each} is new, and nobody was asked: programs obey it.]" for each in shown[:_MOST_ASKED]]
 
     async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
-        shown = self.inside.shown(path)
+        shown, old = self.inside.shown(path), self.inside.below.texts.get(path)
         asked = replace(
             self.command,
             tool=WRITE_FILE.name,
             kind="file",
             subject=shown,
-            detail=await asyncio.to_thread(content, path, shown),
-            note=f"made by {self.by}; no removes it",
+            detail=await asyncio.to_thread(content, path, shown, old),
+            note=f"made by {self.by}; no removes it"
+            if old is None
+            else f"changed by {self.by}; no undoes it",
             guarded=f"always asked: programs obey {path.name}",
         )
         # What a background command makes of it meanwhile was not seen.
         if await self.gate(asked) or await asyncio.to_thread(stamp, path) != seen:
             self._declined.add(path)
-            return [await asyncio.to_thread(_removed, path, shown)]
+            return [await asyncio.to_thread(_taken_back, path, self.inside)]
         self.answered[path] = seen
         return []
 
@@ -342,12 +355,19 @@ class MadePlaces:
 def take_away(inside: Confinement) -> list[str]:
     """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
     made, _ = made_since(inside.below, inside.triggers())
-    return [_removed(path, inside.shown(path)) for path in made]
+    # What was there before may have been changed by hand meanwhile: that is not thrown away unasked.
+    changed = [path for path in made if path in inside.below.texts]
+    gone = [_taken_back(path, inside) for path in made if path not in changed]
+    return [*gone, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]
 
 
-def _removed(path: Path, shown: str) -> str:
+def _taken_back(path: Path, inside: Confinement) -> str:
+    shown, old = inside.shown(path), inside.below.texts.get(path)
     try:
-        remove(path)
+        if old is None:
+            remove(path)
+        else:
+            put_back(path, old)
     except OSError as error:
         return f"[{shown} could not be removed ({error.strerror}); programs obey it.]"
-    return f"[{shown} was removed again: programs obey it.]"
+    return f"[{shown} was {'removed' if old is None else 'put back'} again: programs obey it.]"

@@ -513,7 +513,7 @@ class CommandTool:
                 task = await self.tasks.start(command, wrapped, call)
                 if inside is not None:
                     # Its call is over when somebody asks about that.
-                    by = f"{task.id} in the background"
+                    by = "a background command"
                     made = self._made(inside, replace(action, call="", note=""), by)
                     self.tasks.made[task.id] = made
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
