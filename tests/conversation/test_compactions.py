@@ -87,6 +87,24 @@ async def test_by_hand_undone_and_redone(desk: Desk, fake_openai: FakeOpenAI) ->
         assert conversation.usage.total == complete.tokens_after
 
 
+async def test_a_key_that_the_user_wrote_is_in_no_summary(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    key = "correct-horse-9-battery"
+    desk.env["DB_PASSWORD"] = key
+    desk.server("local", fake_openai.base_url, window=32_000)
+    async with desk.session() as opened:
+        for said in (f"Log in with {key} and look. {LONG}", LONG, LONG, LONG):
+            fake_openai.add(Text(f"Answer. {LONG}", usage=(0, 0)))
+            await turn(opened.conversation, said)
+        begin = len(fake_openai.journal)
+        fake_openai.add(Text(f"{NOTES}\n## Done so far\nLogged in with {key}."), phrase=ASKS)
+        await done(opened.conversation, Compact())
+        complete = last_of(opened)
+        assert (complete.outcome, complete.performed_by) == ("success", "model")
+        text = str(complete)
+        assert "Logged in with [secret removed]" in text
+        assert key not in str(fake_openai.journal[begin:]).partition("Write the notes")[2]
+
+
 async def test_the_gauge_is_what_it_was_once_all_is_undone(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     async with desk.session() as opened:

@@ -91,7 +91,7 @@ class SummaryWriters:
             self.text.count,
             self.cache_rates,
             repair,
-            mask_secrets,
+            self._masked,
             lambda: self.shelf.limits.form(writer.model),
         )
 
@@ -128,6 +128,10 @@ class SummaryWriters:
         """The one that always works."""
         return ExtractiveSummariser(self.text.count)
 
+    def _masked(self, text: str) -> str:
+        """A text without known keys, which may look like anything, and without what looks like one."""
+        return mask_secrets(self.history.secrets.masked(text))
+
     def _of(self, name: str) -> ModelSummariser | None:
         """The summariser that asks a model; None where it was not built or is no model at all."""
         model, limits = self.shelf.built(name), self.shelf.limits
@@ -147,7 +151,7 @@ class SummaryWriters:
             input_budget=lambda: limits.window(model).effective,
             count=lambda text: round(self.text.count(text) * limits.factor(model)),
             capabilities=[request_guard(self.text, limits), *self.observers],
-            mask=mask_secrets,
+            mask=self._masked,
             pause=pause,
         )
         return writer
