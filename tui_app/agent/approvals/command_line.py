@@ -381,7 +381,7 @@ _GREPS = (
 )
 _PYTEST = (
     "-q -v -x -s -l -k: -m: -r: --quiet --verbose --exitfirst --maxfail= --tb= --lf --ff --last-failed"
-    " --sw --failed-first --durations= --co --collect-only --no-header --no-summary --showlocals --color="
+    " --sw --failed-first --durations= --version --co --collect-only --no-header --no-summary --showlocals --color="
     " -vv"
 )
 _CARGO = (
@@ -468,6 +468,8 @@ _READERS = {
 """Those that only read what their operands name; ``git add`` leaves the files as they are."""
 _OTHERS = {
     "git commit": "-a -m: -q -v --all --message= --quiet --verbose --dry-run",
+    "git checkout": "-q -b: --quiet",
+    "git switch": "-q -c: --quiet --create=",
     "git fetch": "-a -p -t -q -v --all --prune --tags --quiet --verbose --dry-run remote",
     "git pull": "-q -v --quiet --verbose --dry-run remote",
     "git push": "-n -q -v --dry-run --quiet --verbose remote",
