@@ -501,6 +501,31 @@ async def test_what_changes_between_showing_and_yes_does_not_stay(lab: Path) -> 
 
 
 @linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
+    work, call = lab / "work", Call()
+    (work / "AGENTS.md").write_text("Be brief.\n")
+    shown = asyncio.Event()
+
+    class Waits(Asked):
+        async def __call__(self, action: Action) -> str:
+            if action.kind == "file":
+                shown.set()
+                await asyncio.Event().wait()
+            return ""
+
+    run_command: Any = tool(work, lambda: kept_in(lab, LANDLOCK), Waits()).run_command
+    line = "echo x > .envrc; mkdir .vscode; echo x > .vscode/x; echo Obey. > AGENTS.md"
+    running = asyncio.create_task(run_command(call, line))
+    await asyncio.wait_for(shown.wait(), LIMIT_S)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert sorted(path.name for path in work.iterdir()) == [".git", "AGENTS.md"]
+    assert (work / "AGENTS.md").read_text() == "Be brief.\n"
+
+
+@linux
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_a_stopped_command_made_is_taken_away(lab: Path, kind: str) -> None:
     found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()

@@ -381,8 +381,8 @@ _GREPS = (
 )
 _PYTEST = (
     "-q -v -x -s -l -k: -m: -r: --quiet --verbose --exitfirst --maxfail= --tb= --lf --ff --last-failed"
-    " --sw --failed-first --durations= --version --co --collect-only --no-header --no-summary --showlocals --color="
-    " -vv"
+    " --sw --failed-first --durations= --co --collect-only --no-header --no-summary --showlocals --color="
+    " -vv --version"
 )
 _CARGO = (
     "--release --all --workspace --quiet -q --verbose -v --lib --bins --tests --examples --all-targets"

@@ -307,9 +307,15 @@ class MadePlaces:
         said += gone[:_MOST_ASKED]
         if (more := len(gone) - _MOST_ASKED) > 0:
             said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
-        for path in made:
-            if path not in again:
-                said += await self._ask_about(path, after.places[path])
+        waiting = [path for path in made if path not in again]
+        try:
+            while waiting:
+                said += await self._ask_about(waiting[0], after.places[waiting[0]])
+                del waiting[0]
+        except asyncio.CancelledError:
+            # Whoever stops at a question has not said yes.
+            await asyncio.to_thread(lambda: [_taken_back(path, self.inside) for path in waiting])
+            raise
         if not after.is_whole:
             said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
         new = [row for row in said if row not in self._said]
