@@ -57,7 +57,7 @@ _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower
 """Folders with very many others in them, of which none is opened by itself."""
 _AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _MOST_KEPT = 100_000
-_MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 20_000, 20, 1_000
+_MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 300_000, 200, 1_000
 _MOST_MODULES = 2_000
 _SAFE_SECTION = re.compile(r'\[(core|init|((remote|branch|submodule)\s+"[^"\\]*"))\]')
 _SAFE_KEYS = frozenset(
@@ -211,6 +211,12 @@ def files_of(path: Path) -> list[Path]:
     return sorted(islice(_files(path), _MOST_LOOKED_AT)) if is_folder else [path]
 
 
+def is_showable(path: Path) -> bool:
+    """Whether all that is in a place can be shown: nobody can say yes to the rest."""
+    files = files_of(path)
+    return len(files) <= _MOST_FILES and sum(map(_size, files)) <= _MOST_READ
+
+
 def digest(file: Path) -> str:
     """SHA-256 of a file as hexadecimal digits; empty where it cannot be read."""
     try:
@@ -263,6 +269,13 @@ def stamp(path: Path) -> Stamp:
     for file in sorted(islice(_files(path), _MOST_LOOKED_AT)):
         inside += stamp(file)
     return (hash(tuple(inside)),)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.lstat().st_size
+    except OSError:
+        return 0
 
 
 def _bytes(file: Path, most: int) -> bytes | None:

@@ -502,6 +502,24 @@ async def test_what_changes_between_showing_and_yes_does_not_stay(lab: Path) -> 
 
 @linux
 @pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mkdir .vscode; for i in $(seq 300); do echo x > .vscode/$i; done; echo evil > .vscode/tasks.json",
+        "mkdir .vscode; seq 100000 > .vscode/a.json; echo evil > .vscode/tasks.json",
+        "seq 100000 > .envrc; echo evil >> .envrc",
+    ],
+)
+async def test_what_cannot_be_shown_whole_is_removed_unasked(lab: Path, line: str) -> None:
+    gate, work, call = Answers(stays=True), lab / "work", Call()
+    said = await tool(work, lambda: kept_in(lab, LANDLOCK), gate).run_command(call, line)  # type: ignore[arg-type]
+    assert [each.kind for each in gate.actions] == ["command"]
+    assert "was removed again" in str(said)
+    assert [path.name for path in work.iterdir()] == [".git"]
+
+
+@linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
 async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
     work, call = lab / "work", Call()
     (work / "AGENTS.md").write_text("Be brief.\n")

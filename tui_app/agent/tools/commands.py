@@ -24,6 +24,7 @@ from tui_app.triggers import (
     content,
     digest,
     files_of,
+    is_showable,
     made_since,
     put_back,
     remove,
@@ -297,7 +298,8 @@ class MadePlaces:
         made = [path for path in made if self.answered.get(path) != after.places[path]]
         made = await asyncio.to_thread(lambda: [path for path in made if not self._is_written(path)])
         said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
-        again = [path for path in made if path in self._declined]
+        unseen = await asyncio.to_thread(lambda: [path for path in made if not is_showable(path)])
+        again = [path for path in made if path in self._declined or path in unseen]
         if len(made) > _MOST_ASKED:
             # Nobody looks at so many questions.
             again = made
