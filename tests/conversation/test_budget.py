@@ -1,12 +1,13 @@
 """What a session may cost: told at four fifths, refused above it without a yes."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tui_app.conversation.turns import Budget, budget_of
-from tui_app.events import AssistantMessage, Error, Notice, SessionStart
+from tui_app.events import AssistantMessage, CompactionComplete, Error, Notice, SessionStart
 from tui_app.session.preview import StatsReader
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import Costs, is_over
@@ -66,3 +67,12 @@ def test_costs_add_up_and_say_what_is_unknown() -> None:
     assert costs.written_tokens == 6
     assert costs.usd == pytest.approx(0.3)
     assert costs.unpriced == 1
+
+
+def test_a_summary_by_a_free_model_costs_nothing_and_is_no_unknown() -> None:
+    done = CompactionComplete(job="j", outcome="success", trigger="manual", input_tokens=9, output_tokens=1)
+    free = Costs().after(replace(done, cost_usd=0.0))
+    assert (free.usd, free.unpriced) == (0.0, 0)
+    assert Costs().after(done).unpriced == 1
+    made_by_code = Costs().after(replace(done, input_tokens=0, output_tokens=0, cost_usd=0.0))
+    assert (made_by_code.usd, made_by_code.unpriced) == (None, 0)

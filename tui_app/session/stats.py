@@ -563,8 +563,9 @@ class Costs:
                 )
             case CompactionComplete() | ToolArchived() | MemoryConsolidated() | Handoff():
                 asked = bool(payload.input_tokens or payload.output_tokens)
-                # What was made without a model costs nothing and is no sum either.
-                return self._plus(payload, payload.cost_usd or None, asked=asked)
+                # What was made without a model costs nothing and is no sum either; a model may be free.
+                usd = payload.cost_usd if asked else payload.cost_usd or None
+                return self._plus(payload, usd, asked=asked)
             case _:
                 return self
 
