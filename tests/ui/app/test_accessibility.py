@@ -446,7 +446,7 @@ async def test_a_long_draft_leaves_the_gauge_and_its_own_last_line(small: Desk) 
         await deck.type("\n".join(f"line {number}" for number in range(1, 10)))
         await deck.says("line 9")
         assert deck.rows[-2].strip().endswith("ok")
-        assert "? keys" in deck.rows[-1]
+        assert "? help" in deck.rows[-1]
 
 
 async def test_the_timeline_over_the_chat_begins_at_its_left_edge(small: Desk) -> None:
@@ -522,6 +522,7 @@ async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
     async with shown(small.app(small.store(talk())), SMALL) as deck:
         await deck.ready()
         await deck.app.push_screen(SwitchDialog(PLAN, clock=iter(range(0, 1000, 10)).__next__))
+        await deck.press("end")
         await deck.says("stay on the current model")
         await deck.press("up")
         await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")

@@ -31,7 +31,7 @@ from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 
 
 SMALL_MODEL = "dinghy:scripted"
-COMPACT = ("up", "up", "enter")
+COMPACT = ("enter",)
 """From the way the dialog starts on to the one that compacts."""
 SUMMARY = Text("Eight questions about words, all answered.", usage=(0, 0))
 
@@ -184,7 +184,7 @@ async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
     view = both.agent_view(session)
     async with shown(both.app(session)) as deck:
         await asked_for_small(deck)
-        await deck.press("up", "enter")
+        await deck.press("down", "enter")
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
         assert deck.gauge.startswith("over by ")
         assert both.agent_view(session) == view
@@ -192,7 +192,7 @@ async def test_switch_anyway_cuts_each_request_and_keeps_the_log(
 
 
 @pytest.mark.usefixtures("clock")
-@pytest.mark.parametrize("keys", [("escape",), ("enter",)], ids=["esc", "cancel"])
+@pytest.mark.parametrize("keys", [("escape",), ("end", "enter")], ids=["esc", "cancel"])
 async def test_cancel_leaves_everything(both: Desk, session: str, keys: tuple[str, ...]) -> None:
     view = both.agent_view(session)
     async with shown(both.app(session)) as deck:
@@ -255,7 +255,7 @@ async def test_what_is_written_while_the_dialog_comes_up_chooses_nothing_and_goe
         await deck.press(*"cat", "space", *"can", "enter", *"climb", "up", "enter")
         await deck.until(lambda: isinstance(deck.app.screen, SwitchDialog))
         clock.step = 1.0
-        await deck.press("enter")
+        await deck.press("end", "enter")
         await deck.says(f"Stayed on {MODEL}.")
         await deck.until(lambda: deck.editor.text == "a cat can\nclimb", "what was written")
         assert deck.app.focused is deck.editor

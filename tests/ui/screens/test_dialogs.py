@@ -200,10 +200,10 @@ def late(clock: Clock) -> Host:
 @pytest.mark.parametrize(
     ("keys", "result"),
     [
-        (["enter"], "cancel"),
-        (["up", "enter"], "anyway"),
-        (["up", "up", "enter"], "compact"),
-        (["home", "enter"], "compact"),
+        (["enter"], "compact"),
+        (["down", "enter"], "anyway"),
+        (["up", "enter"], "cancel"),
+        (["end", "enter"], "cancel"),
         (["escape"], "cancel"),
     ],
 )
@@ -224,9 +224,9 @@ async def test_switch_takes_no_key_of_a_person_who_is_still_writing(late: Host, 
             await pilot.press(key)
         assert late.results == []
         assert dialog(late).typed == "can\n\n y"
-        assert late.screen.query_one(OptionList).highlighted == WAYS.index("cancel")
+        assert late.screen.query_one(OptionList).highlighted == WAYS.index("compact")
         clock.now += QUIET_S
-        await pilot.press("up", "enter")
+        await pilot.press("down", "enter")
         assert late.results == ["anyway"]
 
 
@@ -240,7 +240,7 @@ async def test_no_letter_chooses_or_marks_a_way_however_late_it_comes(
         assert late.results == []
         clock.now += 60
         await pilot.press("enter")
-        assert late.results == ["cancel"]
+        assert late.results == ["compact"]
 
 
 async def test_a_paste_is_kept_and_escape_needs_no_quiet(late: Host) -> None:
@@ -260,8 +260,8 @@ def dialog(app: Host) -> SwitchDialog:
 @pytest.mark.parametrize(
     ("possible", "keys", "result"),
     [
-        ({"can_truncate": False}, ["up", "enter"], "compact"),
-        ({"can_compact": False}, ["up", "up", "enter"], "cancel"),
+        ({"can_truncate": False}, ["down", "enter"], "cancel"),
+        ({"can_compact": False}, ["enter"], "cancel"),
         ({"can_compact": False}, ["home", "enter"], "anyway"),
         ({"can_compact": False, "can_truncate": False}, ["up", "enter"], "cancel"),
     ],

@@ -377,10 +377,10 @@ class SwitchDialog(Dialog[Way]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        """Start on the way that changes nothing."""
+        """Start on the way that keeps most and can be undone; where there is none, on staying."""
         options = self.query_one(OptionList)
         options.focus()
-        options.highlighted = WAYS.index("cancel")
+        options.highlighted = WAYS.index("compact" if self._plan.can_compact else "cancel")
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the list that are meant for it."""
