@@ -17,8 +17,16 @@ from tui_app.events import (
 )
 from tui_app.events.base import Payload
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
-from tui_app.usage import CATEGORIES, sum_breakdowns
+from tui_app.session.request_ledger import (
+    LedgerRow,
+    fixed_rows,
+    growths,
+    ledger,
+    scaled,
+    together,
+    turns_left,
+)
+from tui_app.usage import CATEGORIES, Breakdown, sum_breakdowns
 
 
 def rows_of(*payloads: Payload) -> list[LedgerRow]:
@@ -32,6 +40,17 @@ def test_items_stand_as_they_are_sent_with_age_and_title() -> None:
     ]  # fmt: skip
     assert (rows[1].title, rows[4].title) == ("ls", "go on")
     assert [row.state for row in rows] == ["stays", "visible", "visible", "visible", "latest"]
+
+
+def test_what_goes_with_every_request_has_what_the_messages_do_not_explain() -> None:
+    view = fold_agent_view(heads(SystemMessage(text="be brief"), *SAID))
+    held = sum_breakdowns(each.tokens for each in view.weighed()).system
+    parts = Breakdown(system=2 * held + 30, tools=400, user=9)
+    rows = fixed_rows(view, parts, 2.0, {"tools": "all tools"})
+    assert [(row.seq, row.kind, row.tokens, row.title, row.state) for row in rows] == [
+        (-1, "tools", 400, "all tools", "stays"), (-2, "system", 30, "", "stays"),
+    ]  # fmt: skip
+    assert fixed_rows(view, Breakdown(system=2 * held), 2.0, {}) == []
 
 
 def test_each_form_has_its_word() -> None:

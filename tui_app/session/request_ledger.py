@@ -23,7 +23,10 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import AgentView, pictured, weighed
 from tui_app.session.event_heads import Head, MessageKind, Seen
-from tui_app.usage import Kinds
+from tui_app.usage import Breakdown, Kinds, sum_breakdowns
+
+ItemKind = MessageKind | Literal["tools"]
+"""A kind of message, or the definitions that go with each request and are none."""
 
 ItemState = Literal[
     "visible",
@@ -60,12 +63,12 @@ class LedgerRow:
     """One item of the next request."""
 
     seq: int
-    """Log number."""
+    """Log number; negative for what each request carries besides messages."""
     tokens: int
     """Counted tokens in the form it has, without any factor unless they were :func:`scaled`."""
     age: int
-    """Turns since it came, that turn included: 1 in the newest one."""
-    kind: MessageKind
+    """Turns since it came, that turn included: 1 in the newest one; 0 for what is no message."""
+    kind: ItemKind
     title: str
     attached: int = 0
     """Tokens of pictures and the like among them, for which there is no factor."""
@@ -104,6 +107,27 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
         )
         age += prompt
     return rows[::-1]
+
+
+_FIXED: tuple[Literal["tools", "system", "memory"], ...] = ("tools", "system", "memory")
+
+
+def fixed_rows(view: AgentView, parts: Breakdown, factor: float, names: Mapping[str, str]) -> list[LedgerRow]:
+    """List what each request carries besides its messages, with negative numbers.
+
+    Args:
+        view: The agent view.
+        parts: The next request by category.
+        factor: By how much the model counts more than was counted of the messages.
+        names: What a user reads for each.
+    """
+    held = sum_breakdowns(each.tokens for each in view.weighed())
+    sizes = {kind: getattr(parts, kind) - round(getattr(held, kind) * factor) for kind in _FIXED}
+    return [
+        LedgerRow(seq=-place, tokens=sizes[kind], age=0, kind=kind, title=names.get(kind, ""), state="stays")
+        for place, kind in enumerate(_FIXED, start=1)
+        if sizes[kind] > 0
+    ]
 
 
 def scaled(rows: Sequence[LedgerRow], factor: float) -> list[LedgerRow]:

@@ -11,8 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui_app.session.event_heads import MessageKind
-from tui_app.session.request_ledger import ItemState, LedgerRow
+from tui_app.session.request_ledger import ItemKind, ItemState, LedgerRow
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
@@ -20,7 +19,7 @@ from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, tokens
 from tui_app.ui.transcript.entries import tool_sign
 from tui_app.ui.widgets import WrittenLine
 
-KINDS: dict[MessageKind, str] = {
+KINDS: dict[ItemKind, str] = {
     "user": "you",
     "assistant": "answer",
     "tool_result": "result",
@@ -35,8 +34,9 @@ KINDS: dict[MessageKind, str] = {
     "task": "note",
     "folder": "instructions",
     "mode": "mode",
+    "tools": "tools",
 }
-"""The word for a kind of message."""
+"""The word for a kind of item."""
 STATES: dict[ItemState, str] = {
     "visible": "",
     "latest": "latest, kept",
@@ -55,7 +55,7 @@ STATES: dict[ItemState, str] = {
 """The words for the form of an item in the request, where it is not what it was said as."""
 CALLS_ONLY = "(calls tools)"
 """Stands for an answer without text."""
-_SPOKEN: frozenset[MessageKind] = frozenset({"user", "assistant"})
+_SPOKEN: frozenset[ItemKind] = frozenset({"user", "assistant"})
 """Words of the user and of the model, which are read first."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
 _NARROW = 60
@@ -138,12 +138,12 @@ def ledger_row(
     """Word one item: its size and who said it stand out from what is only looked up."""
     kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
     size = f"{glyphs.check if chosen else ' '}{tokens(row.tokens):>6}"
-    figures = f"{size}  {row.age:>4}  {kind}"
+    figures = f"{size}  {row.age or '':>4}  {kind}"
     # A path says where it is by its end: its folder is known.
     in_file = row.state == "offloaded" and note
     state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
     state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
-    number = f"{'#' + str(row.seq):>{columns.number}}"
+    number = f"{'#' + str(row.seq) if row.seq > 0 else '':>{columns.number}}"
     right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
     title = one_line(row.title, 200) or CALLS_ONLY
     mark = {"user": glyphs.bar, "summary": glyphs.load_line}.get(row.kind, "")
@@ -214,9 +214,9 @@ class LedgerList(Vertical):
 
     @property
     def chosen(self) -> Sequence[LedgerRow]:
-        """The items that a key acts on: all that are marked, else the one under the cursor."""
+        """The messages that a key acts on: all that are marked, else the one under the cursor."""
         found = [row for row in self._all if row.seq in self._chosen]
-        return found or ([self.marked] if self.marked is not None else [])
+        return found or ([self.marked] if self.marked is not None and self.marked.seq > 0 else [])
 
     @property
     def has_choice(self) -> bool:
@@ -232,7 +232,7 @@ class LedgerList(Vertical):
     def action_choose(self) -> None:
         """Mark the item under the cursor, or take its mark away, and move to the next."""
         if self.marked is not None:
-            self._chosen ^= {self.marked.seq}
+            self._chosen ^= {self.marked.seq} if self.marked.seq > 0 else set()
             self.rows.refresh()
             self.rows.action_move(1)
             self.post_message(self.Marked())

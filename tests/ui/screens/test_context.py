@@ -19,6 +19,7 @@ from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.ui.dialogs.context import (
+    FIXED,
     NOTHING_MARKED,
     ContextScreen,
     ContextView,
@@ -53,6 +54,7 @@ ITEMS = tuple(
     )
     for n in range(30)
 )
+TOOLS = LedgerRow(seq=-1, tokens=4_800, age=0, kind="tools", title="definitions of all tools", state="stays")
 OUTLOOK = Outlook(
     seq=1,
     archive=Move(60_000),
@@ -291,6 +293,19 @@ async def test_with_nothing_in_the_list_a_key_says_why_it_does_nothing() -> None
         assert NOTHING_MARKED in words(pilot)
 
 
+async def test_what_goes_with_every_request_is_a_row_that_no_key_changes() -> None:
+    source = Source(replace(VIEW, rows=(replace(TOOLS, tokens=20_000), *ITEMS)))
+    async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:
+        row = " ".join(painted(pilot)[0].split())
+        assert row == "20.0k tools definitions of all tools stays"
+        for key in ("p", "x", "o", "a", "u", "enter"):
+            await pilot.press(key)
+            assert source.asked == []
+            assert FIXED in words(pilot)
+        await pilot.press("home", "space", "a")
+        assert source.asked == [Relieve(142, "archive")], "it is not marked along"
+
+
 async def test_words_narrow_the_list_and_esc_ends_the_search_first() -> None:
     app = Host(ContextScreen(Source(), VIEW))
     async with app.run_test(size=(80, 24)) as pilot:
@@ -389,7 +404,7 @@ def test_categories_in_few_words() -> None:
 
 
 def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
-    assert set(KINDS) == set(get_args(MessageKind))
+    assert set(KINDS) == {*get_args(MessageKind), "tools"}
     assert all(0 < len(name) <= 12 for name in KINDS.values())
     assert set(STATES) == set(get_args(ItemState))
 
@@ -465,7 +480,7 @@ async def test_a_session_that_is_only_looked_at_offers_nothing_that_changes_it()
 
 async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_take() -> None:
     shares = (Share("tools", "plimsoll", 3_000), Share("tools", "harbour", 1_800))
-    view = replace(VIEW, shares=shares, cached=40_000)
+    view = replace(VIEW, shares=shares, cached=40_000, rows=(TOOLS, *ITEMS))
     source = Source(view)
     app = Host(ContextScreen(source, view))
     async with app.run_test(size=(120, 40)) as pilot:

@@ -22,7 +22,15 @@ from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import ViewRewrite
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
-from tui_app.session.request_ledger import LedgerRow, growths, ledger, scaled, together, turns_left
+from tui_app.session.request_ledger import (
+    LedgerRow,
+    fixed_rows,
+    growths,
+    ledger,
+    scaled,
+    together,
+    turns_left,
+)
 from tui_app.session.stats import StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
@@ -62,6 +70,16 @@ def in_brackets(category: str, shares: Sequence[Share]) -> str:
     if len(parts) < 2 and all(share.category == "tools" for share in parts):
         return ""
     return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
+
+
+def fixed_names(shares: Sequence[Share]) -> dict[str, str]:
+    """What a user reads for what goes with every request, by category."""
+    memory = [one_line(share.name, 24) for share in shares if share.category == "memory" and share.tokens]
+    return {
+        "tools": "definitions of all tools",
+        "system": "system prompt, date and folder",
+        "memory": ", ".join(memory[:_MOST]) or "notes on this project",
+    }
 
 
 # The words of the context screen: pure functions over what it shows.
@@ -289,8 +307,7 @@ def next_lines(view: ContextView) -> str:
     usage = view.usage
     if usage is None:
         return UNMEASURED_YET
-    parts = [("tools", usage.parts.tools, "definitions of all tools")] if usage.parts.tools else []
-    parts += [
+    parts = [
         (KINDS[row.kind], row.tokens, one_line(row.title, 200) or CALLS_ONLY)
         for row in view.rows
         if row.state != "excluded"
@@ -306,7 +323,7 @@ def next_lines(view: ContextView) -> str:
     return "\n".join(lines)
 
 
-_AROUND = "instructions, and what is not measured message by message"
+_AROUND = "what is not measured message by message"
 
 
 def saved_lines(saved: Sequence[StageRow]) -> str:
@@ -419,6 +436,7 @@ SHORT = 20
 """Rows below which the items get the room of what was saved."""
 _WAITS = "Queued: it runs when the current work ends."
 NOTHING_MARKED = "No item is marked: nothing matches the search."
+FIXED = "This goes with every request: only messages can be changed."
 
 
 class ContextSource(Protocol):
@@ -643,8 +661,10 @@ class ContextScreen(StopsCompaction):
     def _selected(self, event: LedgerList.Rows.Selected) -> None:
         event.stop()
         row = self.query_one(LedgerList).marked
-        if row is not None:
+        if row is not None and row.seq > 0:
             self.dismiss(row.seq)
+        else:
+            _say(self, "#context-outlook", FIXED)
 
     def action_close(self) -> None:
         """End the search, or close without a decision."""
@@ -712,7 +732,7 @@ class ContextScreen(StopsCompaction):
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
-            _say(self, "#context-outlook", NOTHING_MARKED)
+            _say(self, "#context-outlook", FIXED if items.marked is not None else NOTHING_MARKED)
             return
         refused = move(await self._source.outlook(*(asked or [row.seq for row in rows]))).refused
         for each in map(work, () if refused else rows):
@@ -784,7 +804,8 @@ class SessionContext:
         rows, shares, left = ledger(view, titles), (await overview(session)).shares, None
         if state.usage is not None:
             factor = state.usage.scale
-            rows, shares = scaled(rows, factor), on_scale(shares, state.usage.parts)
+            shares = on_scale(shares, state.usage.parts)
+            rows = [*fixed_rows(view, state.usage.parts, factor, fixed_names(shares)), *scaled(rows, factor)]
             grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
             left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))
         # What stages have noted is read once for each event.
