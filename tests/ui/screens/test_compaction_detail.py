@@ -297,6 +297,23 @@ def test_facts_name_their_source_in_a_column(width: int) -> None:
     assert len(rows[3].split("\n")) > 2, "a long one goes on below"
 
 
+@pytest.mark.parametrize(("width", "told"), [(112, "#142 result, 12:09"), (72, "#142 ")])
+def test_a_fact_says_whose_words_it_is_from_where_there_is_room(width: int, told: str) -> None:
+    facts = [replace(FACTS[0], source="#1201"), *FACTS[1:]]
+    said = {"#1201": "you, 12:04", "#142": "result, 12:09"}
+    rows = [str(option.prompt) for option in fact_options(facts, UNICODE, width=width, said=said)]
+    [row] = [row for row in rows if "full pytest log" in row]
+    assert told in row
+    assert ("result" in row) == (width > 100)
+
+
+@pytest.mark.parametrize(("width", "rows"), [(126, 1), (80, 2)])
+async def test_the_figures_take_as_few_rows_as_they_fit_in(width: int, rows: int) -> None:
+    done = replace(DONE, claims_marked=2, files_restored=("a.py",))
+    async with Host(replace(VIEW, done=done)).run_test(size=(width, 30)) as pilot:
+        assert pilot.app.screen.query_one("#sizes", Static).size.height == rows
+
+
 def test_a_source_has_no_column_where_there_is_no_room() -> None:
     options = fact_options(FACTS, UNICODE, back="enter brings it back", width=34)
     rows = [str(option.prompt) for option in options]

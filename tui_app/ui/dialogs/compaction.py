@@ -3,10 +3,11 @@
 import asyncio
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from itertools import groupby
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
@@ -174,7 +175,13 @@ def ranked(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def fact_options(
-    facts: Iterable[Fact], glyphs: Glyphs, history: str = "", back: str = "", *, width: int = 80
+    facts: Iterable[Fact],
+    glyphs: Glyphs,
+    history: str = "",
+    back: str = "",
+    *,
+    width: int = 80,
+    said: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Option]:
     """Every fact below a head that says what became of it; its id is its place among the ranked ones.
 
@@ -184,9 +191,16 @@ def fact_options(
         history: Path of the file that holds what left; empty where there is none.
         back: How a fact comes back that is not kept.
         width: Cells of a row.
+        said: Whose words the sources are and when they came, where there is room for that.
     """
     options: list[Option] = []
     found = ranked(facts)
+    if width >= ONE_LINE:
+        longest = max((len(fact.source) for fact in found), default=0)
+        found = [
+            replace(fact, source=f"{fact.source:<{longest}} {said.get(fact.source, '')}".rstrip())
+            for fact in found
+        ]
     source = max((len(fact.source) for fact in found), default=0)
     source = min(source, _MOST_SOURCE) + 2 if width >= SLIM else 0
     told = {
@@ -210,7 +224,7 @@ def fact_options(
     return options
 
 
-_FACT_CELLS, _MOST_SOURCE = 12, 16
+_FACT_CELLS, _MOST_SOURCE = 12, 22
 """Cells in front of the text of a fact, and at most those of the message it comes from."""
 
 
@@ -593,7 +607,7 @@ class SummaryEditor(Dialog[str]):
 INSETS, _BESIDE_FACTS = 4, 4
 """Cells at both sides of a page; beside its facts the sign of the marked row, air, and the scrollbar."""
 ONE_LINE = 100
-"""Columns from which sizes and facts stand in one row."""
+"""Cells of a row from which it says of a fact whose words it is from, and when they came."""
 LOW = 20
 """Rows below which all that is said of it stands in one row, what became of it first."""
 
@@ -647,6 +661,8 @@ class CompactionView:
     """Reads the checkpoint file; ``None`` when there is none."""
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Whose words the sources of its facts are and when they came, such as ``you, 12:14``."""
 
     @property
     def sent(self) -> Replacement:
@@ -711,7 +727,8 @@ class CompactionDetail(Dialog[Decision]):
     def _fact_rows(self) -> list[Option]:
         done, back = self._view.done, "enter brings it back" if self._view.can_edit else ""
         width = self.app.size.width - INSETS - _BESIDE_FACTS
-        return fact_options(done.facts, self._glyphs, done.history_path, back, width=width)
+        said = self._view.said
+        return fact_options(done.facts, self._glyphs, done.history_path, back, width=width, said=said)
 
     @property
     def _head(self) -> Content:
@@ -721,10 +738,16 @@ class CompactionDetail(Dialog[Decision]):
     @property
     def _sizes(self) -> Content:
         view, low = self._view, self.app.size.height < LOW
-        gap = "   " if low or self.app.size.width >= ONE_LINE else "\n"
         edited = bool(view.original)
-        said = sizes(view.done, self._glyphs, view.undone, gap=gap, edited=edited, numbers_last=low)
-        return figures(said)
+        said = sizes(view.done, self._glyphs, view.undone, gap="\n", edited=edited, numbers_last=low)
+        rows = [""]
+        for part in said.split("\n"):
+            row = f"{rows[-1]}   {part}".lstrip()
+            if low or cell_len(row) <= self.app.size.width - INSETS - 2:
+                rows[-1] = row
+            else:
+                rows.append(part)
+        return figures("\n".join(rows))
 
     def on_resize(self) -> None:
         """Write head and figures for the new width, and line up the facts; the mark stays where it is."""
