@@ -56,6 +56,8 @@ class Status:
     """Tokens written so far."""
     size: int = 0
     """Tokens of the history that is being compacted."""
+    stays: int = 0
+    """Those of them that the summary does not replace; 0 where that is not known."""
     trigger: str = ""
     part: int = 0
     parts: int = 0
@@ -122,7 +124,8 @@ def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: b
     if status.trigger:
         pieces.append((3, status.trigger.replace("_", " ")))
     if status.size:
-        pieces.append((4, tokens(status.size)))
+        after = f" {glyphs.arrow} {tokens(status.stays)} + summary" if status.stays else ""
+        pieces.append((4, f"{tokens(status.size)}{after}"))
     if status.parts > 1:
         pieces.append((1, f"part {status.part} of {status.parts}"))
     if status.tokens:

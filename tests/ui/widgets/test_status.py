@@ -74,6 +74,11 @@ def said(app: App[None], sign: str | None = None) -> str:
             "esc cancels",
         ),
         (
+            replace(COMPACTING, parts=0, model="", size=13_600, stays=4_600),
+            "Compacting conversation history · manual · 13.6k → 4.6k + summary · 1,200 tokens · 0 s",
+            "esc cancels",
+        ),
+        (
             Status(kind="message", text="Compaction cancelled. Nothing changed."),
             "Compaction cancelled. Nothing changed.",
             "",

@@ -497,6 +497,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
                 trigger=payload.trigger,
                 model=payload.model,
                 size=payload.tokens_before,
+                stays=max(0, payload.tokens_before - payload.tokens_leaving) if payload.tokens_leaving else 0,
             )
             return replace(_with_leaving(state, payload), compacting=True, status=status)
         case CompactionAwaited(began_as=trigger, model=model):
