@@ -8,10 +8,10 @@ EntryKind = Literal[
     "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
 ]  # fmt: skip
 EntryState = Literal[
-    "running", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
+    "running", "asking", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
     "interrupted",
 ]  # fmt: skip
-"""``waiting`` is a call that waits for the user; only the screen knows it."""
+"""``asking`` is the call that the user is asked about, ``waiting`` one behind it; only the screen knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -763,4 +763,4 @@ def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:
     keys = in_force(keymap or {})
     help_key = next(key.label for key in keys if key.id == "prompt.help")
     shown = [_hint(key, owner.get(key.scope, "")) for key in keys if key.hint]
-    return (*shown, Hint(help_key, "keys", 0, "screen.slash('/help')"))
+    return (*shown, Hint(help_key, "help", 0, "screen.slash('/help')"))

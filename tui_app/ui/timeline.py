@@ -124,7 +124,9 @@ def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
     """Word a tool, an answer or a rewrite: its size, and how it ended unless it went well."""
     glyphs = wording.glyphs
     bad = entry.state in _BAD
-    word = {"ok": "", "undone": "" if entry.left else "undone"}.get(entry.state, entry.state)
+    word = {"ok": "", "asking": "waiting", "undone": "" if entry.left else "undone"}.get(
+        entry.state, entry.state
+    )
     size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
     size = "  ".join(filter(None, (*sub_agent_figures(entry), size)))
     if bad:

@@ -304,11 +304,11 @@ async def test_the_bottom_row_says_what_the_keys_do_where_the_focus_is(served: D
         await deck.until(lambda: "f rows of one kind" in deck.hints)
         assert "ctrl+g" not in deck.hints
         deck.transcript.focus()
-        for hint in ("up to a row", "ctrl+o details", "? keys"):
+        for hint in ("up to a row", "ctrl+o details", "? help"):
             await deck.until(lambda hint=hint: hint in deck.hints, hint)  # type: ignore[misc]
         assert not re.search("enter|pin|mark|undo|compact|from here", deck.hints), "there is no row yet"
         await deck.press("up")
-        for hint in ("enter open", "v mark", "? keys"):
+        for hint in ("enter open", "v mark", "? help"):
             await deck.until(lambda hint=hint: hint in deck.hints, hint)  # type: ignore[misc]
         await deck.press("v")
         await deck.until(lambda: "1 marked" in deck.hints and "a archive" in deck.hints)

@@ -70,8 +70,8 @@ def test_footer_drops_whole_hints_and_keeps_help() -> None:
         text = "   ".join(map(str, shown))
         assert len(text) <= width
         assert all(hint in hints for hint in shown)
-    assert [str(hint) for hint in fit_hints(hints, 10)] == ["? keys"]
-    assert [str(hint) for hint in fit_hints(hints, 30)] == ["ctrl+g compact", "? keys"]
+    assert [str(hint) for hint in fit_hints(hints, 10)] == ["? help"]
+    assert [str(hint) for hint in fit_hints(hints, 30)] == ["ctrl+g compact", "? help"]
 
 
 def test_notices_are_counted_in_words() -> None:

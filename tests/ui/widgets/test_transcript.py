@@ -382,11 +382,22 @@ def test_a_compaction_says_how_it_ended(state) -> None:
     assert "undoes" not in second
 
 
+def test_only_the_call_that_is_asked_about_is_in_the_colour_of_the_question() -> None:
+    rows = [
+        pieces(row, None, Body(text=""), WORDING, expanded=False)
+        for row in (
+            entry("tool", title="write_file a", state=state) for state in ("asking", "waiting", "running")
+        )
+    ]
+    assert [row[-1].tone for row in rows] == [Tone.WARNING, Tone.TOOL, Tone.TOOL]
+    assert [row[-1].right for row in rows] == ["waits for you", "waits for you", "running"]
+
+
 @pytest.mark.parametrize("title", ["", "cancelled"])
 def test_a_cancelled_compaction_says_that_nothing_changed(title: str) -> None:
     first, second = texts(entry("compaction", state="cancelled", title=title), Body(text=""))
     assert first == "⊖ Compaction cancelled. Nothing changed."
-    assert second == "enter shows details"
+    assert second == "ctrl+o shows details"
 
 
 def test_the_reason_of_a_compaction_may_hold_the_word_for_its_end() -> None:

@@ -202,7 +202,8 @@ class Presenter:
 
     def update(self, state: ChatState) -> None:
         was, self.state = self.state, state
-        rows = map(self.view.row_of_call, sorted(_unallowed(was) ^ _unallowed(state)))
+        changed = _unallowed(was) ^ _unallowed(state) | {*_asked_about(was)} ^ {*_asked_about(state)}
+        rows = map(self.view.row_of_call, sorted(changed))
         self._show([Change(row, new=False) for row in rows if row is not None])
         self._timeline.running = running_compaction(state)
         self._transcript.scale = self._timeline.scale = state.scale
@@ -280,8 +281,12 @@ class Presenter:
 
     def _as_shown(self, row: Entry) -> Entry:
         """Show a call that is not allowed yet as not running."""
-        waits = row.state == "running" and row in map(self.view.row_of_call, _unallowed(self.state))
-        return replace(row, state="waiting") if waits else row
+        if row.state == "running":
+            if row in map(self.view.row_of_call, _asked_about(self.state)):
+                return replace(row, state="asking")
+            if row in map(self.view.row_of_call, self.state.ahead):
+                return replace(row, state="waiting")
+        return row
 
     def _show(self, changes: Iterable[Change]) -> None:
         """Show what one event did to rows; a rewind changes thousands at once."""
@@ -302,8 +307,12 @@ class Presenter:
 
 def _unallowed(state: ChatState) -> frozenset[str]:
     """Ids of the calls that wait for a user."""
-    asked = (each.tool_call_id for each in (state.question, state.asked) if each is not None)
-    return frozenset((*state.ahead, *asked))
+    return frozenset((*state.ahead, *_asked_about(state)))
+
+
+def _asked_about(state: ChatState) -> tuple[str, ...]:
+    """Ids of the calls that the user is asked about now."""
+    return tuple(each.tool_call_id for each in (state.question, state.asked) if each is not None)
 
 
 def _asked(payload: Payload) -> Message | None:

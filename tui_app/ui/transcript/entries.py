@@ -45,9 +45,9 @@ LEFT = "rewound"
 SENT_ALONG = "sent with the next prompt"
 """Below the output of a command of the user's; it stays true behind that prompt."""
 STATE_WORDS: dict[EntryState, str] = {
-    "running": "running", "waiting": "waits for you", "ok": "", "failed": "failed", "denied": "denied",
-    "cancelled": "cancelled", "undone": "undone", "interrupted": "interrupted",
-    "discarded": "discarded", "vetoed": "vetoed",
+    "running": "running", "asking": "waits for you", "waiting": "waits for you", "ok": "",
+    "failed": "failed", "denied": "denied", "cancelled": "cancelled", "undone": "undone",
+    "interrupted": "interrupted", "discarded": "discarded", "vetoed": "vetoed",
 }  # fmt: skip
 
 
@@ -410,8 +410,9 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
     mark = f"{glyphs.check} {note}" if passed else mark
     note = "" if mark else note
-    tone = Tone.OK if passed else Tone.ERROR
-    yield RowPiece(sign, title, Tone.TOOL, right, fold=True, mark=mark, mark_tone=tone, note=note)
+    ended = Tone.OK if passed else Tone.ERROR
+    tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
+    yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)
     if not expanded:
         if entry.kind == "tool" and sign == glyphs.edit:
             load_behind(title.partition(" ")[2])
@@ -423,7 +424,9 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     if body.text.strip():
         yield from clipped(body.text, wording, Tone.TEXT, "text")
     elif entry.kind in ("tool", "hook"):
-        told = {"running": "(still running)", "waiting": "(not begun)"}.get(entry.state, "(no output)")
+        told = {"running": "(still running)", "asking": "(not begun)", "waiting": "(not begun)"}.get(
+            entry.state, "(no output)"
+        )
         yield TextPiece(told, Tone.DIM, indent=INDENT)
 
 
@@ -479,7 +482,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
             told = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
             title = f"Compaction {word}{told}"
         yield TextPiece(title, Tone.WARNING, sign=glyphs.load_line)
-        yield TextPiece("enter shows details", Tone.DIM)
+        yield TextPiece("ctrl+o shows details", Tone.DIM)
         return
     what, *figures = title.split(" · ") if title else ("Conversation compacted",)
     detail = "".join(f"{between}{each}" for each in figures[:2])
