@@ -162,7 +162,8 @@ async def test_any_folder_of_text_files_has_an_answer(tmp_path: Path) -> None:
 async def test_an_empty_folder_is_said_to_hold_nothing(tmp_path: Path) -> None:
     text, calls, _ = await ask(tmp_path, "what does this project do?")
     assert calls
-    assert "has nothing to show" in text or "I found nothing" in text
+    assert "This folder has no files that I could search." in text
+    assert "/model" in text, "and how to go on"
     assert not quotes(text)
 
 

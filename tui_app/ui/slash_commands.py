@@ -144,7 +144,15 @@ async def _context(chat: "Chat", argument: str) -> None:
     chat.session.presenter.jump_to(await show_context(chat.app, chat.session))
 
 
-@command("model", "Choose a model", argument="[name]", busy="queue", opens="alone", writes=True)
+@command(
+    "model",
+    "Choose a model",
+    aliases=("models",),
+    argument="[name]",
+    busy="queue",
+    opens="alone",
+    writes=True,
+)
 async def _model(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.models import choose_model, switch_to
 

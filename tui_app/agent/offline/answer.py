@@ -24,7 +24,7 @@ from tui_app.agent.offline.turn import (
     ranked,
     term_pattern,
 )
-from tui_app.agent.tools.files import CUT_BEFORE
+from tui_app.agent.tools.files import CUT_BEFORE, NOTHING_LISTED
 from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, RUN_COMMAND, SEARCH_HISTORY, WRITE_FILE
 
 # The calls of the next round.
@@ -453,8 +453,16 @@ def _overview_text(turn: Turn) -> str:
     parts = ["The project describes itself like this:", *blocks[: MAX_BLOCKS * 2]] if blocks else []
     for found in turn.found:
         if found.tool == LS.name and found.ok:
-            parts += ["At the top level:", _fenced(found.text.splitlines()[:_LIST_ROWS])]
+            empty = found.text.endswith(NOTHING_LISTED)
+            listed = ["At the top level:", _fenced(found.text.splitlines()[:_LIST_ROWS])]
+            parts += [_NO_FILES] if empty and not blocks else listed
     return "\n\n".join(parts)
+
+
+_NO_FILES = (
+    "This folder has no files that I could search. `/model` chooses a language model, which can begin"
+    " something here; `/demo` plays a recorded session."
+)
 
 
 def _heads(turn: Turn) -> str:

@@ -31,6 +31,8 @@ LINE_BYTES = 8192
 """Bytes kept of one line; the rest of a longer line is read past."""
 CUT_MARK = " …[line cut]"
 """Ends a line that a tool shows only in part."""
+NOTHING_LISTED = "has nothing to show]"
+"""Ends the listing of a folder that is empty."""
 CUT_BEFORE = regex.compile(r"\[[\d,]+ characters\] …")
 """Begins one of which it does not show the start."""
 _SNIFFED_BYTES = 8192
@@ -460,7 +462,7 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
         rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with {GLOB.name}]")
     if withheld := len(present) - len(entries):
         rows.append(f"[{WITHHELD.format(withheld)}]")
-    return "\n".join(rows) if rows else f"[{ws.display(folder)} has nothing to show]"
+    return "\n".join(rows) if rows else f"[{ws.display(folder)} {NOTHING_LISTED}"
 
 
 def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsFile = shows_all) -> str:
