@@ -199,12 +199,18 @@ class LedgerList(Vertical):
 
     def on_mount(self) -> None:
         self.rows.set_count(len(self._shown))
-        self.rows.cursor = 0 if self._shown else None
+        self.rows.cursor = self._first
         self.rows.focus()
 
     @property
     def rows(self) -> RowList:
         return self.query_one(self.Rows)
+
+    @property
+    def _first(self) -> int | None:
+        """The place of the first item that something can be done with."""
+        messages = (place for place, row in enumerate(self._shown) if row.seq > 0)
+        return next(messages, 0 if self._shown else None)
 
     @property
     def marked(self) -> LedgerRow | None:
@@ -247,7 +253,7 @@ class LedgerList(Vertical):
         self._shown = arranged(self._all, self._sort, self._wanted)
         places = [place for place, row in enumerate(self._shown) if row.seq == seq]
         self.rows.set_count(len(self._shown))
-        self.rows.cursor = next(iter(places), 0) if self._shown else None
+        self.rows.cursor = next(iter(places), self._first)
         self.rows.refresh()
         self.query_one("#context-head", Static).update(self._head())
         self.post_message(self.Marked())

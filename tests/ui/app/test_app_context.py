@@ -119,7 +119,7 @@ async def test_a_found_item_is_shown_in_the_chat(served: Desk) -> None:
     async with shown(served.app(session), USUAL) as deck:
         await opened(deck)
         await deck.press("slash", *"result", "enter")
-        await deck.says("1 of 6")
+        await deck.says("1 of 8")
         await deck.press("enter")
         await deck.until(lambda: not isinstance(deck.app.screen, ContextScreen), "the chat")
         entry = deck.transcript.cursor_entry
@@ -156,7 +156,7 @@ async def test_several_items_are_marked_with_one_preview_before_anything_is_done
         assert before is not None
         assert after is not None
         assert after.total < before.total - 5_000
-        await deck.press("space", "space")
+        await deck.press("down", "down", "space", "space")
         await deck.says("2 marked")
         await deck.press("escape")
         await deck.until(lambda: "2 marked" not in deck.text, "no marks")

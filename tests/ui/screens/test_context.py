@@ -298,6 +298,7 @@ async def test_what_goes_with_every_request_is_a_row_that_no_key_changes() -> No
     async with Host(ContextScreen(source, source.view)).run_test(size=(120, 40)) as pilot:
         row = " ".join(painted(pilot)[0].split())
         assert row == "20.0k tools definitions of all tools stays"
+        await pilot.press("up")
         for key in ("p", "x", "o", "a", "u", "enter"):
             await pilot.press(key)
             assert source.asked == []
