@@ -133,8 +133,8 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             6,
             _Words(
                 "details",
-                "shows {marked} invented claims, each marked (not in the log).",
-                "shows {marked} invented claims, marked.",
+                "shows {marked} invented claims, each marked (not in the log): n leads to them.",
+                "shows {marked} invented claims: n leads to them.",
             ),
         ),
         "undo again": (

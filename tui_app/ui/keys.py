@@ -587,6 +587,7 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("compaction.redo", "r", "redo", "Redo", "Apply the summary again."),
         KeyBinding("compaction.edit", "e", "edit", "Edit", "Reword the summary."),
         KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
+        KeyBinding("compaction.claim", "n", "claim", "Next claim", "Go to the next claim not in the log."),
         KeyBinding(
             "compaction.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
         ),

@@ -342,6 +342,23 @@ def painted(view: CompactionView) -> list[str]:
     return [f"{margin.text}{strip.text}".rstrip() for margin, strip in lines if strip.text.strip()]
 
 
+async def test_a_key_leads_from_claim_to_claim_and_around() -> None:
+    text = "\n\n".join(f"Line {n}.{f' {NOT_IN_LOG}' if n in (20, 40) else ''}" for n in range(80))
+    view = replace(VIEW, passages=(("model", text),), done=replace(DONE, claims_marked=2))
+    app = Host(view)
+    async with app.run_test(size=(80, 24)) as pilot:
+        sent, seen = app.screen.query_one(SentText), []
+        await pilot.press("right_square_bracket")
+        for _ in range(3):
+            await pilot.press("n")
+            assert app.screen.focused is sent
+            rows = (sent.render_line(y).text for y in range(sent.size.height))
+            seen.append(next(row for row in rows if NOT_IN_LOG in row).split(NOT_IN_LOG)[0].strip(" │"))
+        assert seen == ["Line 20.", "Line 40.", "Line 20."]
+    async with Host(VIEW).run_test(size=(80, 24)) as pilot:
+        assert not pilot.app.screen.check_action("claim", ()), "there is none"
+
+
 def test_the_mark_of_a_claim_stands_out() -> None:
     view = replace(VIEW, passages=(("model", "All 214 tests pass. (not in the log)"),))
     for width in (76, 32):

@@ -712,6 +712,8 @@ class CompactionDetail(Dialog[Decision]):
             offered.append(Hint("u", "undo", 0, "screen.undo"))
         if not self._refused(undone=False):
             offered.append(Hint("r", "redo", 0, "screen.redo"))
+        if self._view.done.claims_marked:
+            offered.insert(0, Hint("n", "next claim", 0, "screen.claim"))
         if self._view.can_edit:
             offered.append(Hint("e", "edit", 1, "screen.edit"))
         if self._view.checkpoint_text is not None:
@@ -774,6 +776,8 @@ class CompactionDetail(Dialog[Decision]):
         """Edit what the model sees; show the checkpoint where there is one."""
         if action == "edit":
             return self._view.can_edit
+        if action == "claim":
+            return bool(self._view.done.claims_marked)
         if action == "checkpoint":
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
@@ -796,6 +800,12 @@ class CompactionDetail(Dialog[Decision]):
         tabs.turn(step)
         # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
         self.set_focus(tabs.active.query("TextArea, OptionList, LongText").first())
+
+    def action_claim(self) -> None:
+        """Go to the next claim that the log does not hold; behind the last one to the first."""
+        while self.query_one(PartTabs).active.id != "tab-summary":
+            self.action_tab(1)
+        self.query_one(SentText).seek(NOT_IN_LOG)
 
     def action_undo(self) -> None:
         self._restate("undo")
