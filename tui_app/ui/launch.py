@@ -11,7 +11,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.modes import Mode
 from tui_app.paths import Paths
 from tui_app.session.database import Database, database_of
-from tui_app.settings import OFFLINE_MODEL, Settings, resolve_model
+from tui_app.settings import Settings, resolve_model
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -80,11 +80,6 @@ class Launch:
     def first_model(self) -> str:
         """Name of the model that a new session begins with."""
         return self.model or resolve_model(self.settings, self.env, self.api_keys.names)
-
-    @property
-    def is_first_run(self) -> bool:
-        """Whether no model is chosen, and no agent may bring its own: the embedded one answers."""
-        return not self.agent and self.first_model == OFFLINE_MODEL
 
     def opening(self, session: str = "") -> Opening:
         """The same launch as a request for a session; empty begins a new one.

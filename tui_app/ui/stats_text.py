@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len
-
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
-from tui_app.ui.text import cost, count, duration, one_line, padded, percent, tokens
+from tui_app.ui.text import cost, count, duration, one_line, percent, table_lines, tokens
 
 _NAME_CELLS = 28
 _UNKNOWN = "(unknown)"
@@ -150,11 +148,4 @@ def _word(name: str) -> str:
 
 def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
     """Rows in columns; all but the first ``left`` ones are aligned to the right."""
-    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            padded(cell, width) if number < left else cell.rjust(max(width, 7))
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return list(table_lines(rows, right=range(left, len(rows[0]) if rows else 0), least=7))

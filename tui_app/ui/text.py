@@ -185,15 +185,17 @@ def padded(text: str, cells: int) -> str:
     return text + " " * max(0, cells - cell_len(text))
 
 
-def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> Iterator[str]:
+def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), least: int = 0) -> Iterator[str]:
     """Rows in columns two spaces apart.
 
     Args:
         rows: Equally long rows of cells.
         right: Numbers of the columns that are aligned to the right, from 0.
+        least: Cells that those have at least.
     """
     cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(width, least) if number in right else width for number, width in enumerate(widths)]
     for row in cells:
         gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
         aligned = [
