@@ -80,15 +80,12 @@ class Status:
         return self.kind in BUSY
 
 
-def status_pieces(
-    status: Status, elapsed: float, glyphs: Glyphs, *, short: bool = False
-) -> list[tuple[int, str]]:
+def status_pieces(status: Status, elapsed: float, *, short: bool = False) -> list[tuple[int, str]]:
     """Return the words of a status with their rank; higher ranks leave first when room is short.
 
     Args:
         status: What goes on.
         elapsed: Seconds since it began.
-        glyphs: Signs to draw with.
         short: Name a compaction in one word.
     """
     since = (0, duration(int(elapsed)) if elapsed >= 1 else "0 s")
@@ -111,28 +108,29 @@ def status_pieces(
             left = duration(max(1, math.ceil(status.wait_s - elapsed)))
             return [(0, f"{'Again' if short else 'Trying again'} in {left}"), *_notes(status)]
         case "compacting":
-            return [*_compacting(status, since, glyphs, short), *_notes(status)]
+            return [*_compacting(status, since, short), *_notes(status)]
 
 
 def _notes(status: Status) -> list[tuple[int, str]]:
     return list(enumerate(status.notes, start=1))
 
 
-def _compacting(status: Status, since: tuple[int, str], glyphs: Glyphs, short: bool) -> list[tuple[int, str]]:
+def _compacting(status: Status, since: tuple[int, str], short: bool) -> list[tuple[int, str]]:
     name = "Compacting" if short else "Compacting conversation history"
     pieces = [(0, name)]
     if status.trigger:
         pieces.append((3, status.trigger.replace("_", " ")))
     if status.size:
-        after = f" {glyphs.arrow} {tokens(status.stays)} + summary" if status.stays else ""
-        pieces.append((4, f"{tokens(status.size)}{after}"))
+        pieces.append((4, tokens(status.size)))
+    if status.stays:
+        pieces.append((5, f"then {tokens(status.stays)} + summary"))
     if status.parts > 1:
         pieces.append((1, f"part {status.part} of {status.parts}"))
     if status.tokens:
         pieces.append((2, count(status.tokens, "token")))
     pieces.append(since)
     if status.model:
-        pieces.append((5, status.model))
+        pieces.append((6, status.model))
     return pieces
 
 
@@ -272,7 +270,7 @@ class StatusRow(Widget):
         status, separator = self.status, f" {self.glyphs.separator} "
         if status.busy and status.kind != "pausing" and status.notes and width:
             # Notes that have no room behind what runs take rows of their own.
-            pieces = status_pieces(status, _LONG_S, self.glyphs, short=width < SHORT)
+            pieces = status_pieces(status, _LONG_S, short=width < SHORT)
             line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
             if cell_len(line) + GAP > width:
                 return ["", *message_rows(status.notes, width, separator)]
@@ -283,13 +281,13 @@ class StatusRow(Widget):
     def _row(self, status: Status) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
         separator = f" {self.glyphs.separator} "
-        pieces = status_pieces(status, elapsed, self.glyphs, short=self._width < SHORT)
+        pieces = status_pieces(status, elapsed, short=self._width < SHORT)
         least = separator.join(piece for rank, piece in pieces if rank == 0)
         hint = self._hint(self._width - cell_len(least) - GAP)
         room = self._width - (cell_len(hint) + GAP if hint else 0)
         if status.kind == "compacting" and self._lacks(pieces, room):
             # Its figures say more than its whole name.
-            pieces = status_pieces(status, elapsed, self.glyphs, short=True)
+            pieces = status_pieces(status, elapsed, short=True)
         text = fit_pieces(pieces, room, separator)
         if status.kind == "pausing" and status.text:
             # As much of the reason as there is room for: it is worth more than the number of tries.

@@ -75,7 +75,7 @@ def said(app: App[None], sign: str | None = None) -> str:
         ),
         (
             replace(COMPACTING, parts=0, model="", size=13_600, stays=4_600),
-            "Compacting conversation history · manual · 13.6k → 4.6k + summary · 1,200 tokens · 0 s",
+            "Compacting conversation history · manual · 13.6k · then 4.6k + summary · 1,200 tokens · 0 s",
             "esc cancels",
         ),
         (
