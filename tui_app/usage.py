@@ -1,7 +1,7 @@
 """How full the context window is, and with what: the one number behind gauge, triggers and reports."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 
@@ -44,7 +44,7 @@ class Breakdown:
     tool_results: int = 0
     attachments: int = 0
     """Images, audio and documents."""
-    pictured: int = 0
+    pictured: int = field(default=0, compare=False)
     """Those of the attachments that are no text: no category, but a share of one."""
 
     @property

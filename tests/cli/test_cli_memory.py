@@ -61,7 +61,7 @@ def test_the_board_of_another_branch_or_folder(plimsoll: Plimsoll, project: Path
         (["add"], USAGE, "Remember what?"),
         (["add", "password: Tr0ub4dor&3x"], FAILED, "what looks like a secret"),
         (["edit", "1"], USAGE, "what should it say"),
-        (["edit", "one", "text"], USAGE, "is no number"),
+        (["edit", "one", "text"], USAGE, "one is not an entry number"),
         (["edit", "7", "something else"], FAILED, "no entry 7"),
         (["forget"], USAGE, "Which entry?"),
         (["forget", "7", "--yes"], FAILED, "no entry 7"),

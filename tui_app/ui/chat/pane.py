@@ -340,6 +340,7 @@ class ChatPane(TellsFailures, Vertical):
         yield self.header
         with Horizontal(id="middle"):
             yield self.welcome
+        yield Static(id="failure", markup=False)
         yield StatusRow(id="status")
         yield self.prompt
         yield ContextGauge(id="gauge")
@@ -369,16 +370,11 @@ class ChatPane(TellsFailures, Vertical):
         todo.glyphs = todo_low.glyphs = self.glyphs
         questions = AskPlace(id="questions")
         questions.set_reactive(AskPlace.glyphs, self.glyphs)
-        above = (
-            self.finding,
-            Static(id="failure", markup=False),
-            OutputTail(id="output", markup=False),
-            todo_low,
-            questions,
-        )
+        above = (OutputTail(id="output", markup=False), todo_low, questions)
         with self.app.batch_update():
             side = Vertical(self.timeline, todo, id="side")
             await self.query_one("#middle").mount(self.transcript, side)
+            await self.mount(self.finding, before="#failure")
             await self.mount_all(above, before="#status")
             await self.mount(QueueView(id="queue"), before=self.prompt)
             await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
