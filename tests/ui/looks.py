@@ -34,6 +34,7 @@ from rich.style import Style
 from textual._context import visible_screen_stack
 from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from tests.ui.kit import USUAL, WIDE, Deck
 from tui_app.ui.themes import THEMES
@@ -154,13 +155,8 @@ class Painted:
 
     @classmethod
     def now(cls, app: "App[Any]") -> "Painted":
-        token = visible_screen_stack.set(app._background_screens)
-        try:
-            strips = app.screen._compositor.render_strips()
-        finally:
-            visible_screen_stack.reset(token)
         rows = []
-        for strip in strips:
+        for strip in _strips(app):
             row: list[tuple[str, Style]] = []
             for segment in strip:
                 style = segment.style or Style.null()
@@ -243,13 +239,23 @@ _LOOKS_AGAIN = 20
 """Times that a picture is taken before it counts as another one."""
 
 
+def _strips(app: "App[Any]") -> list[Strip]:
+    """The screen with those below it; without them Textual would go on painting nothing there."""
+    token = visible_screen_stack.set(app._background_screens)
+    try:
+        return app.screen._compositor.render_strips()
+    finally:
+        visible_screen_stack.reset(token)
+
+
 async def _steady(pilot: Pilot[Any]) -> None:
     """Wait until a few looks in a row are the same, colours too: what threads find out comes later."""
-    compositor, same = pilot.app.screen._compositor, 0
-    strips = compositor.render_strips()
+    # Whoever looked at a dialog without what is below it has left nothing there.
+    pilot.app.screen.refresh()
+    same, strips = 0, _strips(pilot.app)
     while same < _LOOKS_ALIKE:
         await pilot.pause(0.01)
-        before, strips = strips, compositor.render_strips()
+        before, strips = strips, _strips(pilot.app)
         same = same + 1 if strips == before else 0
 
 
