@@ -235,8 +235,6 @@ def _restyled(kept: Sequence[Run], now: Sequence[Run], line: str) -> Iterator[st
 
 
 _LOOKS_ALIKE = 4
-_LOOKS_AGAIN = 20
-"""Times that a picture is taken before it counts as another one."""
 
 
 def _strips(app: "App[Any]") -> list[Strip]:
@@ -298,7 +296,7 @@ class Looks:
                         await app.workers.wait_for_complete(laying)
                     await _steady(pilot)
                     screens.append(Painted.now(app))
-                    await self.compare_picture(pilot, f"{self.state} {size[0]}x{size[1]} {theme}")
+                    self.compare_picture(app, f"{self.state} {size[0]}x{size[1]} {theme}")
                 self.compare(f"{self.state} {size[0]}x{size[1]} {' '.join(themes)}", screens)
 
     def compare(self, head: str, screens: Sequence[Painted]) -> None:
@@ -320,21 +318,15 @@ class Looks:
             text = "\n".join(f"{HEAD}{each}\n{kept[each]}" for each in sorted(kept))
             self.file.write_text(text, encoding="utf-8")
 
-    async def compare_picture(self, pilot: Pilot[Any], name: str) -> None:
+    def compare_picture(self, app: "App[Any]", name: str) -> None:
         """Some looks are drawn as well, for people who look through them."""
         file = PICTURES / f"{name.replace(' ', '-')}.svg"
         if not file.exists():
             return
-        drawn = file.read_text(encoding="utf-8")
-        for _ in range(_LOOKS_AGAIN):
-            now = _UNIQUE.sub("terminal-", pilot.app.export_screenshot(simplify=True))
-            if self.update or now == drawn:
-                break
-            # What stands below a dialog is painted when the machine has time for it.
-            await pilot.pause(0.05)
+        now = _UNIQUE.sub("terminal-", app.export_screenshot(simplify=True))
         if self.update:
             file.write_text(now, encoding="utf-8")
-        elif now != drawn:
+        elif now != file.read_text(encoding="utf-8"):
             other = Path(tempfile.gettempdir()) / file.name
             other.write_text(now, encoding="utf-8")
             pytest.fail(f"{file.name} is drawn differently, see {other}", pytrace=False)
