@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     RetryPromptPart,
     SystemPromptPart,
     TextPart,
+    ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -217,7 +218,8 @@ def _tail_whole(parts: Sequence[tuple[object, Key, bytes]], request: Request, so
     """Whether nothing is missing behind the summary; a request that was cut says what is.
 
     In front of the end of the conversation may stand the prompt that was the latest when it was compacted,
-    and the first run where that is kept. The latest prompt is there in any case.
+    and the first run where that is kept. The latest prompt is there in any case. Thinking of earlier turns
+    may be left out where a rewrite on record says so.
     """
     keys = [key for part, key, _ in parts if not is_ours(part, source)]
     latest = source.keys[source.prompts[-1]]
@@ -227,7 +229,8 @@ def _tail_whole(parts: Sequence[tuple[object, Key, bytes]], request: Request, so
         return True
     summarised = any(isinstance(part, CompactionPart) for part, _, _ in parts)
     own = [key for key in keys if key[0] != SystemPromptPart.__name__]
-    whole = [key for key in source.keys if key[0] != SystemPromptPart.__name__]
+    thoughts = {key for key in request.rewritten if key[0] == ThinkingPart.__name__}.difference(own)
+    whole = [key for key in source.keys if key[0] != SystemPromptPart.__name__ and key not in thoughts]
     if not summarised:
         return own == whole
     tail = sum(

@@ -27,7 +27,7 @@ from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by
 from tests.quality.governed import COMPACTION_ALONE
 from tests.quality.playing import Play
 from tests.quality.safety import WINDOWS, main, matrix, play_name
-from tests.quality.sent_checks import INSTRUCTIONS, ORDER, SECRET, Request, Source, judge, opening
+from tests.quality.sent_checks import INSTRUCTIONS, ORDER, SECRET, Request, Source, judge, opening, parts_of
 from tests.quality.test_report import transcript
 from tests.quality.verdicts import CHECKS, play_through
 from tui_app.context.counting.encodings import TextCounter
@@ -159,11 +159,13 @@ def broken(
     cut: bool = False,
     instructions: str = INSTRUCTIONS,
     said: Sequence[ModelMessage] = SAID,
+    rewritten: Sequence[ModelMessage] = (),
 ) -> set[str]:
     """Names of the checks that a request fails."""
     source = Source()
     source.add([*OPENING, *said])
-    request = Request(messages, instructions, cut, frozenset(), keeps_first=False)
+    changed = frozenset(key for _, key, _ in parts_of(rewritten))
+    request = Request(messages, instructions, cut, changed, keeps_first=False)
     return {name for name, passed in judge(request, source).items() if not passed}
 
 
@@ -200,6 +202,17 @@ def test_a_request_that_was_cut_may_miss_something_but_never_the_latest_prompt()
     assert broken([SYSTEM, SAID[0], SAID[1], shorter, *SAID[3:]], cut=True) == set()
     assert broken([SYSTEM, *SAID[:3]], cut=True) == {"S4"}
     assert broken([SYSTEM, *REST, *SAID], instructions="") == {"S5"}
+
+
+def test_thinking_may_leave_where_that_is_on_record() -> None:
+    thought = ModelResponse(parts=[ThinkingPart("Which?"), TextPart("Read.")])
+    said = [*SAID[:3], thought, SAID[-1]]
+    without = replace(thought, parts=[ThinkingPart(""), TextPart("Read.")])
+    sent = [SYSTEM, *REST, *SAID[:3], without, SAID[-1]]
+    assert broken(sent, said=said) == {"S4"}
+    assert broken(sent, said=said, rewritten=[thought]) == set()
+    wordless = replace(thought, parts=[ThinkingPart("")])
+    assert "S4" in broken([SYSTEM, *REST, *SAID[:3], wordless, SAID[-1]], said=said, rewritten=[thought])
 
 
 @pytest.mark.parametrize(
