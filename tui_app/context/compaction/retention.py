@@ -7,20 +7,10 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from operator import attrgetter
 
+from tui_app.context.claim_words import command_does, families_of, says_deed, says_outcome, tool_does
 from tui_app.context.facts.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.facts.details import chosen_lines, is_name
-from tui_app.context.facts.files import (
-    SHORT,
-    command_does,
-    families_of,
-    folder_of,
-    root_in,
-    says_deed,
-    says_outcome,
-    shortened,
-    tool_does,
-    whole_paths,
-)
+from tui_app.context.facts.files import SHORT, folder_of, root_in, shortened, whole_paths
 from tui_app.context.facts.observations import KIND_LABELS
 from tui_app.context.facts.rules import REPLACED, clip_middle
 from tui_app.context.secrets import MASK

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tui_app.context.claim_words import NO_FAILURE, SAYS, SAYS_SOLVED, UNSAID, says_outcome
 from tui_app.context.facts.commands import LINE_BREAK, Run, only_looks, still_open
-from tui_app.context.facts.files import NO_FAILURE, SAYS, UNSAID, Trail, says_outcome
+from tui_app.context.facts.files import Trail
 from tui_app.context.facts.observations import checks, command_of
-from tui_app.context.facts.shell import plainly
+from tui_app.context.facts.shell import file_effects, plainly
 from tui_app.context.provenance.evidence import Evidence, bare_name
 from tui_app.context.provenance.statements import (
     Name,
@@ -36,7 +37,8 @@ from tui_app.context.user_text import stems_of, words
 from tui_app.events import MARKS, NOT_IN_LOG
 
 AHEAD = re.compile(
-    r"(?i)(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
+    r"(?i)['’]ll(?!\w)"
+    r"|(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
     r"|going to|needs? to"
     r"|need|must|wants?|wanted|asked|later|once|if|until|not yet|pending|plan(?:s|ned)?|proposed|suggested"
     r"|make sure|ensure"
@@ -69,7 +71,7 @@ _ACTED = re.compile(
     r"|inspir|inherit|support|handl|match|deriv|evaluat|understand|document|revisit|fix|reproduc|serv"
     r"|limit|trigg)\w*)"
     r"(?:(?:applied|made) (?:\w+ ){1,3}(?:in|to)|[a-z]{2,}ed|rewrote|redid|(?:\w+(?:tion|ing|ment|al)"
-    r"|rewrite|cleanup|overhaul) of|work on)(?!\w)"
+    r"|rewrite|cleanup|overhaul|refactor|port) of|work on)(?!\w)"
     r"|\+\d+\s?/\s?[-−]\d+"
 )
 """Says that something was done, in whatever word; those of reading and of describing are left out."""
@@ -78,6 +80,7 @@ _DIRECTLY = re.compile(
     r"|down|brand-new|new)"
     r"[\s,\x01]+){0,6}"
 )
+_THROUGH = re.compile(r"[^.;,\x01]{0,60} (?:through|into|across|onto|throughout)[\s\x01`]*")
 _STATUS = re.compile(r"([MADR])\s+(?=[\w./~-]+$)")
 _STATUSES = {"M": "edited", "A": "created", "D": "deleted", "R": "moved"}
 """How git says it."""
@@ -99,7 +102,7 @@ _DONE = {
 }
 _PASSIVE = re.compile(
     r"(?=(?:[^:]*|[^:]*:\s*(?:\S+\s+)?)\Z)"
-    r"[\s\x01)\]|:(,·—–-]*(?:(?:[^\W\d_]{1,6}|already|slightly|recently|bereits|légèrement)\s+){0,5}"
+    r"[\s\x01)\]|:(,·—–*~-]*(?:(?:[^\W\d_]{1,6}|already|slightly|recently|bereits|légèrement)\s+){0,5}"
 )
 """What stands between a file and what was done to it: words that help a verb are short in every language.
 
@@ -138,8 +141,10 @@ def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], eviden
         if ((name.is_path and not name.text.endswith("/")) or evidence.trails_of(name.text))
         and not _NOTHING.search(bare[: name.start].casefold())
     ]
-    if not paths or _NOT_YET.search(bare):
+    if _NOT_YET.search(bare):
         return False
+    if not bare.strip(_BLANK) and any(_changes_unseen(name.text, evidence) for name in names):
+        return True
     return any(
         not (AHEAD.search(bare[:end]) or any(_was_done(name.text, family, evidence) for family in families))
         for name, families, end in _deeds(statement, bare, paths)
@@ -189,6 +194,38 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             yield name, families, max(name.end, start)
 
 
+def deed_is_unheard(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
+    """Whether a statement tells, without a name, of something done to what came up nowhere."""
+    folded = UNSAID.sub(" ", bare.casefold())
+    reports = (*SAYS.values(), SAYS_SOLVED, _ACTED)
+    language = evidence.user.language
+    if names or FOREIGN.search(bare) or AHEAD.search(bare) or not (language and speaks(bare, language)):
+        return False
+    if not any(pattern.search(folded) for pattern in reports):
+        return False
+    for pattern in reports:
+        folded = pattern.sub(" ", folded)
+    told = stems_of(folded) - OWN
+    unheard = told - evidence.words
+    return len(unheard) >= max(_LEAST_UNHEARD, _MOST_UNHEARD * len(told))
+
+
+_LEAST_UNHEARD, _MOST_UNHEARD = 2, 0.6
+"""Telling words that came up nowhere, and their share, from which on a statement is of something else."""
+
+
+_BLANK = "\x00 \t`*.,:;|·–-✓✔✅"
+
+
+def _changes_unseen(command: str, evidence: Evidence) -> bool:
+    """Whether a command, told as one that was run, changes a file to which nothing of the kind was done."""
+    command = command.strip("`")
+    effects = file_effects(command) if " " in command else ()
+    return any(
+        effect.verb in _FAMILIES and not _was_done(effect.path, effect.verb, evidence) for effect in effects
+    )
+
+
 def _together(
     folded: str, start: int, said: Sequence[tuple[int, int, str]], verbs: Sequence[int]
 ) -> set[str]:
@@ -205,7 +242,12 @@ def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[
     if _NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
         return {"deleted"}
     passive = not folded[name.end : start].endswith(("is ", "are ")) and any(at == start for at, _ in acted)
-    direct = any(_DIRECTLY.fullmatch(folded, end, name.start) for _, end in acted if end <= name.start)
+    direct = any(
+        _DIRECTLY.fullmatch(folded, end, name.start)
+        or (not folded[:at].strip(_BLANK) and _THROUGH.fullmatch(folded, end, name.start))
+        for at, end in acted
+        if end <= name.start
+    )
     return {"changed"} if passive or direct or _NEWLY.match(folded, name.end) else set()
 
 
@@ -250,7 +292,10 @@ def _done_to(trail: Trail) -> set[str]:
 
 _KINDS = {
     "test": (
-        re.compile(r"(?i)(?<!\w)(?:unit ?)?(?:test\w{0,4}|suite|pruebas?|тест\w*)(?!\w)|测试|テスト|테스트"),
+        re.compile(
+            r"(?i)(?<!\w)(?:unit ?)?(?:test\w{0,4}|suite|pruebas?|тест\w*)(?!\w)"
+            r"|测试|測試|テスト|테스트|اختبار|בדיק|ทดสอบ"
+        ),
         words("pytest unittest test tests jest vitest mocha tox nox rspec phpunit ctest"),
     ),
     "build": (
@@ -353,15 +398,6 @@ def _programs(command: str) -> set[str]:
 
 # Errors: whether what is called solved still fails.
 
-_SOLVED = re.compile(
-    r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone"
-    r"|(?:not|n['’]t)[^.]{0,40}any ?more"
-    r"|cured|addressed|sorted|repariert|réparée?s?|reparad[oa]s?|починен\w*|eliminated|got rid of|overcome"
-    r"|cleared up|dealt with|disappeared|vanished"
-    r"|behoben|gelöst|beseitigt|erledigt|résolue?s?|corrigée?s?|réglée?s?|solucionad[oa]s?|resuelt[oa]s?"
-    r"|corregid[oa]s?"
-    r"|исправлен\w*|решен\w*|устранен\w*|risolt[oai]|corrett[oai])(?!\w)|修复|解决|修好|修正|解決|直り|해결|수정"
-)
 _PAST = re.compile(
     r"(?i)(?<!\w)(?:no longer|of the past|behind us|nicht mehr|ne \w+ plus|ya no|больше не)(?!\w)"
 )
@@ -380,8 +416,8 @@ _ERRORS = re.compile(r"(?i)error|fail|issue|problem|bug|fehler|erreur|ошибк
 def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement calls an error solved that is still open."""
     folded = _UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
-    labelled = _SOLVED.search(statement.label) or _PAST.search(bare)
-    if AHEAD.search(bare) or not (_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
+    labelled = SAYS_SOLVED.search(statement.label) or _PAST.search(bare)
+    if AHEAD.search(bare) or not (SAYS_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
         return False
     quoted = " ".join(statement.text.split())
     still = [
@@ -389,7 +425,7 @@ def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evid
         for run in evidence.runs
         if still_open(run)
         and run.error
-        and (checks(run.what) or checks(command_of(run.action)) or _quotes_error(quoted, run.error))
+        and (checks(run.what) or checks(command_of(run.action)) or _quotes_error(quoted, run))
     ]
     if not still:
         return False
@@ -398,7 +434,7 @@ def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evid
     said, stems = _telling(statement.text), stems_of(statement.text)
     for run in still:
         named = any(len(name.text) >= _COMMAND and name.text.strip("`") in run.what for name in names)
-        known = named or said & _telling(f"{run.what} {run.error}")
+        known = named or said & _telling(f"{run.what} {run.error}") or _quotes_error(quoted, run)
         if known or len(stems & stems_of(run.error)) >= _SHARED:
             # What worked since, of the same name, is not this error.
             return not any(
@@ -408,6 +444,7 @@ def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evid
     return False
 
 
+_QUOTE = re.compile(r"[\"“„«「](.{8,400}?)…?[\"”“»」]")
 _QUOTED = 20
 """Characters from which on a line of output is known again."""
 _COMMAND = 8
@@ -416,10 +453,13 @@ _SHARED = 3
 """Telling words by which an error is known where nothing names it."""
 
 
-def _quotes_error(said: str, error: str) -> bool:
-    """Whether a statement holds a line of what a command printed when it failed."""
-    lines = (" ".join(line.split()).rstrip("…") for line in error.split(LINE_BREAK))
-    return any(len(line) >= _QUOTED and line in said for line in lines)
+def _quotes_error(said: str, run: Run) -> bool:
+    """Whether a statement holds a line of what a command printed when it failed, or the beginning of one."""
+    lines = (" ".join(line.split()).rstrip("…") for line in run.error.split(LINE_BREAK))
+    if any(len(line) >= _QUOTED and line in said for line in lines):
+        return True
+    printed = " ".join(run.action.result.split())
+    return any(len(quote) >= _QUOTED and quote.strip() in printed for quote in _QUOTE.findall(said))
 
 
 def _telling(text: str) -> set[str]:
@@ -523,9 +563,10 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         or (claimed == bare and _is_of_no_session(bare, evidence))
     ):
         return True
-    if _PLANS.search(statement.heading) and not _SOLVED.search(statement.heading):
+    if _PLANS.search(statement.heading) and not SAYS_SOLVED.search(statement.heading):
         return False
     checks: Sequence[Callable[[Statement, str, list[Name], Evidence], bool]] = (
+        deed_is_unheard,
         deed_is_false,
         outcome_is_false,
         solved_is_false,
@@ -542,7 +583,7 @@ def _is_of_no_session(bare: str, evidence: Evidence) -> bool:
     if not language or not said or speaks(bare, language) or any(map(str.isdigit, bare)):
         return False
     folded = bare.casefold()
-    if any(SAYS[ended].search(folded) for ended in ("failed", "worked")) or _SOLVED.search(bare):
+    if any(SAYS[ended].search(folded) for ended in ("failed", "worked")) or SAYS_SOLVED.search(bare):
         return False
     return len(said & evidence.stems) < _LEAST_SHARED_ABROAD * len(said)
 
@@ -550,7 +591,7 @@ def _is_of_no_session(bare: str, evidence: Evidence) -> bool:
 def _claims(above: str) -> bool:
     """Whether a label or heading says of what stands below it that it was done, or how it ended."""
     folded = above.casefold()
-    return any(pattern.search(folded) for pattern in SAYS.values()) or bool(_SOLVED.search(above))
+    return any(pattern.search(folded) for pattern in SAYS.values()) or bool(SAYS_SOLVED.search(above))
 
 
 # Numbers: each must have come up, and with what it counts.
@@ -560,7 +601,7 @@ _DERIVED = re.compile(
     r"|functions?|classes"
     r"|modules?|places?|occurrences?|times|sections?|parts?|things?|points?|ways?|options?|users?|days?"
     r"|dateien"
-    r"|schritte|fichiers|étapes|archivos|pasos|%|个|つ|個|개)"
+    r"|schritte|fichiers|étapes|archivos|pasos|个|つ|個|개)"
 )
 """What somebody who sums up counts for themselves."""
 _TIES = 25
@@ -568,8 +609,10 @@ _TIES = 25
 _SMALL = 12
 _NEAR = 45
 """Characters on either side of a number in which a statement says what it counts."""
-_TESTS = re.compile(r"(?i)tests?|cases|specs|prueba|тест|测试|テスト|테스트")
+_TESTS = re.compile(r"(?i)tests?|cases|specs|prueba|тест|测试|測試|テスト|테스트|اختبار|בדיק|ทดสอบ")
 _PASSED = re.compile(r"(?i)\W{0,3}(?:passed|passing|failed|failing|green|ok|bestanden|réussi|прошл)")
+_TALLY = re.compile(r"(?i) (?:passed|passing|failed|failing)(?:\W*$|,| and| in \d)")
+"""Behind a number as test runners print it."""
 _TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|now|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
 _UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
 _LINE = re.compile(r"(?i)\b(?:lines?|zeilen?|lignes?|líneas?|строк\w*|righ[ae])\b\W*$|:$|行\W*$|第\s*$")
@@ -588,6 +631,7 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
             _TESTS.search(before[-30:])
             or _TESTS.search(behind[:30])
             or (_TESTS.search(statement.heading) and _PASSED.match(behind))
+            or _TALLY.match(behind)
         )
         if (not tests and _DERIVED.match(behind)) or (tests and _is_sum(number, evidence)):
             continue
@@ -598,11 +642,11 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
             continue
         if tests and _says_ran(statement):
             return True
-        tied = tests or _TIED.search(before) or _UNIT.match(behind) or _LINE.search(before[-_TIES:])
         lines = _LINE.search(before[-_TIES:])
         if not places and (not number.isdigit() or int(number) > _SMALL or lines):
             return True
         plain = [name for name in names if not (name.is_path or lines) and 0 <= start - name.end <= _TIES]
+        tied = tests or _TIED.search(before) or _UNIT.match(behind) or lines or plain
         # What has the value is named: nothing else makes it true.
         context = stems_of("" if plain or abroad else f"{before} {behind}")
         context = context.union(*(stems_of(name.text) for name in plain or names))

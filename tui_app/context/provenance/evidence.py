@@ -255,6 +255,11 @@ class Evidence:
         reading = self.reading
         return frozenset().union(*(stems_of(said.text) for said in (*reading.typed, *reading.spoken)))
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The telling words of everything, names taken apart."""
+        return stems_of(" ".join(self.names.words))
+
     def trails_of(self, name: str) -> list[Trail]:
         """The files that a path or the end of one names."""
         ending = f"/{bare_name(name).lstrip('/')}".casefold()

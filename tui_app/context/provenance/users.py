@@ -30,7 +30,7 @@ _WILLS = re.compile(
     r"|accept\w*|consent\w*"
     r"|gr(?:ant\w*|anted)|gave|given|gives|trust\w*|repl\w+|answer\w*|respon\w+|wrote|rule[ds]?|goal"
     r"|intent\w*|task|is to|ok|okay"
-    r"|happy|fine|signed? off|green light|go-ahead|thumbs)(?!\w)|(?<=user)['’]s|^\W*user\W{1,3}"
+    r"|happy|fine|signed? off|green[- ]li\w+|go-ahead|thumbs)(?!\w)|(?<=user)['’]s|^\W*user\W{1,3}"
 )
 _YOU = re.compile(
     r"(?i)(?<!\w)you (?:must|should|shall|have to|are to|need to|may|can|are free|are allowed)(?!\w)"
@@ -41,7 +41,7 @@ _LEAVE = re.compile(
     r"|authori[sz](?:ed|ation)|permission"
     r"|(?<!feel )free to"
     r"|(?:permitted|allowed)(?: to|\W*$)|consent(?:ed)?"
-    r"|go-ahead|green[- ]light|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
+    r"|go-ahead|green[- ]li(?:t|ght\w*)|sign(?:ed)?[- ]off|clearance|cleared|without (?:asking|confirmation"
     r"|approval|permission)"
     r"|no (?:need to ask|confirmations?|approvals?)|(?:not|n['’]t|never) ask|skip (?:the )?confirmations?"
     r"|genehmig\w+|erlaub\w+|freigegeben|freigabe|zugestimmt|approuv\w+|autoris\w+|aprob\w+|aprov\w+"
@@ -106,7 +106,7 @@ _ANSWERED = re.compile(
     r"|respond|dijo|dice|disse|ответ|сказал)\w*|回答|答え|대답|(?<!\w)A:"
 )
 _OUTWARD = re.compile(
-    r"(?i)(?<![\w/-])(?:(?:force-?)?push|deploy|publish|releas|merg|commit|ship(?:ping|ped)|upload"
+    r"(?i)(?<![\w/-])(?:(?:force-?)?push|deploy|rebas|cherry-?pick|publish|releas|merg|commit|ship(?:ping|ped)|upload"
     r"|pay(?:ment)?)"
     r"(?:\w{0,4})(?![\w/-])"
 )
@@ -165,6 +165,8 @@ _VOID = re.compile(
     r"|any ?more|t(?:ook|aken?) (?:it |this |that )?back|overrul\w+|dropped|void\w*|rescind\w*|retract\w*"
     r"|repeal\w*"
     r"|waiv\w+|relax\w*|abandon\w*|scrapp\w+|obsolete|outdated|superseded|disregard\w*|revers\w+"
+    r"|(?:can|may|could|should|to) ignore|moot|off the table"
+    r"|does(?: not|n['’]t) matter|no need to follow"
     r"|reconsider\w*"
     r"|chang\w+ (?:their|his|her) minds?|mind has changed|the opposite|contrary|no longer wanted"
     r"|aufgehoben|hebt \w+ auf|zurückgenommen|widerrufen|verworfen|gestrichen|hinfällig|gilt nicht|nicht mehr"
