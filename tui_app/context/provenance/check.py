@@ -10,7 +10,28 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tui_app.context.claim_words import NO_FAILURE, SAYS, SAYS_SOLVED, UNSAID, says_outcome
+from tui_app.context.claim_words import (
+    ACTED,
+    AHEAD,
+    ERRORS,
+    EVERYTHING,
+    GERMAN,
+    I_DID,
+    NEWLY,
+    NO_FAILURE,
+    NO_MORE,
+    NOT_YET,
+    NOTHING_OF,
+    OF_THE_PAST,
+    PLANS,
+    SAYS,
+    SAYS_SOLVED,
+    STILL,
+    UNSAID,
+    UNSOLVED,
+    WEAKLY,
+    says_outcome,
+)
 from tui_app.context.facts.commands import LINE_BREAK, Run, only_looks, still_open
 from tui_app.context.facts.files import Trail
 from tui_app.context.facts.observations import checks, command_of
@@ -36,63 +57,16 @@ from tui_app.context.summaries.prompt import REPEATS, language_of, repeats, spea
 from tui_app.context.user_text import stems_of, words
 from tui_app.events import MARKS, NOT_IN_LOG
 
-AHEAD = re.compile(
-    r"(?i)['’]ll(?!\w)"
-    r"|(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should|could|might"
-    r"|going to|needs? to"
-    r"|need|must|wants?|wanted|asked|later|once|if|until|not yet|pending|plan(?:s|ned)?|proposed|suggested"
-    r"|make sure|ensure"
-    r"|nächste[nr]?|offen|noch|soll(?:te|en)?|muss|wird|werden|prochaine?s?|à faire|reste|doit|sera"
-    r"|siguientes?|pendientes?|falta|debe|será|нужно|следующ\w*|осталось|план\w*)(?!\w)"
-    r"|下一步|待办|计划|需要|次の|予定|다음|예정"
-)
-"""What is planned, wished or conditional reports nothing; behind a report it tells why."""
-_NOT_YET = re.compile(
-    r"(?i)(?<!\w)(?:not yet|pending|planned|proposed|suggested|to do|noch nicht|pas encore)(?!\w)|还没|尚未"
-)
 _FAMILIES = ("created", "edited", "deleted", "moved")
-_ACTED = re.compile(
-    r"(?<![\w/-])(?!(?:un|re-?read|read|view|inspect|look|examin|open|review|check|analy|compar|locat"
-    r"|list|search|us"
-    r"|referenc|mention|discuss|consult|explor|stud|verif|identif|not|consider|call|import|export|bas"
-    r"|nam|defin"
-    r"|declar|implement|contain|includ|requir|need|want|plan|expect|suggest|propos|attach|relat|involv"
-    r"|affect|caus"
-    r"|confirm|load|scan|trac|point|skim|cit|quot|walk|investigat|test|execut|run|pars|print|display"
-    r"|show|follow"
-    r"|describ|explain|stag|commit|push|stor|shar|ignor|skipp|preserv|retain|report|flagg|provid"
-    r"|truncat|select"
-    r"|pick|clipp|hard|fail|pass|track|duplicat|indent|fetch|cover|summar|captur|specif|mean|be|agree"
-    r"|ask|compil"
-    r"|assum|share|miss|start|finish|finaliz|target|repeat|debug|depend|diff|expos|return|rename|nest"
-    r"|observ|learn"
-    r"|discover|notic|trigger|spott|touch(?=\w* by)|exist|remain|maintain|diagnos|assess|apply|request"
-    r"|inclu|speed"
-    r"|inspir|inherit|support|handl|match|deriv|evaluat|understand|document|revisit|fix|reproduc|serv"
-    r"|limit|trigg)\w*)"
-    r"(?:(?:applied|made) (?:\w+ ){1,3}(?:in|to)|[a-z]{2,}ed|rewrote|redid|(?:\w+(?:tion|ing|ment|al)"
-    r"|rewrite|cleanup|overhaul|refactor|port) of|work on)(?!\w)"
-    r"|\+\d+\s?/\s?[-−]\d+"
-)
-"""Says that something was done, in whatever word; those of reading and of describing are left out."""
 _DIRECTLY = re.compile(
-    r"[\s\x01`:]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out"
-    r"|down|brand-new|new)"
-    r"[\s,\x01]+){0,6}"
+    r"[\s\x01`:]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out|down"
+    r"|brand-new|new)[\s,\x01]+){0,6}"
 )
 _THROUGH = re.compile(r"[^.;,\x01]{0,60} (?:through|into|across|onto|throughout)[\s\x01`]*")
 _STATUS = re.compile(r"([MADR])\s+(?=[\w./~-]+$)")
 _STATUSES = {"M": "edited", "A": "created", "D": "deleted", "R": "moved"}
 """How git says it."""
 _JOINED = re.compile(r"\w+(?:\s*,\s*\w+)*,?\s+(?:and|und|et|y|e|en|i|и)\s+")
-_NEWLY = re.compile(
-    r"[\s\x01:(),]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)"
-    r"|now (?!passes|fails|works|exists)\w{2,}s|(?:hat|enthält) (?:jetzt|nun)|a (?:désormais|reçu)"
-    r"|ahora tiene|теперь)(?!\w)"
-)
-_NOTHING = re.compile(
-    r"(?<!\w)(?:nothing|none|no (?:changes?|edits?|parts?|lines?|code)|nichts|rien|nada)(?!\w)[^.;,]{0,25}$"
-)
 _DONE = {
     "created": frozenset({"created", "written"}),
     "edited": frozenset({"created", "written", "edited", "undone"}),
@@ -101,8 +75,8 @@ _DONE = {
     "changed": frozenset({"created", "written", "edited", "deleted", "undone"}),
 }
 _PASSIVE = re.compile(
-    r"(?=(?:[^:]*|[^:]*:\s*(?:\S+\s+)?)\Z)"
-    r"[\s\x01)\]|:(,·—–*~-]*(?:(?:[^\W\d_]{1,6}|already|slightly|recently|bereits|légèrement)\s+){0,5}"
+    r"(?=(?:[^:]*|[^:]*:\s*(?:\S+\s+)?)\Z)[\s\x01)\]|:(,·—–*~-]*(?:(?:[^\W\d_]{1,6}|already|slightly"
+    r"|recently|bereits|légèrement)\s+){0,5}"
 )
 """What stands between a file and what was done to it: words that help a verb are short in every language.
 
@@ -112,23 +86,13 @@ _OBJECT = re.compile(
     r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|of|again|too|for|und|et|y|in)\b)[\w\x01`]"
 )
 """What stands behind a verb that did it to something else than the file in front of it."""
-_NO_MORE = re.compile(
-    r"\bno longer (?:have|has|contains?)\b[^.;]{0,20}\x02|\b(?:no"
-    r"|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)"
-    r"|\x02[^.;]{0,40}\b(?:no longer (?:exists?|there|present|in the|part of)|not there any)"
-    r"|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht|n['’]existe plus|ya no existe|não existe mais"
-    r"|non esiste più)"
-    r"|\x02[^.;]{0,20}(?:больше не существует|больше нет|已?不存在|已经没有)"
-)
-"""Says of a file that it is there no more."""
 _UNSPACED = re.compile(
     r"[\s\x01`(]*[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af ]{0,11}"
 )
 _LINK = re.compile(
     r"^[\s\x01`:(,·—–&+\ufe0f-]*(?:(?:[^\W\d_]{1,5}|datei(?:en)?|fichiers?|archivos?|файл|within|inside"
-    r"|source|config"
-    r"|module|script|helper|missing|landed|obsolete|unused|called|named|following)[\s\x01`:(,-]+){0,6}$"
-    r"|^[\u3040-\u9fff\uac00-\ud7af]{0,3}\s?$"
+    r"|source|config|module|script|helper|missing|landed|obsolete|unused|called|named"
+    r"|following)[\s\x01`:(,-]+){0,6}$|^[\u3040-\u9fff\uac00-\ud7af]{0,3}\s?$"
 )
 """The same between a verb and its file; a longer word is something else that it was done to."""
 
@@ -139,9 +103,9 @@ def deed_is_false(statement: Statement, bare: str, names: Sequence[Name], eviden
         name
         for name in names
         if ((name.is_path and not name.text.endswith("/")) or evidence.trails_of(name.text))
-        and not _NOTHING.search(bare[: name.start].casefold())
+        and not NOTHING_OF.search(bare[: name.start].casefold())
     ]
-    if _NOT_YET.search(bare):
+    if NOT_YET.search(bare):
         return False
     if not bare.strip(_BLANK) and any(_changes_unseen(name.text, evidence) for name in names):
         return True
@@ -161,7 +125,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
         for match in SAYS[family].finditer(folded)
     ]
     status = _STATUS.match(statement.text)
-    acted = [match.span() for match in _ACTED.finditer(folded)]
+    acted = [match.span() for match in ACTED.finditer(folded)]
     verbs = sorted({first for first, _, _ in said} | {first for first, _ in acted})
     above = _families_in(statement.label) or _families_in(statement.heading)
     for name in paths:
@@ -197,7 +161,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
 def deed_is_unheard(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement tells, without a name, of something done to what came up nowhere."""
     folded = UNSAID.sub(" ", bare.casefold())
-    reports = (*SAYS.values(), SAYS_SOLVED, _ACTED)
+    reports = (*SAYS.values(), SAYS_SOLVED, ACTED)
     language = evidence.user.language
     if names or FOREIGN.search(bare) or AHEAD.search(bare) or not (language and speaks(bare, language)):
         return False
@@ -239,7 +203,7 @@ def _together(
 
 def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[tuple[int, int]]) -> set[str]:
     """What is said of a file, with a verb at ``start`` behind it, where no word is of a known family."""
-    if _NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
+    if NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
         return {"deleted"}
     passive = not folded[name.end : start].endswith(("is ", "are ")) and any(at == start for at, _ in acted)
     direct = any(
@@ -248,7 +212,7 @@ def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[
         for at, end in acted
         if end <= name.start
     )
-    return {"changed"} if passive or direct or _NEWLY.match(folded, name.end) else set()
+    return {"changed"} if passive or direct or NEWLY.match(folded, name.end) else set()
 
 
 def _families_in(label: str) -> set[str]:
@@ -266,7 +230,7 @@ def _was_done(name: str, family: str, evidence: Evidence) -> bool:
     ending = bare_name(name).rpartition("/")[2]
     # What git tells, or the user did themselves.
     told = [line.casefold() for line in evidence.lines_with(name) if _OF_GIT.match(line)]
-    told += [each for each in evidence.prose if ending.casefold() in each and _OWN_DEED.search(each)]
+    told += [each for each in evidence.prose if ending.casefold() in each and I_DID.search(each)]
     if any(SAYS[family].search(UNSAID.sub(" ", line.replace(ending.casefold(), " "))) for line in told):
         return True
     # A script may have done it; what builds or checks has not.
@@ -276,11 +240,6 @@ def _was_done(name: str, family: str, evidence: Evidence) -> bool:
     )
 
 
-_OWN_DEED = re.compile(
-    r"(?<!\w)(?:i|we|i['’]ve|we['’]ve|ich|wir|je|j['’]ai|nous|on|yo|he|hemos|eu|io|ho|ik|jag|я"
-    r"|мы)(?!\w)|我|私|僕|제가|내가"
-)
-"""Tells that a user did something themselves."""
 _OF_GIT = re.compile(r"^\s*(?:modified|deleted|new file|renamed|(?:create|delete|rename) mode|rename)\b")
 
 
@@ -293,8 +252,8 @@ def _done_to(trail: Trail) -> set[str]:
 _KINDS = {
     "test": (
         re.compile(
-            r"(?i)(?<!\w)(?:unit ?)?(?:test\w{0,4}|suite|pruebas?|тест\w*)(?!\w)"
-            r"|测试|測試|テスト|테스트|اختبار|בדיק|ทดสอบ"
+            r"(?i)(?<!\w)(?:unit ?)?(?:test\w{0,4}|suite|pruebas?|тест\w*)(?!\w)|测试|測試|テスト|테스트"
+            r"|اختبار|בדיק|ทดสอบ"
         ),
         words("pytest unittest test tests jest vitest mocha tox nox rspec phpunit ctest"),
     ),
@@ -307,11 +266,6 @@ _KINDS = {
         words("ruff eslint flake8 lint biome pylint mypy pyright tsc"),
     ),
 }
-_WEAKLY = re.compile(r"(?<!\w)(?:done|built|ran|(?:was|were|been) run)(?!\w)")
-"""Says that something happened, and not how it ended."""
-_STILL = re.compile(
-    r"(?<!\w)(?:still|continues?|keeps?|immer noch|weiterhin|toujours|sigue|todavía)(?!\w)|仍|还是|まだ"
-)
 _WORD = re.compile(r"[\w-]+")
 _NAMED_TESTS = re.compile(r"(?<![\w/.-])test_\w+(?![\w.])|(?<![\w/])Test[A-Z]\w+")
 _CHECKERS = words(
@@ -340,7 +294,7 @@ def outcome_is_false(statement: Statement, bare: str, names: Sequence[Name], evi
         return False  # so many of so many
     if worked:
         return not any(run.ok or run.fixed for run in runs)
-    still = _STILL.search(folded)
+    still = STILL.search(folded)
     return bool(runs) and not any(not run.ok or (run.was_broken and not still) for run in runs)
 
 
@@ -377,7 +331,7 @@ def _runs_of(
     if meant:
         return meant
     for said, programs in _KINDS.values():
-        if said.search(folded) and not _WEAKLY.search(folded):
+        if said.search(folded) and not WEAKLY.search(folded):
             meant = [
                 run
                 for run in commands
@@ -385,7 +339,7 @@ def _runs_of(
             ]
             # The newest run of all counts: the suite, of which others ran a part.
             return meant[-1:] if meant else []
-    if _ALL.search(folded) and not names:
+    if EVERYTHING.search(folded) and not names:
         checked = [run for run in commands if checks(run.what)]
         return [run for run in checked if not run.ok][-1:] or checked[-1:] or None
     return None
@@ -398,25 +352,14 @@ def _programs(command: str) -> set[str]:
 
 # Errors: whether what is called solved still fails.
 
-_PAST = re.compile(
-    r"(?i)(?<!\w)(?:no longer|of the past|behind us|nicht mehr|ne \w+ plus|ya no|больше не)(?!\w)"
-)
-_UNSOLVED = re.compile(
-    r"(?:尚未|还没有?|未|没有?|まだ)\s?(?:被)?(?:修复|解决|修正|解決)"
-    r"|(?:не|ещё не) (?:исправлен|решен|устранен)\w*"
-)
 _WORDS = re.compile(r"[^\W\d]\w+")
 _SHAPED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d")
-_ALL = re.compile(
-    r"(?i)\b(?:all|every(?:thing)?|any|alles|tout|todo|alle|tous|toutes|todos|todas|все)\b|全部|所有|すべて|모든"
-)
-_ERRORS = re.compile(r"(?i)error|fail|issue|problem|bug|fehler|erreur|ошибк|错误|问题|エラー|오류")
 
 
 def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement calls an error solved that is still open."""
-    folded = _UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
-    labelled = SAYS_SOLVED.search(statement.label) or _PAST.search(bare)
+    folded = UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
+    labelled = SAYS_SOLVED.search(statement.label) or OF_THE_PAST.search(bare)
     if AHEAD.search(bare) or not (SAYS_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
         return False
     quoted = " ".join(statement.text.split())
@@ -429,7 +372,7 @@ def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evid
     ]
     if not still:
         return False
-    if _ALL.search(bare) and _ERRORS.search(bare):
+    if EVERYTHING.search(bare) and ERRORS.search(bare):
         return True
     said, stems = _telling(statement.text), stems_of(statement.text)
     for run in still:
@@ -478,19 +421,10 @@ _LATIN = re.compile(r"(?<=\S\s)[A-Z][A-Za-z-]{3,}|(?<=[^\x00-\x7f])[A-Z][A-Za-z-
 """A word of another script stands there for its own sake, like a name."""
 _PROPER = re.compile(r"(?<![\w*-])([a-z][a-z'’-]*),? (?![A-Z]{1,5}s?\b)([A-Z][A-Za-z]{3,})(?![\w'’-])")
 """A word written as a name, behind one of the session's language: not all languages write names so."""
-_GERMAN = re.compile(
-    r"(?i)(?<!\w)(?:der|die|das|dem|den|des|und|wir|ist|sind|wurden?|wird|hat|haben|nicht|nie|ein\w*|mit"
-    r"|auf|für|zu[mr]?"
-    r"|im|vom|bei|alle|kein\w*)(?!\w)"
-)
 _TAIL = re.compile(r"\s*\(#-?\d{1,12}\)\s*$")
 _OMITTED = re.compile(r"…\[\d{1,12} characters omitted\](?:…)?")
 _LEAST_SHARED_ABROAD = 0.6
 """Share of the telling words of a sentence in another language that must have come up."""
-_PLANS = re.compile(
-    r"(?i)next|plan|to ?do|remaining|open|pending|nächst|offen|prochain|suite|reste|siguient|pendient|próxim"
-    r"|下一步|待办|次|今後|다음|следующ|дальше|план|التالية"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,7 +483,7 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
     claimed = without_quotes(bare, evidence.user)  # what somebody said is no claim of the summary's
     if FOREIGN.search(claimed) and not all(map(evidence.knows_word, _LATIN.findall(claimed))):
         return True
-    proper = () if _GERMAN.search(claimed) else _PROPER.findall(claimed)
+    proper = () if GERMAN.search(claimed) else _PROPER.findall(claimed)
     if any(
         evidence.knows_word(before)
         and not (evidence.knows_word(word) or evidence.knows_word(word.rstrip("s")))
@@ -563,7 +497,7 @@ def is_false(statement: Statement, evidence: Evidence) -> bool:
         or (claimed == bare and _is_of_no_session(bare, evidence))
     ):
         return True
-    if _PLANS.search(statement.heading) and not SAYS_SOLVED.search(statement.heading):
+    if PLANS.search(statement.heading) and not SAYS_SOLVED.search(statement.heading):
         return False
     checks: Sequence[Callable[[Statement, str, list[Name], Evidence], bool]] = (
         deed_is_unheard,
@@ -598,10 +532,8 @@ def _claims(above: str) -> bool:
 
 _DERIVED = re.compile(
     r"(?i)^×|^\W*(?:\w+\W+){0,2}(?:files?|messages?|steps?|edits?|commands?|changes?|turns?|calls?"
-    r"|functions?|classes"
-    r"|modules?|places?|occurrences?|times|sections?|parts?|things?|points?|ways?|options?|users?|days?"
-    r"|dateien"
-    r"|schritte|fichiers|étapes|archivos|pasos|个|つ|個|개)"
+    r"|functions?|classes|modules?|places?|occurrences?|times|sections?|parts?|things?|points?|ways?"
+    r"|options?|users?|days?|dateien|schritte|fichiers|étapes|archivos|pasos|个|つ|個|개)"
 )
 """What somebody who sums up counts for themselves."""
 _TIES = 25
@@ -657,9 +589,9 @@ def number_is_unknown(statement: Statement, names: Sequence[Name], evidence: Evi
 
 
 _COUNT = (
-    r"(?<![\w/.-])(?:tests?|pass(?:ed|ing)?|fail(?:ed|ing)?|ok|cases|specs?|examples|assertions?"
-    r"|suites?|succe\w+"
-    r"|collected|items|total|skipped|тест\w*|pruebas?)(?![\w/-]|\.\w)|[✓✔✅✗]|测试|通过|テスト|테스트"
+    r"(?<![\w/.-])(?:tests?|pass(?:ed|ing)?|fail(?:ed|ing)?|ok|cases|specs?|examples|assertions?|suites?"
+    r"|succe\w+|collected|items|total|skipped|тест\w*|pruebas?)(?![\w/-]|\.\w)|[✓✔✅✗]|测试|通过|テスト"
+    r"|테스트"
 )
 
 
