@@ -1,6 +1,6 @@
 """How full the context window is, and with what: the one number behind gauge, triggers and reports."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
@@ -145,25 +145,6 @@ def percent_text(used: int, limit: int, marks: Iterable[float] = ()) -> str:
     if limit <= 0:
         return "?%"
     return _percent(_whole_percent(used, limit, marks), used) if used > 0 else "0%"
-
-
-def percent_texts(parts: Sequence[int], limit: int, marks: Iterable[float] = ()) -> list[str]:
-    """Shares of a limit that add up to what :func:`percent_text` says of all of them together.
-
-    Args:
-        parts: In tokens; one that is less than nothing has no share, and its text is empty.
-        limit: In tokens; 0 where it is not known.
-        marks: See :func:`percent_text`.
-    """
-    if limit <= 0:
-        return ["?%" for _ in parts]
-    shares = [max(0, part) * 100 // limit for part in parts]
-    missing = _whole_percent(sum(part for part in parts if part > 0), limit, marks) - sum(shares)
-    # Those that were rounded down by most are rounded up first.
-    by_rest = sorted(range(len(parts)), key=lambda at: -(max(0, parts[at]) * 100 % limit))
-    for at in by_rest[:missing]:
-        shares[at] += 1
-    return ["" if part < 0 else _percent(share, part) for share, part in zip(shares, parts, strict=True)]
 
 
 def _whole_percent(used: int, limit: int, marks: Iterable[float]) -> int:

@@ -23,12 +23,12 @@ from tests.servers.scripted_gguf import cached_gguf
 from tui_app.agent import models as gguf
 from tui_app.agent.models import (
     ModelNotReady,
+    NoAnswer,
     UnknownModel,
     ask_window,
     build_model,
     closest,
     known_window,
-    server_window,
     vendor_provider,
 )
 from tui_app.agent.offline.model import OfflineModel
@@ -293,21 +293,21 @@ async def test_the_server_is_asked_for_its_window(server: Server, protocol: str)
     base = server.root if protocol == "anthropic" else f"{server.root}/v1"
     endpoints = endpoint(protocol, base, key_env="MY_KEY")
     model = build_model("mine:tiny", env={"MY_KEY": "secret"}, endpoints=endpoints)
-    assert await server_window(model) == 2048
+    assert await ask_window(model) == 2048
     assert server.asked[0][2]["authorization"] == "Bearer secret"
 
 
 @pytest.mark.usefixtures("no_keys")
 async def test_a_server_of_one_model_is_believed_under_any_name(server: Server) -> None:
     model = build_model("mine:whatever", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
-    assert await server_window(model) == 2048
+    assert await ask_window(model) == 2048
 
 
 @pytest.mark.usefixtures("no_keys")
 async def test_a_server_that_does_not_say_is_unknown(server: Server) -> None:
     server.item = {"id": "tiny"}
     model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", f"{server.root}/v1"))
-    assert await server_window(model) is None
+    assert await ask_window(model) is None
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -318,13 +318,14 @@ async def test_vendors_and_models_without_a_server_are_not_asked(monkeypatch: py
     monkeypatch.setattr("tui_app.agent.models.ask_listing", never)
     env = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
     for name in ("openai:gpt-5", "anthropic:claude-sonnet-5", "offline:extractive", "test"):
-        assert await server_window(build_model(name, env=env)) is None
+        assert await ask_window(build_model(name, env=env)) is None
 
 
 @pytest.mark.usefixtures("no_keys")
 async def test_a_dead_server_is_no_error() -> None:
     model = build_model("mine:tiny", env={}, endpoints=endpoint("openai-chat", "http://127.0.0.1:9/v1"))
-    assert await server_window(model) is None
+    with pytest.raises(NoAnswer):
+        await ask_window(model)
 
 
 @pytest.mark.usefixtures("no_keys")

@@ -1,5 +1,7 @@
 """Retention: what a replacement kept of the facts, and the block that brings back the rest."""
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,8 @@ from tests.context.facts_kit import characters
 from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import long_conversation
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.compaction.retention import judge, missing_facts
+from tui_app.context.compaction.retention import facts_block, judge, lacking_facts
+from tui_app.context.facts.files import root_in
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PRESETS, Policy
 from tui_app.context.summaries.prompt import message_text
@@ -72,6 +75,11 @@ def test_a_masked_secret_does_not_hide_a_kept_rule() -> None:
 
 def test_nothing_to_keep_is_all_kept() -> None:
     assert judge((), replacement_text="") == ((), 1.0)
+
+
+def missing_facts(facts: Sequence[Fact], text: str, budget: int, count: Callable[[str], int]) -> str:
+    """What comes back of the facts that a text lacks."""
+    return facts_block(lacking_facts(facts, text), budget, count, root_in(text))
 
 
 def test_missing_facts_come_back_grouped_with_handles() -> None:

@@ -187,7 +187,7 @@ def test_the_index_is_made_anew(file: Path) -> None:
     assert "0 of 400 messages" in examine(file, file.parent).stale_index
     assert repaired(file) == ["The word index is rebuilt: 400 messages"]
     assert len(search_sessions(file, "albatross 7")) > 0
-    assert examine(file, file.parent / "sessions").good
+    assert examine(file, file.parent / "sessions") == Health()
 
 
 def test_rows_that_another_program_has_numbered_anew(file: Path) -> None:

@@ -40,7 +40,7 @@ from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.event_heads import Head, row_of
 from tui_app.session.exports.export import user_view_messages
 from tui_app.session.preview import load_preview
-from tui_app.session.repair import examine, mend
+from tui_app.session.repair import Health, examine, mend
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
@@ -189,7 +189,7 @@ def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil:
         for step in ("user", "answer", "user", "clear", "user", "user", "user"):
             session.play(step, 1)
         folders = tmp_path / "sessions"
-        assert examine(store.path, folders).good
+        assert examine(store.path, folders) == Health()
         assert check_database(store.path).state == "ok"
         store._db.execute(spoil)
         assert session.session in check_database(store.path).text
@@ -197,7 +197,7 @@ def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil:
         assert health.stale == (session.session,)
         (done,) = mend(health, store.path, folders, stamp="1")
         assert session.session in done.text
-        assert examine(store.path, folders).good
+        assert examine(store.path, folders) == Health()
         check(store, session.session)
         session.play("user", 2)
         check(store, session.session)

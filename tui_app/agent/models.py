@@ -504,24 +504,8 @@ def known_window(model: Model[Any]) -> int | None:
     return model.context_window
 
 
-async def server_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None:
-    """Ask the model's own server how large its window is. Never raises.
-
-    Args:
-        model: The model to ask for; only servers with an OpenAI-like listing answer.
-        timeout_s: Seconds after which the question is given up.
-
-    Returns:
-        Tokens of one request, or None when the server does not say.
-    """
-    try:
-        return await ask_window(model, timeout_s=timeout_s)
-    except NoAnswer:
-        return None
-
-
 async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None:
-    """As ``server_window``, for who asks again when nobody answered.
+    """Ask the model's own server how large its window is.
 
     Args:
         model: The model to ask for; only servers with an OpenAI-like listing answer.

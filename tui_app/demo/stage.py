@@ -18,8 +18,6 @@ from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WRITE_FILE
 
 PROVIDER, LARGE, SMALL = DEMO, "scripted", "small"
 MODEL, SMALL_MODEL = f"{PROVIDER}:{LARGE}", f"{PROVIDER}:{SMALL}"
-LINE = 0.8
-"""Share of the window at which the recording ends: the first load line."""
 SummaryWriter = Literal["honest", "slow", "inventive"]
 _KEPT = (
     "PATH",

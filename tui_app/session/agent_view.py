@@ -386,12 +386,6 @@ class AgentView:
         )
         return frozenset(seq for seq, head in stages if any(changed in seqs for changed, _ in head.changes))
 
-    def excluded_heads(self) -> list[Head]:
-        """Heads of the excluded messages, oldest first."""
-        items = sorted(chain(*(self._hidden.get(by, ()) for by in self.exclusions)), key=by_order)
-        self._want(items)
-        return [self._shown(item) for item in items]
-
     def is_exclusion(self, seq: int) -> bool:
         """Whether a log number is that of an exclusion, standing or not."""
         return self._heads.first(seq, (MessageExcluded.TYPE,)) is not None

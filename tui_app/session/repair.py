@@ -48,10 +48,6 @@ class Health:
     stale: tuple[str, ...] = ()
     """Sessions beside whose log something is kept that it does not say."""
 
-    @property
-    def good(self) -> bool:
-        return self == Health()
-
 
 def examine(database: Path, sessions_dir: Path) -> Health:
     """Look at everything; reads the whole file, and blocks.

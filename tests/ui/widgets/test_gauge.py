@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp
@@ -17,7 +15,7 @@ from tui_app.ui.dialogs.context import ContextScreen, ContextView, category_rows
 from tui_app.ui.gauge import ContextGauge, marks, measure_bar
 from tui_app.ui.text import PLAIN, Glyphs, gauge_text, threshold_text, zone
 from tui_app.ui.themes import THEMES
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text, percent_texts
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text
 
 
 def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: int = 0) -> ContextUsage:
@@ -78,23 +76,6 @@ def test_percent_is_rounded_half_up(used: int, said: str) -> None:
 @pytest.mark.parametrize(("used", "said"), [(102_000, "79%"), (102_400, "80%"), (103_360, "81%")])
 def test_percent_is_never_ahead_of_a_threshold(used: int, said: str) -> None:
     assert percent_text(used, 128_000, (0.8, 0.95)) == said
-
-
-@given(st.lists(st.integers(0, 40_000), max_size=10))
-def test_shares_of_the_parts_add_up_to_that_of_the_whole(parts: list[int]) -> None:
-    said = percent_texts(parts, 128_000)
-    whole = percent_text(sum(parts), 128_000)
-    assert sum(0 if text == "<1%" else int(text[:-1]) for text in said) == (
-        0 if whole == "<1%" else int(whole[:-1])
-    )
-    for tokens, text in zip(parts, said, strict=True):
-        assert (text == "0%") == (tokens == 0)
-        assert text == "<1%" or abs(int(text[:-1]) - tokens / 1_280) < 1
-
-
-def test_shares_of_what_is_less_than_nothing_or_of_no_limit_are_not_told() -> None:
-    assert percent_texts([1_280, -300], 128_000) == ["1%", ""]
-    assert percent_texts([5, 7], 0) == ["?%", "?%"]
 
 
 @pytest.mark.parametrize("used", [1, 7, 127_999])

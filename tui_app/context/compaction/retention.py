@@ -10,7 +10,7 @@ from operator import attrgetter
 from tui_app.context.claim_words import command_does, families_of, says_deed, says_outcome, tool_does
 from tui_app.context.facts.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.facts.details import chosen_lines, is_name
-from tui_app.context.facts.files import SHORT, folder_of, root_in, shortened, whole_paths
+from tui_app.context.facts.files import SHORT, folder_of, shortened, whole_paths
 from tui_app.context.facts.observations import KIND_LABELS
 from tui_app.context.facts.rules import REPLACED, clip_middle
 from tui_app.context.secrets import MASK
@@ -218,25 +218,6 @@ def weighed(facts: Sequence[Fact]) -> Sequence[Fact]:
     return [fact for fact in facts if fact.kind != "detail"] or facts
 
 
-def missing_facts(
-    facts: Sequence[Fact], replacement_text: str, budget_tokens: int, count: Callable[[str], int]
-) -> str:
-    """Build the block that brings back the weightiest facts a replacement lacks.
-
-    Args:
-        facts: What the dropped history held, weightiest first.
-        replacement_text: Everything that stands in its place.
-        budget_tokens: Tokens the block may take.
-        count: Counts the tokens of a text.
-
-    Returns:
-        Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
-        nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
-    """
-    lacking = lacking_facts(facts, replacement_text)
-    return facts_block(lacking, budget_tokens, count, root_in(replacement_text))
-
-
 def lacking_facts(facts: Sequence[Fact], replacement_text: str) -> list[Fact]:
     """The facts that a replacement does not hold, in their order."""
     told, names = SearchedText(replacement_text), _shared_names(facts)
@@ -251,7 +232,7 @@ def facts_block(
     *,
     names_budget: int | None = None,
 ) -> str:
-    """Write the weightiest of some facts down, as :func:`missing_facts` does.
+    """Write the weightiest of some facts down: the block that brings back what a replacement lacks.
 
     Args:
         missing: The facts, weightiest first.
@@ -259,6 +240,10 @@ def facts_block(
         count: Counts the tokens of a text.
         root: Folder below which paths are told short.
         names_budget: Tokens that names may take of it; None for all that the rest leaves.
+
+    Returns:
+        Markdown lines with handles, grouped by kind under bold labels; empty when nothing is missing or
+        nothing fits. ``extractive_summary`` can read it back as part of an earlier summary.
     """
     chosen: dict[str, list[str]] = {}
     folders: set[str] = set()

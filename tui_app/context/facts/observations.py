@@ -54,15 +54,9 @@ KIND_LABELS: dict[str, str] = {
 """Labels of the groups, by kind."""
 AGREED = "Agreed"
 """What answers and decisions were called before; it says too much of a question that was passed by."""
-USERS_LABELS = frozenset(
-    (*(KIND_LABELS[kind].casefold() for kind in ("rule", "request", "said")), AGREED.casefold())
-)
-"""Those whose lines are the user's. Decisions may be the assistant's own; an answer says whose it is."""
 FIRST_REQUEST = "First request"
 LATEST_REQUEST = "Latest request"
 LAST_DONE = "Last done: "
-QUOTED_REQUEST = re.compile(rf"(?:{FIRST_REQUEST}|{LATEST_REQUEST}) \(#-?\d{{1,12}}\): ")
-"""What stands before a request that is quoted whole."""
 
 _LINE = re.compile(rf"(?m)^\*\*({'|'.join((*KIND_LABELS.values(), AGREED))}):?\*\*:?[ \t]{{0,40}}$")
 
