@@ -193,8 +193,11 @@ def test_failed_summary_falls_back_and_says_by_whom(
     with server:
         use(server, monkeypatch)
         done = plimsoll("compact", imported, "--json").json
+        assert plimsoll("compact", imported, "--undo").code == 0
+        said = plimsoll("compact", imported).out
     assert (done["outcome"], done["performed_by"]) == ("success", "heuristic")
     assert done["cost_usd"] is None, "what the model took for its failure is not known"
+    assert f"Summary by offline:extractive ({done['reason']})" in said
 
 
 def test_model_without_its_key_compacts_nothing(plimsoll: Plimsoll, imported: str) -> None:

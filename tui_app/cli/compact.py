@@ -221,7 +221,8 @@ def _show(complete: CompactionComplete) -> None:
     kept = "" if complete.retention is None else f", {complete.retention:.0%} of the facts kept by weight"
     cost = "" if complete.cost_usd is None else f", {numbers.cost(complete.cost_usd)}"
     writer, took = complete.model or complete.performed_by, numbers.duration(complete.duration_s)
-    say(f"Summary by {writer} in {took}{cost}{kept}")
+    because = f" ({plain_text(complete.reason)})" if complete.reason else ""
+    say(f"Summary by {writer}{because} in {took}{cost}{kept}")
     if complete.facts:
         counts = fact_counts(complete.facts).items()
         told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
