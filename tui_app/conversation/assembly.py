@@ -99,10 +99,13 @@ class OpenSession:
     missing: tuple[Path, ...] = ()
     """Folders that were to be added and are not there."""
 
-    async def prepare(self) -> None:
+    async def prepare(self, *, tokenizer: bool = True) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
 
         A prompt waits for what it needs of the loading, the screen does not.
+
+        Args:
+            tokenizer: Whether it is loaded now; else by the first turn or command.
         """
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
@@ -126,7 +129,7 @@ class OpenSession:
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
-        await self.conversation.prepare()
+        await self.conversation.prepare(tokenizer=tokenizer)
         self.extras.servers.start()
         await self.writers.prepare()
         # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
@@ -158,8 +161,11 @@ class OpenSession:
             self.conversation.history.append(ModeChange(old=known, new=mode))
 
     async def live(self) -> None:
-        """Prepare, then read behind everything else the sessions that are over."""
-        await self.prepare()
+        """Prepare, then read behind everything else the sessions that are over.
+
+        The tokenizer waits: somebody may be typing, and it is the largest part of the program's memory.
+        """
+        await self.prepare(tokenizer=False)
         self.remembering.catch_up()
 
     async def close(self) -> None:

@@ -133,6 +133,8 @@ class WorkRunner:
     async def _drive(self) -> None:
         while (work := self.queue.next()) is not None:
             try:
+                if not isinstance(work, Prompt):  # a prompt is in the log before anything is loaded for it
+                    await self.models.load_tokenizer()
                 if isawaitable(done := self._does[type(work)](work)):
                     await done
             except Exception as error:  # a full disk, a defect: said once, and what waits is kept
@@ -324,9 +326,13 @@ class Conversation:
     def may_compact(self, span: Span) -> bool:
         return self._compactions.may(span)
 
-    async def prepare(self) -> None:
-        """Build the current model and measure the view against its window."""
-        await self.models.prepare()
+    async def prepare(self, *, tokenizer: bool = True) -> None:
+        """Build the current model and measure the view against its window.
+
+        Args:
+            tokenizer: Whether counts are exact at once; else from the first turn or command on.
+        """
+        await self.models.prepare(tokenizer=tokenizer)
 
     async def settle(self) -> None:
         await self._runner.settle()

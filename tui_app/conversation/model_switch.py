@@ -152,12 +152,15 @@ class ModelSwitch:
     """Name of the model by the log and the list of sessions; empty where they name none."""
     _loading: "asyncio.Task[Model] | None" = field(default=None)
 
-    async def prepare(self) -> None:
-        """Load tokenizer and model and measure the view; a model that cannot be built is reported."""
+    async def prepare(self, *, tokenizer: bool) -> None:
+        """Load the model, and the tokenizer where that is wanted, and measure the view.
+
+        A model that cannot be built is reported.
+        """
         self._remember_choice()
         history = self.history
         try:
-            await self._load(history.model)
+            await (self._load if tokenizer else self.shelf.get)(history.model)
         except Exception as error:  # an SDK may raise anything; the user can choose another
             history.append(why_unavailable(error, model=history.model))
         else:
@@ -275,9 +278,14 @@ class ModelSwitch:
         history.fix(before, carried, history.model, factor, growth)
         return False
 
-    async def _load(self, name: str) -> Model:
+    async def load_tokenizer(self) -> None:
+        """See to it that what is counted from now on is counted, and not estimated."""
         if not self.text.loaded:
             await asyncio.to_thread(self.text.load)
+            self.measure()
+
+    async def _load(self, name: str) -> Model:
+        await self.load_tokenizer()
         return await self.shelf.get(name)
 
     async def _cancellable(self, name: str) -> Model:
