@@ -34,7 +34,8 @@ NEAREST = "o200k_base"
 PIECE_CHARS = 50_000
 """Longest text handed to the tokenizer at once: tiktoken 0.14 dies on a run of a million spaces."""
 
-_SLICE = 16_384
+_SLICE = 1 << 18
+"""Bytes of ranks that are read at once."""
 _CUT_WINDOW = 4_096
 _CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、；：！？])")
 # Each place is one where both pre-tokenizer patterns below always break, so cutting there changes no count:
@@ -194,10 +195,13 @@ def _build(name: str) -> "Encoding":
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
     # Lines ``base64 rank``, in rank order without gaps. In slices, because each is one call into C that lets
-    # no other thread run, and somebody may be typing.
-    encoded, ranks = raw.split()[::2], dict[bytes, int]()
-    for start in range(0, len(encoded), _SLICE):
-        ranks.update(zip(map(a2b_base64, encoded[start : start + _SLICE]), range(start, len(encoded))))  # noqa: B905
+    # no other thread run, and somebody may be typing; and because memory that was taken once is kept.
+    ranks, start = dict[bytes, int](), 0
+    while start < len(raw):
+        end = raw.rfind(b"\n", start, start + _SLICE) + 1 or len(raw)
+        encoded = raw[start:end].split()[::2]
+        ranks.update(zip(map(a2b_base64, encoded), range(len(ranks), len(ranks) + len(encoded)), strict=True))
+        start = end
     encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=dict(spec.special))
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
