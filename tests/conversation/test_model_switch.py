@@ -26,6 +26,7 @@ from tui_app.events import (
     TurnEnd,
     payload_from_json,
 )
+from tui_app.providers import OFFLINE_MODEL
 from tui_app.settings import SettingsError
 
 # Changing the model, with room and without.
@@ -440,3 +441,23 @@ async def test_a_model_that_is_not_known_to_think_is_said(desk: Desk, fake_opena
         assert asked_effort(fake_openai) is None
     said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
     assert said == ["local:gpt-4o is not known to think: effort applies to models that do."]
+
+
+async def test_the_tokenizer_waits_for_the_first_turn_and_never_where_something_was_said(desk: Desk) -> None:
+    opened = open_session(desk.opening(model=OFFLINE_MODEL))
+    try:
+        await opened.live()
+        conversation = opened.conversation
+        assert not conversation.history.counter.loaded
+        await turn(conversation, "hello")
+        assert conversation.history.counter.loaded
+        before = conversation.history.usage().total
+    finally:
+        await opened.close()
+    again = open_session(desk.opening(session=conversation.session, model=OFFLINE_MODEL))
+    try:
+        await again.live()
+        assert again.conversation.history.counter.loaded
+        assert again.conversation.history.usage().total == before
+    finally:
+        await again.close()

@@ -163,9 +163,10 @@ class OpenSession:
     async def live(self) -> None:
         """Prepare, then read behind everything else the sessions that are over.
 
-        The tokenizer waits: somebody may be typing, and it is the largest part of the program's memory.
+        The tokenizer waits where nothing was said yet: somebody may be typing, and it is the largest part of
+        the program's memory. Sizes of what was said are counted at once and hold still.
         """
-        await self.prepare(tokenizer=False)
+        await self.prepare(tokenizer=self.store.info(self.conversation.session).messages > 0)
         self.remembering.catch_up()
 
     async def close(self) -> None:
