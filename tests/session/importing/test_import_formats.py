@@ -96,6 +96,40 @@ OTHERS: list[tuple[str, Any]] = [
     ),
     ("Anthropic", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
     ("Anthropic", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
+    ("AI SDK", {"id": "c", "messages": [{"id": "m", "role": "user", "parts": [SAID]}]}),
+    (
+        "Open Interpreter",
+        [
+            {"role": "user", "type": "message", "content": "Fix the till"},
+            {"role": "assistant", "type": "code", "format": "python", "content": "print(1)"},
+            {"role": "computer", "type": "console", "format": "output", "content": "1"},
+        ],
+    ),
+    (
+        "Amazon Bedrock",
+        {"messages": [{"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "x"}}]}]},
+    ),
+    (
+        "Assistants",
+        [
+            {
+                "object": "thread.message",
+                "role": "user",
+                "content": [{"type": "text", "text": {"value": "Fix"}}],
+            }
+        ],
+    ),
+    ("Assistants", {"object": "list", "data": [{"object": "thread.message", "thread_id": "t"}]}),
+    (
+        "Langfuse",
+        {"input": {"messages": [{"role": "user", "content": "Fix"}]}, "output": {}, "observations": []},
+    ),
+    ("LM Studio", {"name": "Chat", "messages": [{"versions": [{"role": "user"}], "currentlySelected": 0}]}),
+    ("AI Studio", {"chunkedPrompt": {"chunks": [{"text": "Fix", "role": "user"}]}}),
+    ("SillyTavern", [{"user_name": "Ada"}, {"name": "Ada", "is_user": True, "mes": "Fix the till"}]),
+    ("Chatbox", {"messages": [{"role": "user", "contentParts": [SAID]}]}),
+    ("smolagents", [{"task": "Fix"}, {"step_number": 1, "model_output": "Thought"}]),
+    ("ShareGPT", [{"id": "x", "conversations": [{"from": "human", "value": "Fix the till"}]}]),
 ]
 SIGNED: list[tuple[str, Any]] = [
     ("amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),

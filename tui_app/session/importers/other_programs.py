@@ -97,6 +97,15 @@ def _is_librechat(record: Json) -> bool:
     )
 
 
+def _is_open_interpreter(record: Json) -> bool:
+    return record.get("role") == "computer" or (record.get("type") == "code" and "role" in record)
+
+
+def _is_bedrock(record: Json) -> bool:
+    blocks = block_list(record.get("content")) if "role" in record else ()
+    return any(isinstance(block, dict) and {"toolUse", "toolResult"} & block.keys() for block in blocks)
+
+
 def _is_vibe(metadata: Any) -> bool:
     return bool(text_at(metadata, "environment.working_directory"))
 
@@ -123,6 +132,21 @@ _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("qwen-code", lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts"))),
     ("zed", lambda each: _items(each, "messages", "User", "Agent", "segments")),
     ("the AI SDK, or of one that writes as it does", _is_ai_sdk),
+    ("Open Interpreter", _is_open_interpreter),
+    ("Amazon Bedrock", _is_bedrock),
+    ("OpenAI's Assistants, or Jan", lambda each: each.get("object") == "thread.message"),
+    ("OpenAI's Assistants, or Jan", lambda each: _items(each, "data", "thread_id")),
+    ("Langfuse", lambda each: {"observations", "input"} <= each.keys()),
+    ("LM Studio", lambda each: _items(each, "messages", "versions")),
+    ("Google's AI Studio", lambda each: "chunkedPrompt" in each),
+    ("SillyTavern", lambda each: {"is_user", "mes"} <= each.keys()),
+    ("Chatbox", lambda each: _items(each, "messages", "contentParts")),
+    ("smolagents", lambda each: {"step_number", "model_output"} <= each.keys()),
+    (
+        "the AI SDK, or of one that writes as it does",
+        lambda each: any({"role", "parts"} <= message.keys() for message in objects_at(each, "messages")),
+    ),
+    ("ShareGPT, or a set for training", lambda each: _items(each, "conversations", "from")),
     ("Anthropic's API", lambda each: "role" in each and _blocks(each, "tool_use", "tool_result")),
 )  # fmt: skip
 """In the order in which they are asked: a format, or the name of a program whose files are not read.
