@@ -551,10 +551,11 @@ PLACES: Mapping[str, Place] = {
             "Stop the running compaction; nothing changes.",
         ),
         KeyBinding(
-            "context.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
+            "context.next", "right,right_square_bracket,ctrl+right", "tab(1)", "Next tab",
+            "Show the next part.",
         ),
         KeyBinding(
-            "context.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
+            "context.previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
             "Show the previous part.",
         ),
     )),
@@ -589,10 +590,11 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
         KeyBinding("compaction.claim", "n", "claim", "Next claim", "Go to the next claim not in the log."),
         KeyBinding(
-            "compaction.next", "right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."
+            "compaction.next", "right,right_square_bracket,ctrl+right", "tab(1)", "Next tab",
+            "Show the next part.",
         ),
         KeyBinding(
-            "compaction.previous", "left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
+            "compaction.previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
             "Show the previous part.",
         ),
     )),

@@ -135,7 +135,7 @@ def _cut(text: str) -> str:
     return (bare if "…" in text[len(bare) :] else text.rstrip()) + "…"
 
 
-def wrap_spans(text: str, width: int) -> Iterator[tuple[int, int, str]]:
+def wrap_spans(text: str, width: int, apart: str = "") -> Iterator[tuple[int, int, str]]:
     r"""Break text into lines at spaces, or anywhere when a word is wider than a line.
 
     Joining the spans with their ``join`` gives back the text exactly.
@@ -143,9 +143,10 @@ def wrap_spans(text: str, width: int) -> Iterator[tuple[int, int, str]]:
     Args:
         text: Clean text; each ``\n`` begins a line.
         width: Width in cells, at least 1.
+        apart: What separates the parts of a list, which is broken between two of them where it can be.
 
     Yields:
-        Start, end, and what stood before the line: newline, one space, or nothing.
+        Start, end, and what stood before the line: newline, one space, ``apart``, or nothing.
     """
     width = max(1, width)
     start, join = 0, "\n"
@@ -153,8 +154,12 @@ def wrap_spans(text: str, width: int) -> Iterator[tuple[int, int, str]]:
         newline = text.find("\n", start)
         stop = len(text) if newline < 0 else newline
         while (cut := _fit(text, start, stop, width)) < stop:
+            between = text.rfind(apart, start, cut + len(apart)) if apart else -1
             space = text.rfind(" ", start, cut + 1)
-            if space > start and not text[start:space].isspace():
+            if between > start:
+                yield start, between, join
+                start, join = between + len(apart), apart
+            elif space > start and not text[start:space].isspace():
                 yield start, space, join
                 start, join = space + 1, " "
             else:

@@ -176,13 +176,24 @@ def test_wrapped_lines_know_what_was_between_them() -> None:
     assert len(lines) > 1
 
 
-@given(st.text(alphabet=st.sampled_from("ab \n語é"), max_size=200), st.integers(1, 30))
-def test_wrapping_loses_nothing(text: str, width: int) -> None:
-    spans = list(wrap_spans(text, width))
+@given(
+    st.text(alphabet=st.sampled_from("ab \n語é·"), max_size=200),
+    st.integers(1, 30),
+    st.sampled_from(["", " · "]),
+)
+def test_wrapping_loses_nothing(text: str, width: int, apart: str) -> None:
+    spans = list(wrap_spans(text, width, apart))
     rebuilt = "".join(join + text[start:stop] for start, stop, join in spans)
     assert rebuilt.removeprefix("\n") == text or rebuilt == "\n" + text
     wide = [text[start:stop] for start, stop, _ in spans if stop - start > width]
     assert not wide
+
+
+def test_a_list_is_broken_between_its_parts() -> None:
+    text = "import.py edited · 3 put back by Plimsoll · 9 claims not in the log"
+    rows = [text[start:stop] for start, stop, _ in wrap_spans(text, 46, " · ")]
+    assert rows == ["import.py edited · 3 put back by Plimsoll", "9 claims not in the log"]
+    assert [text[a:b] for a, b, _ in wrap_spans(text, 14, " · ")][:2] == ["import.py", "edited"]
 
 
 # Nothing that an answer says is lost in its layout.

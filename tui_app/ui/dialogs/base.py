@@ -6,7 +6,7 @@ keys, with nothing written, and when no other follows it at once; what is writte
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -118,6 +118,17 @@ def figures(text: str) -> Content:
     return Content.assemble(
         *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
     )
+
+
+def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
+    """Parts in as few rows as hold them, none of them broken; rows below the first begin ``lead`` cells in."""
+    rows: list[Content] = []
+    for part in parts:
+        if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:
+            rows[-1] = Content.assemble(rows[-1], gap, part)
+        else:
+            rows.append(Content.assemble(" " * lead if rows else "", part))
+    return Content("\n").join(rows)
 
 
 def way_row(name: str, what: str, cells: int, gap: str = "") -> Content:
@@ -293,8 +304,8 @@ ROOMY = 110
 
 
 def place_text(number: int, of: int, name: str) -> str:
-    """``< 2 of 6 >  Facts   [ ] turn``."""
-    return f"< {number} of {of} >  {name}   [ ] tabs"
+    """``< 2 of 6 >  Facts   left/right tabs``."""
+    return f"< {number} of {of} >  {name}   left/right tabs"
 
 
 class PartTabs(Vertical):
@@ -365,6 +376,14 @@ class PartTabs(Vertical):
         self.query_one("#tab-place", Static).update(Content(text))
 
 
+class PartArea(TextArea):
+    """The rows of one part: left and right go to the next part, home and end along a row."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        turns = action in ("cursor_left", "cursor_right") and not parameters
+        return not turns and super().check_action(action, parameters)
+
+
 # The full text of one row, as it is: no markup, no Markdown, no control characters.
 
 
@@ -423,9 +442,9 @@ def reading_area(text: str, *, id: str | None = None, rows: bool = False) -> Tex
     Args:
         text: Of any origin and size.
         id: Name of the widget.
-        rows: Whether it is a table of ours, whose signs plain mode spells in ASCII.
+        rows: Whether it is a part of ours in rows, whose signs plain mode spells in ASCII.
     """
-    kind = TextArea if rows else ReadArea
+    kind = PartArea if rows else ReadArea
     area = kind(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
     area.highlight_cursor_line = False
     return area

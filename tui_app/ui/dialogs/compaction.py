@@ -215,13 +215,22 @@ def fact_options(
         rows = list(group)
         if options:
             options.append(Option("", disabled=True))
-        options.append(
-            Option(Content.assemble((head, "bold"), (f"  {len(rows):,}", "$text-muted")), disabled=True)
-        )
+        much = f"  {_counted([fact for _, fact in rows])}"
+        options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
         for place, fact in rows:
             cells = (max(_ROOM_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
             options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
     return options
+
+
+def _counted(facts: Sequence[Fact]) -> str:
+    """``7``, ``7 and 20 details``, ``1 detail, not counted as a fact``: the numbers add up to the tab's."""
+    details = sum(fact.kind == "detail" for fact in facts)
+    if not details:
+        return f"{len(facts):,}"
+    if details == len(facts):
+        return f"{count(details, 'detail')}, not counted as {'a fact' if details == 1 else 'facts'}"
+    return f"{len(facts) - details:,} and {count(details, 'detail')}"
 
 
 _FACT_CELLS, _MOST_SOURCE = 12, 22
@@ -707,7 +716,7 @@ class CompactionDetail(Dialog[Decision]):
 
     def on_mount(self) -> None:
         slim = self.app.size.width < SLIM
-        offered = [] if slim else [Hint("[ ]", "tabs", 2), Hint("tab", "focus", 3)]
+        offered = [] if slim else [Hint("left/right", "tabs", 2)]
         if not self._refused(undone=True):
             offered.append(Hint("u", "undo", 0, "screen.undo"))
         if not self._refused(undone=False):
@@ -717,11 +726,11 @@ class CompactionDetail(Dialog[Decision]):
         if self._view.can_edit:
             offered.append(Hint("e", "edit", 1, "screen.edit"))
         if self._view.checkpoint_text is not None:
-            offered.append(Hint("c", "file" if slim else "checkpoint file", 1, "screen.checkpoint"))
+            offered.append(Hint("c", "file" if slim else "checkpoint", 1, "screen.checkpoint"))
         self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
         self.query_one(SentText).focus()
-        if self._view.done.facts:
-            self.query_one(PartTabs).count("tab-facts", len(self._view.done.facts))
+        facts = sum(fact.kind != "detail" for fact in self._view.done.facts)
+        self.query_one(PartTabs).count("tab-facts", facts or "")
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
         if self._view.audit is not None:
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)

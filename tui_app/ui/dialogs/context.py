@@ -34,7 +34,7 @@ from tui_app.session.request_ledger import (
 from tui_app.session.stats import StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog, PartTabs, reading_area
+from tui_app.ui.dialogs.base import Dialog, PartTabs, packed, reading_area
 from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings
@@ -52,6 +52,7 @@ from tui_app.ui.text import (
     tokens,
     unmarked_text,
     window_text,
+    wrap_spans,
 )
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
@@ -224,15 +225,22 @@ def category_legend(
     return Content("\n").join(lines)
 
 
-def category_words(usage: ContextUsage, shares: Sequence[Share] = ()) -> Content:
-    """The categories in one text, for a screen without room for a row each."""
-    return Content("  ").join(
-        Content.assemble(
-            (row.name, "$text-muted"),
-            f"\u00a0{tokens(row.tokens)}",
-            (in_brackets(row.name, shares), "$text-muted"),
-        )
-        for row in category_rows(usage)
+def category_words(
+    usage: ContextUsage, width: int, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
+) -> Content:
+    """The categories one behind the other, for a screen without room for columns."""
+    return packed(
+        (
+            Content.assemble(
+                (glyphs.blocks[0 if coloured else number % len(glyphs.blocks)], _COLOURS[row.category]),
+                (f" {row.name}", "$text-muted"),
+                f" {tokens(row.tokens)}",
+                (in_brackets(row.name, shares), "$text-muted"),
+            )
+            for number, row in enumerate(category_rows(usage))
+        ),
+        width,
+        "  ",
     )
 
 
@@ -408,7 +416,7 @@ def context_hints(
     if writes:
         return (Hint("enter", "to the items", 1), leave)
     stop = (Hint("c", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
-    tabs = Hint("[ ]", "tabs", 4)
+    tabs = Hint("left/right", "tabs", 4)
     if not listed:
         return (*stop, tabs, leave)
     changes = (
@@ -575,7 +583,7 @@ class ContextScreen(StopsCompaction):
         self._name_keys()
         head = headline(view, self._glyphs, self.app.size.width - 4)
         self.query_one(".dialog-title", Static).update(head)
-        _say(self, "#context-limits", limits(view, self._glyphs))
+        _say(self, "#context-limits", self._limits)
         self._write_parts()
         _say(self, "#context-cache", view.cache)
         apart = bool(view.cache) and not head.plain.endswith(view.cache)
@@ -587,8 +595,19 @@ class ContextScreen(StopsCompaction):
             load_lines, width = (view.background, view.blocking), max(8, self.app.size.width - 6)
             bar = window_bar(view.usage, width, self._glyphs, load_lines, coloured=coloured)
             legend = category_legend(view.usage, self._glyphs, view.shares, coloured=coloured)
-            words = Content("\n\n").join([bar, legend]) if roomy else category_words(view.usage, view.shares)
-            self.query_one("#context-categories", Static).update(words)
+            words = category_words(view.usage, width, self._glyphs, view.shares, coloured=coloured)
+            # With fewer rows the marks have no names below them: the next row says at what the first is.
+            whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
+            self.query_one("#context-categories", Static).update(Content("\n").join(whole))
+
+    @property
+    def _limits(self) -> str:
+        """What bounds the context, in rows that end between two facts; one row where the screen is low."""
+        said, apart = limits(self._view, self._glyphs), f" {self._glyphs.separator} "
+        if self.app.size.height < SHORT:
+            return said
+        spans = wrap_spans(said, max(8, self.app.size.width - 6), apart)
+        return "\n".join(said[start:stop] for start, stop, _ in spans)
 
     def _write_parts(self) -> None:
         view, tabs = self._view, self.query_one(PartTabs)

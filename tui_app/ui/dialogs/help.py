@@ -10,6 +10,7 @@ from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.widgets.option_list import Option
 
+from tui_app.ui.dialogs.base import packed
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import (
     PLACES,
@@ -108,15 +109,13 @@ def _group_lines(group: Sequence[HelpRow], cells: int) -> Iterator[Content]:
 
 
 _NAME_CELLS = 8
-_TALL = 24
-"""Rows of the screen from which on the legend stands above the keys."""
 
 
 def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
     """Six lines before the keys: the signs, the gauge, and how to see, check, undo and steer.
 
     Args:
-        width: Cells of a line; what has no room behind it is left out, the last of each line first.
+        width: Cells of a line; what has no room goes on below.
         glyphs: The signs in use.
         keymap: Keys of the actions that have others than the built-in ones.
     """
@@ -186,14 +185,12 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
 
 
 def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Content:
-    line = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
-    for sign, words in pairs:
-        gap = "   " if line.cell_length > _NAME_CELLS else ""
-        more = Content.assemble(gap, (sign, "$footer-key-foreground"), (f" {words}", "$text-muted"))
-        if line.cell_length + more.cell_length > width:
-            break
-        line += more
-    return line
+    said = [
+        Content.assemble((sign, "$footer-key-foreground"), (f" {words}", "$text-muted"))
+        for sign, words in pairs
+    ]
+    name_cell = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
+    return packed([Content.assemble(name_cell, said[0]), *said[1:]], width, lead=_NAME_CELLS)
 
 
 _SCROLLS = Hint("up/down", "scroll", 2)
@@ -244,7 +241,9 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
         """List what the filter leaves; without one show a page in groups, which is read and not marked."""
         super().list_rows(rows if self.written else ())
         if not self.written:
-            self.options.add_options(Option(line, disabled=True) for line in help_page(rows, self.row_width))
+            first = legend(self.row_width, self._glyphs, self._keymap)
+            lines = [first, *help_page(rows, self.row_width)]
+            self.options.add_options(Option(line, disabled=True) for line in lines)
             self.note("Type a word to filter: enter then runs the marked command.")
 
     def action_move(self, step: int) -> None:
@@ -252,11 +251,6 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
             super().action_move(step)
         else:
             self.options.scroll_relative(y=step, animate=False)
-
-    def header(self, width: int) -> Content:
-        if self.written or self.size.height < _TALL:
-            return Content()
-        return legend(width, self._glyphs, self._keymap)
 
     def text_of(self, row: HelpRow) -> str:
         return f"{row.label} {row.text} {row.more} {row.where} {row.id}"

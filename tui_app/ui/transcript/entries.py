@@ -488,7 +488,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     detail = "".join(f"{between}{each}" for each in figures[:2])
     yield RulePiece(what, detail, Tone.ACCENT if entry.state == "ok" else Tone.DIM)
     if rest := figures[2:]:
-        yield TextPiece(between.join(rest), Tone.DIM)
+        yield TextPiece(between.join(rest), Tone.DIM, apart=between)
     if entry.state == "ok":
         yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
     else:

@@ -156,6 +156,8 @@ class TextPiece:
     """Where it begins in that text."""
     sign_tone: Tone | None = None
     """The tone of the sign, where it is not that of the text."""
+    apart: str = ""
+    """What separates its parts, where it is a list of them."""
 
     def estimate(self, width: int) -> int:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
@@ -164,7 +166,8 @@ class TextPiece:
         lead = " " * self.indent
         painted: list[Line] = []
         text = self.text if self.part else painter.spelled(self.text)
-        for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent)):
+        apart = painter.spelled(self.apart)
+        for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent), apart):
             segment = painter.styled(lead + text[start:stop], self.tone)
             tone = self.sign_tone or self.tone
             sign = painter.styled(self.sign, tone) if self.sign and not painted else None
