@@ -53,7 +53,7 @@ ALLOWED_METHODS: set[str] = {
 }
 """Public method names that more than `MOST_OWNERS` classes define."""
 LIBRARY_METHODS = {
-    *("compose", "on_mount", "on_resize", "render", "action_close"),
+    *("compose", "on_mount", "on_resize", "render", "action_close", "check_action"),
     *("before_model_request", "get_ordering"),
 }
 """Names that Textual and pydantic-ai call."""

@@ -1,5 +1,7 @@
 """The ledger of the next request: every item once, with its age and form, and how soon it is full."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +15,7 @@ from tui_app.events import (
     ToolNormalised,
     ToolOffloaded,
     ToolPointers,
+    ToolResult,
     UserMessage,
 )
 from tui_app.events.base import Payload
@@ -26,6 +29,7 @@ from tui_app.session.request_ledger import (
     together,
     turns_left,
 )
+from tui_app.ui.request_ledger import title_of
 from tui_app.usage import CATEGORIES, Breakdown, sum_breakdowns
 
 
@@ -138,3 +142,20 @@ def test_a_forecast_never_falls_short_of_the_mark(grown: list[int], total: int, 
     if turns is not None and total < mark:
         mean = sum(grown[-5:]) / len(grown[-5:])
         assert total + turns * mean >= mark > total + (turns - 1) * mean
+
+
+def test_an_answer_without_words_names_what_it_calls() -> None:
+    rows = ledger(
+        fold_agent_view(
+            heads(
+                UserMessage(text="look", tokens={"user": 2}),
+                AssistantMessage(text="", tokens={"tool_calls": 9}, call_ids=("c1", "c2")),
+                ToolResult(tool_call_id="c1", name="read_file", text="x", tokens={"tool_results": 5}),
+                ToolResult(tool_call_id="c2", name="grep", text="y", tokens={"tool_results": 6}),
+            )
+        ),
+        {3: "read_file a.py · 12 lines", 4: "grep ebb"},
+    )
+    assert rows[1].calls == "read_file a.py, grep ebb"
+    assert title_of(rows[1]) == "calls read_file a.py, grep ebb"
+    assert title_of(replace(rows[1], calls="")) == "(calls tools)", "where their results are not there yet"

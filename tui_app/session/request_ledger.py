@@ -70,6 +70,8 @@ class LedgerRow:
     """Turns since it came, that turn included: 1 in the newest one; 0 for what is no message."""
     kind: ItemKind
     title: str
+    calls: str = ""
+    """The tools that an answer calls, each with what it is called on."""
     attached: int = 0
     """Tokens of pictures and the like among them, for which there is no factor."""
     state: ItemState = "visible"
@@ -86,11 +88,15 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
         titles: What the user reads for a message, by log number, where that is not its own first line.
     """
     rows: list[LedgerRow] = []
+    called: dict[str, str] = {}
     age = 0
     excluded = view.excluded
     held = (item for item in view.newest_first() if item.agent or item.head.seq in excluded)
     for item in held if excluded else reversed(view.sent()):
         head = item.head
+        if head.type == ToolResult.TYPE:
+            # Newest first: results come before the answer that called for them.
+            called.update(dict.fromkeys(head.ids, titles.get(head.seq, "").partition(" · ")[0]))
         prompt = head.type == UserMessage.TYPE and item.agent
         rows.append(
             LedgerRow(
@@ -100,6 +106,9 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
                 age=age + 1,
                 kind=item.kind,
                 title=titles.get(head.seq, head.title),
+                calls=", ".join(filter(None, (called.get(each) for each in head.ids)))
+                if head.type == AssistantMessage.TYPE
+                else "",
                 state="excluded" if not item.agent else "latest" if prompt and not age else _state(item),
                 pinned=head.seq in view.pins,
                 form=head.form if item.stage and item.agent else (0, 0),

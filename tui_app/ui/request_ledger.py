@@ -53,8 +53,13 @@ STATES: dict[ItemState, str] = {
     "excluded": "excluded: not sent",
 }
 """The words for the form of an item in the request, where it is not what it was said as."""
-CALLS_ONLY = "(calls tools)"
-"""Stands for an answer without text."""
+
+
+def title_of(row: LedgerRow) -> str:
+    """What an item says; of an answer without text what it calls."""
+    return one_line(row.title or (f"calls {row.calls}" if row.calls else "(calls tools)"), 200)
+
+
 _SPOKEN: frozenset[ItemKind] = frozenset({"user", "assistant"})
 """Words of the user and of the model, which are read first."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
@@ -118,7 +123,7 @@ def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerR
 
 def _searchable(row: LedgerRow) -> str:
     pinned = "pinned" if row.pinned else ""
-    return f"{KINDS[row.kind]} {row.title or CALLS_ONLY} {STATES[row.state]} {pinned} #{row.seq}".casefold()
+    return f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
 
 
 def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
@@ -145,7 +150,7 @@ def ledger_row(
     state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
     number = f"{'#' + str(row.seq) if row.seq > 0 else '':>{columns.number}}"
     right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
-    title = one_line(row.title, 200) or CALLS_ONLY
+    title = title_of(row)
     mark = {"user": glyphs.bar, "summary": glyphs.load_line}.get(row.kind, "")
     if row.kind == "tool_result":
         mark = tool_sign(title, glyphs)

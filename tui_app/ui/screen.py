@@ -132,9 +132,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self._session.at = self._at
         self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
         follow_rows(self)
-        self.work(tell_of_keys(self._session), group="keys")
         self.work(self._session.show_older(), group="older")
-        if self._launch.stage is not None:
+        if self._launch.stage is None:
+            self.work(tell_of_keys(self._session), group="keys")
+        else:
             from tui_app.ui.demo import Guide
 
             Guide(self, self._launch.stage)

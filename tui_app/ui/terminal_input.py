@@ -521,7 +521,7 @@ async def tell_of_keys(session: "ChatSession", *, ask: Callable[[str], str] = tm
         return
     if await asyncio.to_thread(ask, "extended-keys") != "off":
         return
-    session.report(keys_text(launch.settings.keymap))
+    session.report(keys_text(launch.settings.keymap), aloud=False)
     try:
         await asyncio.to_thread(write_atomic, told, "")
     except OSError as error:  # it is said once more: no harm

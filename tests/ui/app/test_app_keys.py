@@ -383,6 +383,7 @@ async def test_it_is_said_once_and_never_again(desk: Desk) -> None:
         await tell_of_keys(session, ask=lambda _: "off")
         await deck.until(lambda: notices(deck), "the notice")
         assert notices(deck)[0].startswith(NOTICE)
+        assert NOTICE not in deck.status, "a matter of the terminal: no row of the chat"
         await tell_of_keys(session, ask=lambda _: "off")
         assert len(notices(deck)) == 1
         await deck.says("1 notice")

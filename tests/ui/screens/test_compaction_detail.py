@@ -237,7 +237,9 @@ async def test_tabs_are_reached_by_keys_and_say_how_many_messages_they_list() ->
         assert tabs.active == "tab-facts"
         options = app.screen.query_one("#tab-facts OptionList", OptionList).options
         assert [option.id for option in options if option.id] == ["0", "1", "2"]
-        assert str(tabs.get_tab("tab-facts").label) == "Facts 2", "as many as the head counts: details are none"
+        assert str(tabs.get_tab("tab-facts").label) == "Facts 2", (
+            "as many as the head counts: details are none"
+        )
 
 
 async def test_what_the_compaction_did_is_read_in_a_thread() -> None:

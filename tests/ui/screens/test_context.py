@@ -479,7 +479,13 @@ async def test_a_session_that_is_only_looked_at_offers_nothing_that_changes_it()
     async with app.run_test(size=(120, 40)):
         screen = app.screen
         assert isinstance(screen, ContextScreen)
-        assert keys_of(screen) == ["enter show in the chat", "s order", "/ search", "left/right tabs", "esc close"]
+        assert keys_of(screen) == [
+            "enter show in the chat",
+            "s order",
+            "/ search",
+            "left/right tabs",
+            "esc close",
+        ]
 
 
 async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_take() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -40,6 +40,7 @@ from tui_app.ui.dialogs.sessions import (
     SessionChoice,
     SessionsScreen,
     hit_line,
+    last_used,
     session_line,
     title_of,
 )
@@ -611,6 +612,21 @@ async def test_no_session_yet_is_said() -> None:
         assert str(note.render()) == "There is no other session yet."
         await pilot.press("escape")
         assert app.results == [None]
+
+
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        (14, "09:40"),
+        (13, "yesterday 09:40"),
+        (8, "Sunday 09:40"),
+        (7, "2026-03-07 09:40"),
+        (15, "2026-03-15 09:40"),
+    ],
+)
+def test_when_a_session_was_last_used_is_said_as_a_user_would(day: int, said: str) -> None:
+    now = datetime(2026, 3, 14, 0, 5, tzinfo=UTC)
+    assert last_used(datetime(2026, 3, day, 9, 40, tzinfo=UTC), now) == said
 
 
 @pytest.mark.parametrize("width", [72, 112])

@@ -131,9 +131,9 @@ class ChatSession:
         if self.state.status.under is not None:
             self.presenter.update(moved_on(self.state))
 
-    def report(self, text: str) -> None:
-        """Say something that must not be missed: it stays among the notices."""
-        self.presenter.update(noting(saying(self.state, text), text))
+    def report(self, text: str, *, aloud: bool = True) -> None:
+        """Keep something among the notices, and say it at once where it must not be missed."""
+        self.presenter.update(noting(saying(self.state, text) if aloud else self.state, text))
 
     @property
     def unread(self) -> tuple[str, ...]:

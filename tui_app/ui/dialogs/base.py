@@ -121,7 +121,7 @@ def figures(text: str) -> Content:
 
 
 def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
-    """Parts in as few rows as hold them, none of them broken; rows below the first begin ``lead`` cells in."""
+    """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
     rows: list[Content] = []
     for part in parts:
         if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:
@@ -182,8 +182,7 @@ class ConfirmDialog(Dialog[bool]):
         """Start on the safe answer."""
         self.key_row.hints = (
             Hint("y", self._verb.lower(), 0, "screen.answer(True)"),
-            Hint("n", self._keep.lower(), 0, "screen.answer(False)"),
-            Hint("esc", self._keep.lower(), 1, "screen.close"),
+            Hint("n/esc", self._keep.lower(), 0, "screen.answer(False)"),
         )
         self.query_one("#confirm-keep").focus()
 

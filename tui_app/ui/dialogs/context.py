@@ -38,7 +38,7 @@ from tui_app.ui.dialogs.base import Dialog, PartTabs, packed, reading_area
 from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.request_ledger import CALLS_ONLY, KINDS, LedgerList, with_stale
+from tui_app.ui.request_ledger import KINDS, LedgerList, title_of, with_stale
 from tui_app.ui.text import (
     BACKGROUND,
     BLOCKING,
@@ -315,11 +315,7 @@ def next_lines(view: ContextView) -> str:
     usage = view.usage
     if usage is None:
         return UNMEASURED_YET
-    parts = [
-        (KINDS[row.kind], row.tokens, one_line(row.title, 200) or CALLS_ONLY)
-        for row in view.rows
-        if row.state != "excluded"
-    ]
+    parts = [(KINDS[row.kind], row.tokens, title_of(row)) for row in view.rows if row.state != "excluded"]
     lines, so_far = [f"{'tok':>7}  {'so far':>7}  {'':<6}  {'kind':<12}  what", ""], 0
     for kind, size, what in parts:
         so_far += size

@@ -45,6 +45,19 @@ class SessionChoice:
 _FOLDER_CELLS, _FIGURES_CELLS, _USED_CELLS = 20, 20, 18
 
 
+def last_used(moment: datetime, now: datetime) -> str:
+    """``23:53`` today, ``yesterday 23:53``, ``Monday 23:53`` within a week, else the date and the time."""
+    days = (now.date() - moment.date()).days
+    if not 0 <= days < 7:
+        return f"{moment:%Y-%m-%d %H:%M}"
+    day = ("", "yesterday ")[days] if days < 2 else f"{_WEEKDAYS[moment.weekday()]} "
+    return f"{day}{moment:%H:%M}"
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""In English whatever the locale is, as everything else."""
+
+
 def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Content:
     """One row: title, messages, tokens, when it was last used, and the folder where there is room."""
     moment = datetime.fromtimestamp(row.updated, tz)
@@ -57,9 +70,8 @@ def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Cont
     cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
     title = padded(one_line(row.title, cells) or "untitled", cells)
     size = f"{row.messages:>10}{tokens(row.tokens) if row.tokens else '?':>10}"
-    return Content.assemble(
-        (title, "bold"), (folder, "$text-muted"), size, (f"{moment:  %Y-%m-%d %H:%M}", "$text-muted")
-    )
+    used = f"  {last_used(moment, datetime.now(tz)):>{_USED_CELLS - 2}}"
+    return Content.assemble((title, "bold"), (folder, "$text-muted"), size, (used, "$text-muted"))
 
 
 class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
@@ -103,7 +115,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         folder = "  folder".ljust(_FOLDER_CELLS) if width >= 90 else ""
         cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
         figures = f"{'messages':>10}{'context':>10}"
-        return Content(f"{'session':<{cells}}{folder}{figures}  last used")
+        return Content(f"{'session':<{cells}}{folder}{figures}{'last used':>{_USED_CELLS}}")
 
     def line(self, row: SessionInfo, width: int) -> Content:
         return session_line(row, width, self._tz)
