@@ -404,7 +404,7 @@ def test_what_stands_on_stdin_meets_its_schema() -> None:
 
 
 def test_outcomes_and_numbers() -> None:
-    assert [row[0].strip("`") for row in rows("What is seen of it")] == list(get_args(HookOutcome))
+    assert [row[0].strip("`") for row in rows("What you see")] == list(get_args(HookOutcome))
     flat = " ".join(TEXT.split())
     assert f"above {RESULT_CHARS:,} characters" in flat
     assert f"at most {INSTRUCTIONS_CHARS:,} characters" in flat

@@ -361,6 +361,8 @@ class Glyphs(NamedTuple):
     subagent: str
     server: str
     """A tool of a server, or of another agent."""
+    model: str
+    """In front of a change of model or policy."""
     at_work: str
     """In front of what runs."""
     blocks: str
@@ -372,14 +374,14 @@ UNICODE = Glyphs(
     recoverable="↺", gauge_full="━", gauge_part="╍", gauge_empty="─", mark="┃", arrow="→", down="↓",
     prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
     bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
-    subagent="◈", server="⇄", at_work="◐", blocks="█▓▒░",
+    subagent="◈", server="⇄", model="◆", at_work="◐", blocks="█▓▒░",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_empty="-", mark="|", arrow="->", down="v",
     prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", server="-", at_work="o", blocks="#%+:",
+    subagent="-", server="-", model="=", at_work="o", blocks="#%+:",
 )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
         case "checkpoint":
             return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
         case "model":
-            text = f"{glyphs.arrow} {'' if title.startswith('policy ') else 'model '}{title}"
+            text = f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}"
         case "truncation":
             text = f"{glyphs.load_line} {title or 'Request truncated'}"
         case "clear":

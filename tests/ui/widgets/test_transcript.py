@@ -89,7 +89,7 @@ async def test_shows_each_kind_in_its_words() -> None:
             "┃   1 lost",
             "ctrl+o look inside · /undo",
             "undone: the full history is back",
-            "→ one → two",
+            "◆ one → two",
             "✗ The key was refused.",
             "Set it.",
         ):

@@ -518,7 +518,7 @@ _AFTER_ERROR = (("ctrl+o", "details"), ("/retry", "sends it again"), ("ctrl+l", 
 def _row(entry: Entry, wording: Wording) -> Piece:
     glyphs = wording.glyphs
     signs = {
-        "model": glyphs.arrow,
+        "model": glyphs.model,
         "checkpoint": glyphs.checkpoint,
         "truncation": glyphs.load_line,
         "rewrite": glyphs.load_line,
