@@ -207,7 +207,7 @@ class MemoryAdded(Payload):
 
 @event("memory.pruned", row="memory")
 class MemoryPruned(Payload):
-    """An entry was removed the context board; it is kept, marked."""
+    """An entry was removed from the context board; it is kept, marked."""
 
     entry: int
     text: str
