@@ -480,7 +480,7 @@ async def test_a_session_that_is_only_looked_at_offers_nothing_that_changes_it()
         screen = app.screen
         assert isinstance(screen, ContextScreen)
         assert keys_of(screen) == [
-            "enter show in the chat",
+            "enter show",
             "s order",
             "/ search",
             "left/right tabs",

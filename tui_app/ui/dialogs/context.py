@@ -425,7 +425,7 @@ def context_hints(
     mark = Hint("space", "mark", 3)
     return (
         *stop,
-        Hint("enter", "show in the chat", 4),
+        Hint("enter", "show", 4),
         *(() if view.locked else (mark, *changes)),
         Hint("s", "order", 5),
         Hint("/", "search", 6),
