@@ -300,7 +300,8 @@ def history_rows(turn: Turn) -> list[str]:
 # The answer.
 
 GREETING = "I can search this folder. Try a word from its files"
-MAX_BLOCKS = 6
+MAX_BLOCKS = 4
+"""Best first, and few, so that the first is still on the screen when the last is there."""
 _PER_FILE = 3
 _BLOCK_LINES = 4
 _INTRO_LINES = 8

@@ -120,7 +120,9 @@ def model_line(
         rates = "".join(f"{rate:>8.2f}" for rate in row.rates) if row.rates else ""
         text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
         room -= _PRICE_CELLS
-    if room >= _BAR_CELLS + 2 and (row.available or row.needs_key):
+    # What is missing is said in full, in the place of the bar where it would not fit behind that.
+    rest = room - _BAR_CELLS - 2
+    if rest >= 0 and (row.available or (row.needs_key and rest >= len(model_state(row)) + 2)):
         text = Content.assemble(text, "  ", share_text(row, conversation_tokens))
         room -= _BAR_CELLS + 2
     if room >= 10:
