@@ -301,7 +301,7 @@ def history_rows(turn: Turn) -> list[str]:
 
 GREETING = "I can search this folder. Try a word from its files"
 MAX_BLOCKS = 4
-"""Best first, and few, so that the first is still on the screen when the last is there."""
+"""Best first, and few: the chat shows the end of an answer."""
 _PER_FILE = 3
 _BLOCK_LINES = 4
 _INTRO_LINES = 8
