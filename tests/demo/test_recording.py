@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import DOCS, load_script
+from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Restate, Switch
-from tui_app.demo.stage import LINE, SMALL_MODEL, Pace, Stage, data_file, set_up
+from tui_app.demo.stage import SMALL_MODEL, Pace, Stage, data_file, set_up
 from tui_app.events import ApprovalRequested, CompactionComplete, CompactionStart, Payload
 
 MAKE = load_script(DOCS / "make_demo.py")
@@ -48,7 +49,8 @@ async def test_what_the_tour_shows_can_be_done_behind_the_recording(stage: Stage
     history, models = session.conversation.history, session.conversation.models
     # It ends at the first load line, with no question and no compaction on the way.
     full = history.usage()
-    assert LINE <= full.utilization < LINE + 0.05
+    line = PLIMSOLL.background_threshold
+    assert line <= full.utilization < line + 0.05
     assert not happened(session, CompactionStart)
     assert not happened(session, ApprovalRequested)
     # A compaction keeps the facts and can be undone.
