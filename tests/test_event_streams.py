@@ -81,10 +81,12 @@ def _as_before(strict: Strict) -> Iterator[None]:
     strict.manner, strict.calls = None, False
 
 
-async def answer_of(strict: Strict, wire: str) -> ModelResponse:
+async def answer_of(strict: Strict, wire: str, *, streamed: bool = True) -> ModelResponse:
     model = strict.of_wire(wire)
     tools = ModelRequestParameters(function_tools=[ToolDefinition(name="look")])
     asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Look.")])]
+    if not streamed:
+        return await model.request(asked, None, tools)
     async with model.request_stream(asked, None, tools) as stream:
         async for _ in stream:
             pass
@@ -134,7 +136,7 @@ ERRORS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize("kind", [OBJECT, EVENTS, "in the stream", "named in the stream"])
+@pytest.mark.parametrize("kind", [OBJECT, EVENTS, "in the stream", "named in the stream", "not streamed"])
 @pytest.mark.parametrize("wire", WIRES)
 async def test_an_error_that_comes_with_200_keeps_its_words(
     strict: Strict, wire: str, kind: str, error: str
@@ -143,10 +145,44 @@ async def test_an_error_that_comes_with_200_keeps_its_words(
     if kind == "in the stream" and "error" not in ERRORS[error]:
         pytest.skip("nothing says that it is one")
     stream = {"in the stream": f"data: {told}\n\n", "named in the stream": f"event: error\ndata: {told}\n\n"}
-    strict.manner = lambda _answer, _stream: (EVENTS, stream[kind]) if kind in stream else (kind, told)
+    media = OBJECT if kind == "not streamed" else kind
+    strict.manner = lambda _answer, _stream: (EVENTS, stream[kind]) if kind in stream else (media, told)
     with pytest.raises(ModelAPIError) as raised:
-        await answer_of(strict, wire)
-    assert "The pier is closed" in describe_error(raised.value, model="k").message
+        await answer_of(strict, wire, streamed=kind != "not streamed")
+    assert describe_error(raised.value, model="k").message.endswith(": The pier is closed.")
+
+
+TOLD: dict[str, tuple[dict[str, Any], str]] = {
+    "a limit": ({"message": "Slow down.", "type": "rate_limit_error"}, "rate_limit"),
+    "a limit by number": ({"message": "Slow down.", "code": "429"}, "rate_limit"),
+    "a wrong key": ({"message": "No credentials.", "code": 401}, "auth"),
+    "a key of another": ({"message": "No credentials.", "type": "authentication_error"}, "auth"),
+    "overload": ({"message": "Overloaded", "type": "overloaded_error"}, "provider"),
+    "a long one": ({"message": "prompt is too long: 9000 tokens > 8192 maximum"}, "context_overflow"),
+}
+
+
+@pytest.mark.parametrize("error", TOLD)
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_error_that_comes_with_200_is_told_as_what_it_is(
+    strict: Strict, wire: str, streamed: bool, error: str
+) -> None:
+    body, kind = TOLD[error]
+    strict.manner = lambda _answer, _stream: (OBJECT, json.dumps({"error": body}))
+    with pytest.raises(ModelAPIError) as raised:
+        await answer_of(strict, wire, streamed=streamed)
+    told = describe_error(raised.value, model="k")
+    assert told.kind == kind
+    assert "{" not in told.message
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_answer_that_is_not_streamed_is_left_alone(strict: Strict, wire: str) -> None:
+    for media in (OBJECT, f"{OBJECT}; charset=utf-8"):
+        strict.manner = lambda answer, _, media=media: (media, json.dumps(answer))
+        answer = await answer_of(strict, wire, streamed=False)
+        assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["Aye."]
 
 
 async def test_an_error_without_a_word_is_one(strict: Strict) -> None:

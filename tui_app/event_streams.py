@@ -3,7 +3,8 @@
 The SDKs read server-sent events each in its own way: one takes a block without data for a damaged event,
 another loses the first event behind a byte order mark, a third wants a space behind ``data:``. What a server
 sends is brought into the form that all of them take before any SDK sees it, line by line as it comes. An
-answer that comes as one JSON object where a stream was asked for becomes a stream, too.
+answer that comes as one JSON object where a stream was asked for becomes a stream, too. An error that comes
+with HTTP 200 where none was asked for gets the status that it names: the SDKs take it for an answer.
 """
 
 import json
@@ -35,7 +36,7 @@ class Wire(Enum):
     CHAT = re.compile(r"/chat/completions$")
     RESPONSES = re.compile(r"/responses$")
     ANTHROPIC = re.compile(r"/messages$|:streamRawPredict$")
-    GOOGLE = re.compile(r":streamGenerateContent$")
+    GOOGLE = re.compile(r":(streamG|g)enerateContent$")
 
     @classmethod
     def of_path(cls, path: str) -> "Wire | None":
@@ -63,16 +64,27 @@ async def _plain(response: httpx2.Response) -> None:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if wire is None or response.status_code != httpx2.codes.OK or kind not in _MAY_BE_EVENTS:
         return
-    # An answer in one piece is one where nobody has asked for a stream; Google's have a path of their own.
-    if kind != _EVENTS and wire is not Wire.GOOGLE and not _asks_for_stream(response.request):
-        return
     assert isinstance(response.stream, httpx2.AsyncByteStream)
-    response.stream = _PlainStream(response.stream, response.headers.copy(), PlainEvents(wire))
-    # It is unpacked here already.
+    packed, headers = response.stream, response.headers.copy()
+    # What is put in its place is unpacked.
     response.headers.pop("content-encoding", None)
+    # An answer in one piece is one where nobody has asked for a stream.
+    if kind == _EVENTS or _asks_for_stream(response.request):
+        response.stream = _PlainStream(packed, headers, PlainEvents(wire))
+        return
+    body = await httpx2.Response(httpx2.codes.OK, headers=headers, stream=packed).aread()
+    told = _parsed(body.removeprefix(_MARK))
+    if told is not None and _is_error(told, wire):
+        error = _plain_error(told, wire)
+        # Without any hint the request was refused.
+        response.status_code = _status(error["error"]) or httpx2.codes.BAD_REQUEST
+        body = _dumped(error)
+    response.stream = httpx2.ByteStream(body)
 
 
 def _asks_for_stream(request: httpx2.Request) -> bool:
+    if Wire.of_path(request.url.path) is Wire.GOOGLE:
+        return request.url.path.endswith(":streamGenerateContent")
     # Long requests are read only where it is likely: an argument of a tool may have that name, too.
     body = _parsed(request.content) if _STREAMED.search(request.content) else None
     return body is not None and body.get("stream") is True
@@ -225,6 +237,11 @@ def _is_nonstandard_error(told: _Json, kind: bytes, wire: Wire) -> bool:
 
 
 def _error_event(told: _Json, wire: Wire) -> bytes:
+    named = b"event: error\n" if wire is Wire.ANTHROPIC else b""
+    return named + b"data: " + _dumped(_plain_error(told, wire)) + b"\n\n"
+
+
+def _plain_error(told: _Json, wire: Wire) -> _Json:
     """An error in the words of its server, and in the form that is known for it."""
     error = told.get("error")
     inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
@@ -233,12 +250,34 @@ def _error_event(told: _Json, wire: Wire) -> bytes:
     for name in ("code", "type"):
         if inner.get(name) is None and told.get(name) not in (None, "error"):
             inner[name] = told[name]
-    if wire is Wire.GOOGLE:
-        code = str(inner.get("code", ""))
-        inner["code"] = int(code) if code.isascii() and code.isdigit() else 0
-    if wire is Wire.ANTHROPIC:
-        return b"event: error\ndata: " + _dumped({"type": "error", "error": inner}) + b"\n\n"
-    return b"data: " + _dumped({"error": inner}) + b"\n\n"
+    # Each SDK takes the status from another field.
+    status = _status(inner)
+    if wire is not Wire.ANTHROPIC:
+        inner["code"] = status if wire is Wire.GOOGLE else inner.get("code") or status or None
+    elif not inner.get("type"):
+        inner["type"] = next((name for name, known in _STATUSES.items() if known == status), None)
+    return {"type": "error", "error": inner} if wire is Wire.ANTHROPIC else {"error": inner}
+
+
+_STATUSES: _Json = {
+    "rate_limit_error": httpx2.codes.TOO_MANY_REQUESTS,
+    "authentication_error": httpx2.codes.UNAUTHORIZED,
+    "permission_error": httpx2.codes.FORBIDDEN,
+    "billing_error": httpx2.codes.PAYMENT_REQUIRED,
+    "not_found_error": httpx2.codes.NOT_FOUND,
+    "timeout_error": httpx2.codes.GATEWAY_TIMEOUT,
+    "overloaded_error": 529,
+    "api_error": httpx2.codes.INTERNAL_SERVER_ERROR,
+    "server_error": httpx2.codes.INTERNAL_SERVER_ERROR,
+}
+"""Statuses of errors by their type, as the APIs document them."""
+
+
+def _status(inner: _Json) -> int:
+    """The HTTP status that an error stands for; 0 where nothing says so."""
+    code, kind = (str(inner.get(name, "")) for name in ("code", "type"))
+    known = _STATUSES.get(kind, _STATUSES.get(code, 0))
+    return int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else int(known)
 
 
 # Whole answers as the streams that were asked for.
@@ -263,10 +302,17 @@ _ANSWER_IN = {
 }
 
 
+def _is_error(told: _Json, wire: Wire) -> bool:
+    """Whether an object is no answer and says why."""
+    answers = any(told.get(name) for name in _ANSWER_IN[wire])
+    return not answers and any(told.get(each) for each in ("error", "message", "detail"))
+
+
 def _of_object(told: _Json, wire: Wire) -> bytes | None:
+    if _is_error(told, wire):
+        return _error_event(told, wire)
     if not any(told.get(name) for name in _ANSWER_IN[wire]):
-        says_why = any(told.get(each) for each in ("error", "message", "detail"))
-        return _error_event(told, wire) if says_why else None
+        return None
     try:
         return b"".join(_event(each, wire) for each in _PIECES[wire](told))
     except (AttributeError, TypeError, KeyError, ValueError):

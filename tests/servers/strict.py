@@ -201,7 +201,7 @@ class Strict:
         self.short: list[Sequence[str]] = []
         """The arguments of the calls in next answers that end at their length limit, as far as they got."""
         self.manner: Callable[[Any, str], tuple[str, str]] | None = None
-        """Makes of an answer and its stream what is sent as a stream: media type and body."""
+        """Makes of an answer and its stream what is sent instead: media type and body."""
         self._answers = 0
         outer = self
 
@@ -218,7 +218,7 @@ class Strict:
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
                 sent = (_streamed(answer, cut) if streams else json.dumps(answer)).encode()
                 media = "text/event-stream" if streams else "application/json"
-                if streams and outer.manner is not None:
+                if outer.manner is not None and "error" not in answer:
                     media, text = outer.manner(answer, sent.decode())
                     sent = text.encode()
                 self.send_response(400 if "error" in answer else 200)

@@ -96,6 +96,13 @@ class HasBody(Protocol):
 
 
 @runtime_checkable
+class HasDetails(Protocol):
+    """Errors of Google's SDK, which keep the provider's answer under another name."""
+
+    details: object
+
+
+@runtime_checkable
 class HasRequest(Protocol):
     """Errors of the vendors' SDKs that know the HTTP request."""
 
@@ -157,11 +164,16 @@ def url_of(error: BaseException) -> str:
     return ""
 
 
+def _body(error: BaseException) -> object:
+    """What the provider sent; None if it sent nothing."""
+    if isinstance(error, HasBody):
+        return error.body
+    return error.details if isinstance(error, HasDetails) and isinstance(error.details, Mapping) else None
+
+
 def body_text(error: BaseException) -> str:
     """Everything the provider sent, as lines ``key: value``; empty if it sent nothing."""
-    if not isinstance(error, HasBody) or error.body is None:
-        return ""
-    return "\n".join(_lines(error.body, "", _DEPTH)).strip()
+    return "\n".join(_lines(_body(error), "", _DEPTH)).strip()
 
 
 def full_text(error: BaseException) -> str:
@@ -174,8 +186,7 @@ def own_words(error: BaseException) -> str:
     """The text of the exception and its causes without what is quoted of the request in it."""
     texts: dict[str, None] = {}
     for one in chain(error):
-        body = one.body if isinstance(one, HasBody) else None
-        lines = () if body is None else _lines(body, "", _DEPTH)
+        lines = _lines(_body(one), "", _DEPTH)
         text = "\n".join(without_echoes(line, sentences=True) for line in lines).strip()
         texts[text or without_echoes(str(one), sentences=False)] = None
     return "\n".join(filter(None, texts))
@@ -191,7 +202,7 @@ def outline(error: BaseException) -> str:
 def provider_message(error: BaseException) -> str:
     """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
     for one in chain(error):
-        if isinstance(one, HasBody) and (message := _message(one.body, _DEPTH)):
+        if message := _message(_body(one), _DEPTH):
             return message
     return ""
 
@@ -201,8 +212,7 @@ def values_of(error: BaseException, *names: str) -> list[object]:
 
     Gateways hand the answer of another provider on as JSON in a string.
     """
-    bodies = (one.body for one in chain(error) if isinstance(one, HasBody))
-    return [found for body in bodies for found in _values(body, names, _DEPTH)]
+    return [found for one in chain(error) for found in _values(_body(one), names, _DEPTH)]
 
 
 def _values(value: object, names: Sequence[str], depth: int) -> Iterator[object]:
