@@ -193,7 +193,9 @@ SHORTLIST = (
 
 def provider_of(model: str) -> Provider:
     """Look up the provider of a model's name or prefix; of one that is not listed nothing is known."""
-    return PROVIDERS.get(model.partition(":")[0], _UNKNOWN)
+    prefix = model.partition(":")[0]
+    # Behind the gateway stands the vendor, whose key is not asked for.
+    return PROVIDERS.get(GATEWAY if prefix.startswith(f"{GATEWAY}/") else prefix, _UNKNOWN)
 
 
 def how_to_start(model: str, port: int | None) -> str:

@@ -340,13 +340,18 @@ async def test_a_dead_server_is_no_error() -> None:
         ("sambanova", "SAMBANOVA_API_KEY"),
         ("nebius", "NEBIUS_API_KEY"),
         ("ovhcloud", "OVHCLOUD_API_KEY"),
+        ("gateway/openai", "PYDANTIC_AI_GATEWAY_API_KEY"),
+        ("gateway/anthropic", "PAIG_API_KEY"),
     ],
 )
 async def test_a_key_that_stands_in_the_keyring_reaches_its_provider(prefix: str, name: str) -> None:
     """The process environment does not hold it: only what is handed over does."""
-    provider = vendor_provider(prefix, {name: "from-the-keyring"})
+    key = "pylf_v1_us_from_the_keyring"
+    provider = vendor_provider(prefix, {name: key})
     async with provider:
-        assert provider.client.api_key == "from-the-keyring"
+        client = provider.client
+        # The gateway takes it as a token, whatever the protocol behind it.
+        assert key in (client.api_key, getattr(client, "auth_token", None))
 
 
 @pytest.mark.usefixtures("no_keys")

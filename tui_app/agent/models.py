@@ -51,12 +51,10 @@ NO_KEY = "not-needed"
 
 def why_not(prefix: str, env: Mapping[str, str]) -> str:
     """Say what keeps a provider from being used, such as ``needs OPENAI_API_KEY``; else empty."""
-    vendor = prefix.removeprefix(f"{providers.GATEWAY}/")
-    package = providers.provider_of(vendor).package
+    package = providers.provider_of(prefix.removeprefix(f"{providers.GATEWAY}/")).package
     if find_spec(package) is None:
         return f"needs the Python package {package}"
-    provider = providers.provider_of(prefix if vendor == prefix else providers.GATEWAY)
-    keys = providers.required_keys(provider.name)
+    provider, keys = providers.provider_of(prefix), providers.required_keys(prefix)
     if not keys or any(env.get(name) for name in (*keys, provider.url_variable) if name):
         return ""
     return f"needs {' or '.join(keys)}"
@@ -84,6 +82,10 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     if not key or any(os.environ.get(name) == key for name in names):
         return made_ready(infer_provider(prefix))
     # The key is not that of the process environment, which has no say then.
+    if known.name == providers.GATEWAY:
+        from pydantic_ai.providers.gateway import gateway_provider
+
+        return made_ready(gateway_provider(prefix.removeprefix(f"{providers.GATEWAY}/"), api_key=key))
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
     return made_ready(maker(api_key=key))
 
@@ -590,8 +592,7 @@ def _vendor_model(
         raise UnknownModel(_unknown(name, endpoints))
     if lacking:
         raise ModelNotReady(f"{name} {lacking}.")
-    gateway = prefix.startswith(f"{providers.GATEWAY}/")
-    check_key(providers.provider_of(providers.GATEWAY if gateway else prefix).keys, env)
+    check_key(providers.provider_of(prefix).keys, env)
     try:
         if prefix == providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel
