@@ -277,6 +277,9 @@ async def test_the_hooks_of_an_agent_have_the_last_word_wherever_they_stand(stri
         ("Only user, assistant and tool roles are supported, got system.", {"joined_system": True}),
         ("Only one system message can be specified.", {"joined_system": True}),
         ("A conversation must alternate between user and assistant roles.", {"alternating": True}),
+        ("system.0.cache_control.ttl: Extra inputs are not permitted", {"caching": False}),
+        ("A maximum of 4 blocks with cache_control may be provided. Found 5.", {"caching": False}),
+        ("Unsupported parameter: prompt_cache_retention", {"caching": False}),
         ("Please consult our documentation: this parameter is not supported", {}),
         ("An unknown error occurred in the system. Developers were told.", {}),
         ("The model revision is not supported.", {}),
@@ -488,6 +491,21 @@ async def test_a_form_whose_request_was_not_answered_is_no_lesson(strict: Strict
     with pytest.raises(ModelHTTPError):
         await Agent(model, capabilities=[ContextGovernor(limits=limits)]).run("Look.")
     assert limits.form(model) == {}
+
+
+async def test_marks_of_the_cache_are_left_out_where_a_server_takes_none(
+    strict: Strict, tmp_path: Path
+) -> None:
+    strict.check = lambda body: (
+        ["system.0.cache_control: Extra inputs are not permitted"] if "cache_control" in str(body) else []
+    )
+    for refused in (1, 1):
+        limits = Limits(LearntModels(tmp_path / "models.json"))
+        governor = ContextGovernor(limits=limits)
+        agent = Agent(strict.model("anthropic"), instructions="You sail.", capabilities=[governor])
+        for _ in range(2):
+            await agent.run("Look.", model_settings={"cache": True})
+        assert len(strict.refused) == refused
 
 
 def test_what_a_server_thinks_of_files_and_signatures_is_not_remembered() -> None:

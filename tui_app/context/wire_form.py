@@ -95,6 +95,7 @@ _NO = r"(not? (be )?(supported|support|enabled|allowed)|unsupported|\binvalid\b|
 _ONE_SYSTEM = {"one_system": True, "joined_system": True}
 _NO_SYSTEM = {**_ONE_SYSTEM, "systems": False}
 _LESSONS: tuple[tuple[str, Sequence[Mapping[str, bool]]], ...] = (
+    (r"cache[_ ]control|prompt[_ ]cach", ({"caching": False},)),
     (
         r"\balternat|unexpected role|consecutive (user|assistant|message)|last role",
         ({**_ONE_SYSTEM, "alternating": True}, _NO_SYSTEM),
@@ -116,7 +117,7 @@ _LESSONS: tuple[tuple[str, Sequence[Mapping[str, bool]]], ...] = (
     (r"signature|encrypted|thinking|redacted|reasoning", ({"thinking": False},)),
 )
 """Words of refusals, and what is tried in turn where a server says them."""
-_LASTING = ("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning")
+_LASTING = ("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning", "caching")
 """What a server wants of every request. What it takes of files and signatures may change from day to day."""
 _SUMMARY_TAG = re.compile(r"<(?=/?conversation_summary\b)", re.IGNORECASE)
 _SUMMARY = """<conversation_summary>
@@ -153,6 +154,8 @@ class WireForm:
     """Whether each answer needs thinking."""
     alternating: bool = False
     """Whether each prompt needs an answer in front of it."""
+    caching: bool = True
+    """Whether the server takes what asks for its prompt cache."""
     searches: bool = False
     """Whether the provider reads the searches again that it made itself."""
 
@@ -250,7 +253,10 @@ class WireForm:
     def of_model(
         self, model: Model[Any], settings: ModelSettings | None
     ) -> tuple[Model[Any], ModelSettings | None]:
-        """Keep the library from putting a system message where the server takes none."""
+        """Ask for no cache, and keep the library from a system message, where the server takes none."""
+        if not self.caching:
+            kept = {name: value for name, value in (settings or {}).items() if "cache" not in name}
+            settings = cast("ModelSettings", kept)
         if not FRAMES or not self.one_system:
             return model, settings
         quiet = cast("ModelSettings", {"framing_announcement": "never", **(settings or {})})
