@@ -571,6 +571,26 @@ def test_a_limit_that_no_model_has_is_not_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Limit 30000, Used 29000, Requested 2000. Please try again in 20s. Visit https://a.b/c.", 20.0),
+        ("Please try again in 1m26.4s.", 86.4),
+        ("Please try again in 250ms.", 0.25),
+        ("You exceeded your current quota. Please retry in 41.820516331s.", 41.820516331),
+        ("Requests have exceeded the call rate limit. Please retry after 30 seconds.", 30.0),
+        ("Rate limit is exceeded. Try again in 2 minutes and 5 seconds.", 125.0),
+        ("Try again in 2h0m1s.", 7201.0),
+        ("Retry after 7 milliseconds", 0.007),
+        ("Try again in 3 months.", 0.0),
+        ("Invalid value: 'please try again in 20 seconds, my friend'.", 0.0),
+        ("Slow down, and try again in a moment.", 0.0),
+    ],
+)
+def test_the_pause_that_words_ask_for(words: str, seconds: float) -> None:
+    assert asked_pause(http(429, {"error": {"message": words}})) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
     ("header", "seconds"),
     [
         ({"retry-after": "7"}, 7.0),

@@ -77,6 +77,12 @@ def _unquoted(text: str) -> str:
 
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,12})?) ?(ms|s)?")
+_TIME = r"(\d{1,9}(?:\.\d{1,12})?) ?(milliseconds?|ms|hours?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])"
+_ASKED = re.compile(
+    rf"\b(?:re)?try(?: again)?(?: your request)? (?:in|after) (?P<times>(?:{_TIME}(?:,? (?:and )?)?)+)",
+    re.IGNORECASE,
+)
+_UNITS = {"milli": 0.001, "ms": 0.001, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _CHAIN = 20
 _DEPTH = 12
 
@@ -233,13 +239,22 @@ def _values(value: object, names: Sequence[str], depth: int) -> Iterator[object]
 
 
 def asked_pause(error: BaseException) -> float:
-    """Seconds the provider asks to wait, in a header or as Google does it; 0 where it asks for nothing."""
+    """Seconds the provider asks to wait, in a header, as Google does it or in words; 0 where it does not."""
     asked = [one.retry_after for one in chain(error) if isinstance(one, HasPause)]
     asked += values_of(error, "retryDelay", "retry_delay")
     # Not every server keeps to whole seconds, which are all that the standard knows.
     headers = [one.headers for one in chain(error) if isinstance(one, HasHeaders)]
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
-    return max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
+    told = max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
+    # What stands between hands the answer on and keeps the headers to itself.
+    words = None if told else _ASKED.search(own_words(error))
+    return (
+        told if words is None else sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
+    )
+
+
+def _in_seconds(number: str, unit: str) -> float:
+    return float(number) * next(size for name, size in _UNITS.items() if unit.lower().startswith(name))
 
 
 def _seconds(asked: object) -> float | None:
