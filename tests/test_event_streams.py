@@ -192,6 +192,84 @@ async def test_an_error_without_a_word_is_one(strict: Strict) -> None:
             await answer_of(strict, wire)
 
 
+def _pieces(*deltas: dict[str, Any], usage: Callable[[int], Any] = lambda _: None) -> Manner:
+    """A stream of OpenAI's chat protocol: some pieces, each with a usage, and an end."""
+
+    def manner(answer: Any, _stream: str) -> tuple[str, str]:
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices += [{"index": 0, "delta": {}, "finish_reason": "stop"}]
+        head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "k"}
+        chunks = [{**head, "choices": [each], "usage": usage(place)} for place, each in enumerate(choices, 1)]
+        return EVENTS, "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+    return manner
+
+
+def _so_far(place: int) -> dict[str, int]:
+    return {"prompt_tokens": 700, "completion_tokens": place, "total_tokens": 700 + place}
+
+
+@pytest.mark.parametrize("ends", ["data: [DONE]\n\n", "", "and a last one"])
+async def test_a_usage_that_comes_with_each_piece_counts_once(strict: Strict, ends: str) -> None:
+    made = _pieces({"content": "A"}, {"content": "ye."}, usage=_so_far)
+    last = f"data: {json.dumps({'id': 'c', 'choices': [], 'usage': _so_far(3)})}\n\n"
+
+    def manner(answer: Any, stream: str) -> tuple[str, str]:
+        media, text = made(answer, stream)
+        return media, text.replace("data: [DONE]\n\n", last if ends == "and a last one" else ends)
+
+    strict.manner = manner
+    answer = await answer_of(strict, "openai-chat")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (700, 3)
+    assert why_not_whole(answer) == ""
+
+
+async def test_an_answer_that_was_cut_is_none_for_the_usage_it_had_so_far(strict: Strict) -> None:
+    made = _pieces({"content": "A"}, {"content": "ye."}, usage=_so_far)
+    strict.manner = lambda answer, stream: (EVENTS, made(answer, stream)[1].rsplit("data: {", 1)[0])
+    assert why_not_whole(await answer_of(strict, "openai-chat")) != ""
+
+
+def _call(args: str, index: int = 0, **more: Any) -> dict[str, Any]:
+    name = {"name": more.pop("name")} if "name" in more else {}
+    return {
+        "tool_calls": [{"index": index, "type": "function", "function": {"arguments": args, **name}, **more}]
+    }
+
+
+CALLS: dict[str, tuple[list[dict[str, Any]], int]] = {
+    "as it should be": ([_call('{"at"', id="a", name="look"), _call(": 1}")], 1),
+    "the name in each piece": ([_call('{"at"', id="a", name="look"), _call(": 1}", id="a", name="look")], 1),
+    "the name in pieces": ([_call("", id="a", name="lo"), _call("", name="ok"), _call('{"at": 1}')], 1),
+    "another id in each piece": (
+        [_call('{"at"', id="a", name="look"), _call(": 1}", id="b", name="look")],
+        1,
+    ),
+    "two in one place": (
+        [_call('{"at": 1}', id="a", name="look"), _call('{"at"', id="b", name="look"), _call(": 1}")],
+        2,
+    ),
+    "three, two of them in one place": (
+        [
+            _call('{"at": 1}', id="a", name="look"),
+            _call('{"at": 1}', 1, id="b", name="look"),
+            _call('{"at": 1}', 1, id="c", name="look"),
+        ],
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_calls_are_told_apart_and_named_once(strict: Strict, name: str) -> None:
+    deltas, count = CALLS[name]
+    strict.manner = _pieces(*deltas)
+    answer = await answer_of(strict, "openai-chat")
+    calls = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+    assert [(call.tool_name, call.args_as_dict()) for call in calls] == [("look", {"at": 1})] * count
+    assert len({call.tool_call_id for call in calls}) == count
+
+
 # The form itself.
 
 STREAM = (

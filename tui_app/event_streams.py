@@ -125,6 +125,7 @@ class PlainEvents:
         self._behind_return = False
         self._event = b""
         self._has_data = False
+        self._chat = _ChatPieces()
 
     def feed(self, chunk: bytes) -> bytes:
         """Return what the next bytes complete."""
@@ -158,7 +159,7 @@ class PlainEvents:
         self._line.clear()
         if self._whole:
             return _as_events(rest, self._wire)
-        return self._of_line(rest) if rest else b""
+        return (self._of_line(rest) if rest else b"") + self._chat.counted(whole=False)
 
     def _of_line(self, line: bytes) -> bytes:
         if not line:
@@ -192,14 +193,83 @@ class PlainEvents:
         if told is not None and self._wire is Wire.ANTHROPIC:
             kind = kind or str(told.get("type", "")).encode()
             value = _dumped(_with_usage(told))
+        before = b""
+        if self._wire is Wire.CHAT:
+            before = self._chat.counted(whole=True) if value == b"[DONE]" else b""
+            value = _dumped(self._chat.own(told)) if told is not None else value
         named = kind and self._wire is not Wire.GOOGLE
-        return (b"event: " + kind + b"\n" if named else b"") + b"data: " + value + b"\n"
+        return before + (b"event: " + kind + b"\n" if named else b"") + b"data: " + value + b"\n"
 
     def _may_need_mending(self, value: bytes, kind: bytes) -> bool:
         if kind == b"error" or re.match(rb'\{\s*"error"', value):
             return True
+        if self._wire is Wire.CHAT and _COUNTS_OR_CALLS.search(value):
+            return True
         begins_or_ends = b'"message_start"' in value or b'"message_delta"' in value
         return self._wire is Wire.ANTHROPIC and (begins_or_ends or not kind)
+
+
+_COUNTS_OR_CALLS = re.compile(rb'"(usage"\s*:\s*\{|tool_calls"\s*:\s*\[\s*\{)')
+
+
+class _ChatPieces:
+    """Keeps the pieces of one answer in OpenAI's chat protocol apart, as its SDK adds them all up.
+
+    Some servers count the tokens so far with each piece, repeat the name of a call with each of its pieces,
+    or send one call after the other in the same place.
+    """
+
+    def __init__(self) -> None:
+        self._usages = list[_Json]()
+        """What came with pieces of the answer; only the last one counts."""
+        self._ended = False
+        self._calls = list[dict[str, Any]]()
+        self._places = dict[int, int]()
+        """Of calls, by those that the server gives them."""
+
+    def counted(self, *, whole: bool) -> bytes:
+        """The usage so far as an event of its own, once: at the end of a stream, if the answer is whole."""
+        held, self._usages = self._usages, []
+        # A single one ends an answer also where nothing else does.
+        counts = held and (whole or self._ended or len(held) == 1)
+        return b"data: " + _dumped({**held[-1], "choices": []}) + b"\n\n" if counts else b""
+
+    def own(self, chunk: _Json) -> _Json:
+        """A piece with its own share of the answer alone."""
+        choices = chunk.get("choices")
+        if not choices:
+            self._usages = [] if chunk.get("usage") else self._usages
+            return chunk
+        if chunk.get("usage"):
+            self._usages.append(chunk)
+            chunk = {**chunk, "usage": None}
+        first = choices[0] if isinstance(choices, list) and isinstance(choices[0], dict) else {}
+        self._ended = self._ended or bool(first.get("finish_reason"))
+        given = first.get("delta")
+        delta = given if isinstance(given, dict) else {}
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list) and all(isinstance(each, dict) for each in calls):
+            delta = {**delta, "tool_calls": list(map(self._call, calls))}
+            chunk = {**chunk, "choices": [{**first, "delta": delta}, *choices[1:]]}
+        return chunk
+
+    def _call(self, piece: _Json) -> _Json:
+        index, function = piece.get("index"), piece.get("function")
+        if not isinstance(index, int) or not isinstance(function, dict):
+            return piece
+        own, name, args = piece.get("id"), function.get("name") or "", function.get("arguments") or ""
+        place = self._places.get(index, -1)
+        known = self._calls[place] if place >= 0 else {}
+        another = own and known.get("id") not in (own, None, "") and bool(name)
+        if not known or (another and _parsed(known["args"].encode(errors="replace")) is not None):
+            place = self._places[index] = len(self._calls)
+            known = {"id": own, "name": "", "args": ""}
+            self._calls.append(known)
+        if name and name == known["name"]:
+            function, name = {**function, "name": None}, ""
+        known["name"] += name
+        known["args"] += args if isinstance(args, str) else ""
+        return {**piece, "index": place, "function": function}
 
 
 def _parsed(value: bytes) -> _Json | None:
