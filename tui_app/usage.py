@@ -12,13 +12,22 @@ class Kinds(NamedTuple):
     results: int = 0
     """Those of them that are of tool results."""
     calls: int = 0
-    """Those of calls and thoughts."""
+    """Those of calls."""
     attached: int = 0
     """Those of pictures and the like, which no tokenizer counts."""
+    thoughts: int = 0
+    """Those of thoughts."""
+    around: int = 0
+    """What is not counted and goes out with them as text: ids, and what stands around thoughts."""
 
     def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
         """These and others, or less others."""
         return Kinds(*(own + times * more for own, more in zip(self, other, strict=True)))
+
+    @property
+    def text(self) -> int:
+        """What a request grows with as it does with text: all but calls and thoughts."""
+        return self.tokens - self.calls - self.thoughts + self.around
 
     def scaled(self, factor: float) -> float:
         """All of them by a factor learnt of text, which is none of pictures."""
@@ -46,6 +55,8 @@ class Breakdown:
     """Images, audio and documents."""
     pictured: int = field(default=0, compare=False)
     """Those of the attachments that are no text: no category, but a share of one."""
+    around: int = field(default=0, compare=False)
+    """What is not counted: no category, nor part of one. See :func:`around`."""
 
     @property
     def total(self) -> int:
@@ -76,7 +87,9 @@ class Breakdown:
     @property
     def kinds(self) -> Kinds:
         """The tokens by what their providers make of them."""
-        return Kinds(self.total, self.tool_results, self.tool_calls + self.thinking, self.pictured)
+        return Kinds(
+            self.total, self.tool_results, self.tool_calls, self.pictured, self.thinking, self.around
+        )
 
     def nonzero(self) -> dict[str, int]:
         """The categories that are not empty, as stored in the log."""
@@ -84,7 +97,21 @@ class Breakdown:
 
 
 _FIELDS = tuple(f.name for f in fields(Breakdown))
-CATEGORIES: tuple[str, ...] = tuple(name for name in _FIELDS if name != "pictured")
+CATEGORIES: tuple[str, ...] = tuple(name for name in _FIELDS if name not in ("pictured", "around"))
+
+
+AROUND_THOUGHTS = 9
+"""Tokens of what goes out around the thoughts of a message."""
+
+
+def around(thinking: int, ids: Iterable[str]) -> int:
+    """Tokens of what goes out around a message and is not counted, as most providers count none of it.
+
+    Args:
+        thinking: Counted tokens of its thoughts.
+        ids: Those of the calls that it makes or answers; three characters of one are two tokens.
+    """
+    return AROUND_THOUGHTS * (thinking > 0) + sum(map(len, ids)) * 2 // 3
 
 
 class Growth(NamedTuple):
@@ -94,12 +121,15 @@ class Growth(NamedTuple):
     results: float
     """What those of tool results add to that; they are written otherwise than what people say."""
     calls: float
-    """Of calls and thoughts: what goes out around them, ids, signatures, hidden thoughts, is not counted."""
+    """Of calls: what goes out around them, such as ids and signatures, is not counted."""
+    thoughts: float = 1.0
+    """Of thoughts, which not every provider reads again."""
 
     def of(self, added: Kinds) -> float:
         """By how much a request grows with messages, or shrinks without them."""
-        text = self.text * (added.tokens - added.calls - added.attached)
-        return text + self.results * added.results + self.calls * added.calls + added.attached
+        text = self.text * (added.text - added.attached)
+        more = self.results * added.results + self.calls * added.calls + self.thoughts * added.thoughts
+        return text + more + added.attached
 
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:

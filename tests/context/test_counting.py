@@ -53,7 +53,7 @@ from tui_app.context.policy import SLIDING_WINDOW, Recent
 from tui_app.context.requests.builder import usage_as_sent
 from tui_app.context.view import boundary_of, to_messages
 from tui_app.events import CompactionStart
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds, sum_breakdowns
 
 # Message counting: every part type, by category, once each.
 
@@ -681,16 +681,18 @@ def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
     counted = tally(*turns, user(7, 40))
     said = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
     assert said.total == pytest.approx(told(190, 1_200, 60), rel=0.005), "the answer too, as it is sent back"
-    foreign = replace(turns[1], model="n")
-    kept = list[float]()
-    for first in (turns[1], foreign):
-        counted = tally(turns[0], first, *turns[2:])
+    for model, thought, beside in (("m", 120, 9), ("n", 0, 0)):
+        thinks = MessageWeight(2, Breakdown(thinking=120, around=9), model=model)
+        counted = tally(turns[0], thinks, *turns[2:])
         counted.reset(turns[3:], trusted=(9).__le__, newest=counted.newest)
-        for known in (None, growth):
-            kept.append(counted.usage(WINDOW, fixed, model="m", factor=mean, growth=known).total)
-    by_mean, by_growth, *foreign = kept
-    assert foreign == [by_mean, by_mean], "calls of another model cost otherwise"
-    assert by_growth != by_mean
+        known = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+        gone = told(150, 1_200, 60) - growth.of(Kinds(50 + 600 + thought, 600, 0, 0, thought, beside))
+        assert known.total == pytest.approx(gone, abs=2), "another model's thoughts were sent to nobody"
+    for model in ("m", "n"):
+        counted = tally(turns[0], replace(turns[1], model=model), *turns[2:])
+        counted.reset(turns[3:], trusted=(9).__le__, newest=counted.newest)
+        by = [counted.usage(WINDOW, fixed, model="m", factor=mean, growth=g).total for g in (None, growth)]
+        assert (by[0] == by[1]) is (model == "n"), "another model's calls go out in another form"
     counted = tally(*turns, user(7, 40))
     counted.reset([user(8, 2)], trusted=(9).__le__, newest=counted.newest)
     least = counted.usage(WINDOW, fixed, model="m", factor=mean).total / 1.3

@@ -514,7 +514,7 @@ def test_text_is_told_from_results_and_from_what_goes_out_around_calls(path: Pat
 
 
 @pytest.mark.parametrize(
-    "damage", [[], [1], [1, [2] * 6, [3] * 2], [1, [-2] * 6, [3] * 3], [float("inf"), [1] * 6, [1] * 3], 7]
+    "damage", [[], [1], [1, [2] * 10, [3] * 3], [1, [-2] * 10, [3] * 4], [float("inf"), [1] * 10, [1] * 4], 7]
 )
 def test_a_damaged_lesson_of_growth_is_none(path: Path, damage: object) -> None:
     path.parent.mkdir()
@@ -526,10 +526,10 @@ def test_a_damaged_lesson_of_growth_is_none(path: Path, damage: object) -> None:
 def test_a_server_that_leaves_thoughts_out_counts_nothing_for_them() -> None:
     learnt = LearntModels(None)
     for text, thoughts in [(450, 300), (270, 0), (900, 800), (120, 0), (300, 250)] * 3:
-        learnt.grew(MODEL, Kinds(text + thoughts, 0, thoughts), round(1.1 * text))
+        learnt.grew(MODEL, Kinds(text + thoughts, thoughts=thoughts), round(1.1 * text))
     growth = learnt.growth(MODEL)
     assert growth is not None
-    assert (growth.text, growth.calls) == (pytest.approx(1.1, abs=0.05), pytest.approx(0, abs=0.1))
+    assert (growth.text, growth.thoughts) == (pytest.approx(1.1, abs=0.05), pytest.approx(0, abs=0.1))
 
 
 @pytest.mark.parametrize("wild", [300, 4_400, 7_900, 19_000])

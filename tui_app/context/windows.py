@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
@@ -102,12 +102,18 @@ _TELLING = 4
 """Answers from which on growth tells anything."""
 _FIRM = 0.001
 """How firmly, by its own weight, each kind of text is held to what is likely without any lesson."""
-_LIKE_TEXT = 1.75
-"""Times as firmly results are held to that: what nobody counts comes with calls, and results are text."""
+_LIKE_TEXT = 0.67
+"""Times as firmly results are held to that: they are text, and what nobody counts comes with calls."""
+_LIKE_COUNTED = 15.0
+"""The same of thoughts, which are counted as they are where they are sent back at all."""
+_ESCAPED = 0.165
+"""Tokens that what escapes lines and quotes adds to one of a result at most, until it shows by itself."""
+_AT_MOST = 100.0
+"""Times as firmly results are held to that."""
 _LARGE = 1_000
 """Tokens above which what has come and gone weighs no more."""
-_CALLS_MOST = 40.0
-"""Tokens by which a counted one of a call grows a request at most."""
+_CALLS_LEAST, _CALLS_MOST = -8.0, 40.0
+"""Tokens by which a counted one of a call grows a request: less than nothing where its id is no text."""
 _UNSEEN = 500
 """Tokens that may come and go without being counted."""
 
@@ -115,14 +121,14 @@ _UNSEEN = 500
 class Grown(NamedTuple):
     """Sums of least squares over what has come and gone between two answers, by kind of text.
 
-    What goes out around calls and thoughts is not counted, and results are written otherwise than what
-    people say: a single factor holds for a mixture, and a rewrite takes more of one kind than of another.
+    What goes out around calls is not counted, and results are written otherwise than what people say: a
+    single factor holds for a mixture, and a rewrite takes more of one kind than of another.
     """
 
     times: float = 0.0
-    squares: tuple[float, ...] = (0.0,) * 6
-    """Of text, results and calls: each with itself and those behind it."""
-    told: tuple[float, ...] = (0.0,) * 3
+    squares: tuple[float, ...] = (0.0,) * 10
+    """Of text, results, calls and thoughts: each with itself and those behind it."""
+    told: tuple[float, ...] = (0.0,) * 4
     """Each with what was reported."""
 
     def and_then(self, change: Kinds, told: int) -> "Grown":
@@ -133,7 +139,7 @@ class Grown(NamedTuple):
             told: Tokens by which the later report is larger.
         """
         weight = min(1.0, _LARGE / max(1, abs(change.tokens))) ** 2
-        kinds = (change.tokens - change.calls, change.results, change.calls)
+        kinds = (change.text, change.results, change.calls, change.thoughts)
         squares = [weight * one * other for one, other in combinations_with_replacement(kinds, 2)]
         products = [weight * each * told for each in kinds]
         return Grown(
@@ -145,25 +151,36 @@ class Grown(NamedTuple):
     @property
     def growth(self) -> Growth | None:
         """What it says; None while that is too little."""
-        text, text_results, text_calls, results, results_calls, calls = self.squares
-        whole = text + 2 * text_calls + calls
+        kinds = range(len(self.told))
+        pairs = dict(zip(combinations_with_replacement(kinds, 2), self.squares, strict=True))
+        rows = [[pairs[min(one, other), max(one, other)] for other in kinds] for one in kinds]
+        # Results are text, too.
+        whole = sum(rows[one][other] for one in (0, 2, 3) for other in (0, 2, 3))
         if self.times < _TELLING * _KEPT**_TELLING or whole <= 0:
             return None
-        mean = (self.told[0] + self.told[2]) / whole
-        rows = [
-            [text, text_results, text_calls],
-            [text_results, results, results_calls],
-            [text_calls, results_calls, calls],
-        ]
-        wanted = list(self.told)
-        for place, (likely, times) in enumerate(((mean, 1.0), (0.0, _LIKE_TEXT), (mean, 1.0))):
-            firm = times * _FIRM * rows[place][place] + 1
-            rows[place][place] += firm
-            wanted[place] += firm * likely
-        said, of_results, of_calls = _solved(rows, wanted)
-        said, of_calls = _clamp(said), min(_CALLS_MOST, max(0.0, of_calls))
+        mean = (self.told[0] + self.told[2] + self.told[3]) / whole
+        likely = [(mean, 1.0), (0.0, _LIKE_TEXT), (mean, 1.0), (mean, _LIKE_COUNTED)]
+        found = _held(rows, self.told, likely)
+        if found[1] > _ESCAPED:
+            # What else there is comes with the calls.
+            likely[1] = (_ESCAPED, _AT_MOST)
+            found = _held(rows, self.told, likely)
+        said, of_results, of_calls, of_thoughts = found
+        said, of_calls = _clamp(said), min(_CALLS_MOST, max(_CALLS_LEAST, of_calls))
         of_results = _clamp(said + of_results) - said
-        return Growth(*(round(each, _DIGITS) for each in (said, of_results, of_calls)))
+        of_thoughts = min(_FACTOR_MAX, max(0.0, of_thoughts))
+        return Growth(*(round(each, _DIGITS) for each in (said, of_results, of_calls, of_thoughts)))
+
+
+def _held(
+    rows: Sequence[Sequence[float]], told: Sequence[float], held: Sequence[tuple[float, float]]
+) -> list[float]:
+    """What sums of least squares say, each held to what is likely, and so many times as firmly as usual."""
+    firm = [times * _FIRM * rows[place][place] + 1 for place, (_, times) in enumerate(held)]
+    left = [
+        [each + firm[at] * (at == place) for place, each in enumerate(row)] for at, row in enumerate(rows)
+    ]
+    return _solved(left, [each + firm[at] * held[at][0] for at, each in enumerate(told)])
 
 
 def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
@@ -391,10 +408,10 @@ def _grown(value: object) -> Grown | None:
     if (
         not whole
         or not all(abs(each) <= _SUM_MAX for each in sums)
-        or min(sums[0], sums[1], sums[4], sums[6]) < 0
+        or min(sums[0], sums[1], sums[5], sums[8], sums[10]) < 0
     ):
         return None
-    return Grown(sums[0], tuple(sums[1:7]), tuple(sums[7:]))
+    return Grown(sums[0], tuple(sums[1:11]), tuple(sums[11:]))
 
 
 def _form(value: object) -> Mapping[str, bool]:

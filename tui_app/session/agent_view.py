@@ -17,7 +17,7 @@ from itertools import accumulate, chain, repeat
 from operator import is_
 from typing import Any
 
-from tui_app.context.counting.tally import Asked, MessageWeight, Report
+from tui_app.context.counting.tally import Asked, Authors, MessageWeight, Report
 from tui_app.events import (
     CompactionAcknowledged,
     CompactionComplete,
@@ -56,11 +56,11 @@ from tui_app.session.view_items import (
     items_of,
     plain_items,
 )
-from tui_app.usage import CATEGORIES, Breakdown, Kinds
+from tui_app.usage import CATEGORIES, Breakdown, Kinds, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 7
+_FORMAT = 8
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 
 
@@ -71,21 +71,22 @@ class Reports:
     newest: Report = field(default_factory=Report)
     _counted: Kinds | None = field(default_factory=Kinds)
     """Tokens of the view; None where they have to be counted anew."""
-    _models: frozenset[str] = frozenset()
-    """Those that wrote what was counted."""
+    _authors: Authors = field(default_factory=Authors)
+    """Those of what was counted."""
 
     def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
         """Follow one more message at the end of the view."""
         if self._counted is not None:
             self._counted = self._counted.plus(_kinds(head))
-            self._models |= {head.model} - {""}
+            self._authors = _with(self._authors, head)
         if head.reported > 0:
             if self._counted is None:
                 shown = list(visible())
                 self._counted = reduce(Kinds.plus, map(_kinds, shown), Kinds())
-                self._models = frozenset(each.model for each in shown if each.model)
+                self._authors = reduce(_with, shown, Authors())
             sent = self._counted.plus(_kinds(head), -1)
-            asked = Asked(head.reported - head.output, sent, not self._models <= {head.model})
+            unsent, foreign = self._authors.others(head.model)
+            asked = Asked(head.reported - head.output, sent.plus(unsent, -1), foreign)
             asked = asked if head.output else Asked()
             self.newest = Report(head.reported, self._counted, head.model, asked)
 
@@ -95,13 +96,19 @@ class Reports:
 
     def to_plain(self) -> list[Any]:
         newest = self.newest
-        return [newest.reported, newest.counted, newest.model, newest.asked, self._counted, [*self._models]]
+        authors = self._authors.by_model
+        return [newest.reported, newest.counted, newest.model, newest.asked, self._counted, authors]
 
     @classmethod
     def from_plain(cls, plain: Sequence[Any]) -> "Reports":
-        reported, counted, model, (sent, kinds, mixed), of_view, models = plain
-        newest = Report(reported, Kinds(*counted), model, Asked(sent, Kinds(*kinds), mixed))
-        return cls(newest, None if of_view is None else Kinds(*of_view), frozenset(models))
+        reported, counted, model, (sent, kinds, foreign), of_view, by_model = plain
+        newest = Report(reported, Kinds(*counted), model, Asked(sent, Kinds(*kinds), foreign))
+        authors = Authors({name: Kinds(*each) for name, each in by_model.items()})
+        return cls(newest, None if of_view is None else Kinds(*of_view), authors)
+
+
+def _with(authors: Authors, head: Head) -> Authors:
+    return authors.and_then(head.model, head.tokens.get("tool_calls", 0), head.tokens.get("thinking", 0))
 
 
 def pictured(head: Head) -> int:
@@ -111,8 +118,12 @@ def pictured(head: Head) -> int:
 
 def _kinds(head: Head) -> Kinds:
     tokens = head.tokens
-    calls = tokens.get("tool_calls", 0) + tokens.get("thinking", 0)
-    return Kinds(sum(tokens.values()), tokens.get("tool_results", 0), calls, pictured(head))
+    results, calls, thoughts = (tokens.get(name, 0) for name in ("tool_results", "tool_calls", "thinking"))
+    return Kinds(sum(tokens.values()), results, calls, pictured(head), thoughts, _around(head))
+
+
+def _around(head: Head) -> int:
+    return around(head.tokens.get("thinking", 0), head.ids)
 
 
 def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
@@ -131,7 +142,7 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     counted = {name: head.tokens[name] for name in CATEGORIES if name in head.tokens}
-    tokens = Breakdown(**counted, pictured=pictured(head))
+    tokens = Breakdown(**counted, pictured=pictured(head), around=_around(head))
     return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
 
 

@@ -1,10 +1,12 @@
 """The running tally of a view: the tokens of the next request, kept up to date message by message."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import NamedTuple
 
 from tui_app.usage import (
+    AROUND_THOUGHTS,
     CATEGORIES,
     Breakdown,
     ContextUsage,
@@ -84,8 +86,9 @@ class Asked(NamedTuple):
     input: int = 0
     """Tokens; 0 where the report did not tell them from those of the answer."""
     counted: Kinds = Kinds()
-    mixed: bool = False
-    """Whether other models wrote a part of it: calls and thoughts of theirs go out in another form."""
+    """Without the thoughts of other models, which are sent to none but their own."""
+    foreign: int = 0
+    """Tokens of other models' calls in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,32 @@ class Report:
     """The messages up to that answer as counted without any factor, less what each request carries."""
     model: str = ""
     asked: Asked = field(default_factory=Asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Authors:
+    """The calls and thoughts of a view, by the model that wrote them."""
+
+    by_model: Mapping[str, Kinds] = field(default_factory=dict)
+
+    def and_then(self, model: str, calls: int, thinking: int) -> "Authors":
+        """These and those of one more message.
+
+        Args:
+            model: Who wrote it; empty for nobody.
+            calls: Its counted tokens of calls.
+            thinking: Those of thoughts.
+        """
+        if not model or not calls + thinking:
+            return self
+        own = Kinds(thinking, calls=calls, thoughts=thinking, around=AROUND_THOUGHTS * (thinking > 0))
+        return Authors({**self.by_model, model: self.by_model.get(model, Kinds()).plus(own)})
+
+    def others(self, model: str) -> tuple[Kinds, int]:
+        """Thoughts that a request to a model leaves out, and tokens of calls that go out in another form."""
+        every = (kinds for name, kinds in self.by_model.items() if name != model)
+        total = reduce(Kinds.plus, every, Kinds())
+        return total._replace(calls=0), total.calls
 
 
 @dataclass(slots=True)
@@ -116,8 +145,7 @@ class Tally:
     _reported: int = 0
     _reported_model: str = ""
     _after: Breakdown = field(default_factory=Breakdown)
-    _models: set[str] = field(default_factory=set)
-    """Those that wrote what is in the view."""
+    _authors: Authors = field(default_factory=Authors)
     _answer: MessageWeight = field(default_factory=lambda: MessageWeight(0, Breakdown()))
     _dropped: Report = field(default_factory=Report)
 
@@ -129,8 +157,8 @@ class Tally:
         counted, asked = self.parts.kinds.plus(self._after.kinds, -1), Asked()
         if self._answer.output:
             sent = counted.plus(self._answer.tokens.kinds, -1)
-            mixed = not self._models <= {self._reported_model}
-            asked = Asked(self._reported - self._answer.output, sent, mixed)
+            unsent, foreign = self._authors.others(self._reported_model)
+            asked = Asked(self._reported - self._answer.output, sent.plus(unsent, -1), foreign)
         return Report(self._reported, counted, self._reported_model, asked)
 
     def add(self, weighed: MessageWeight) -> None:
@@ -156,14 +184,14 @@ class Tally:
         self._dropped = newest or Report()
         self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
         self._reported, self._reported_model, self._after = 0, "", Breakdown()
-        self._models = set()
+        self._authors = Authors()
         for weighed in every:
             self._note(weighed if trusted(weighed.key) else replace(weighed, reported=0))
 
     def _note(self, weighed: MessageWeight) -> None:
         self.messages += 1
-        if weighed.model:
-            self._models.add(weighed.model)
+        tokens = weighed.tokens
+        self._authors = self._authors.and_then(weighed.model, tokens.tool_calls, tokens.thinking)
         if weighed.reported > 0:
             self._reported, self._reported_model, self._after = weighed.reported, weighed.model, Breakdown()
             self._answer = weighed
@@ -211,8 +239,7 @@ class Tally:
             of_text, beyond, rest = factor, 0, 1.0
             if trusted:
                 rest, beyond = self._as_reported(newest, before, factor)
-            # What other models wrote goes out in a form that costs otherwise: of that only the mean is known.
-            if trusted and parts.total and not newest.asked.mixed:
+            if trusted and parts.total:
                 known = parts.kinds.scaled(of_text) * rest
                 grown = self._as_grown(newest, known + beyond, growth)
                 rest *= max(0.0, grown - beyond) / known
@@ -256,10 +283,11 @@ class Tally:
             share: The total by a mean factor.
             growth: By how much a request grows; None while that is not known.
         """
-        asked = report.asked
-        if growth is None or not asked.input:
+        asked, (unsent, foreign) = report.asked, self._authors.others(report.model)
+        # What stands around another model's calls is not known: without some of them the mean is nearer.
+        if growth is None or not asked.input or foreign < asked.foreign:
             return share
-        grown = asked.input + growth.of(self.parts.kinds.plus(asked.counted, -1))
+        grown = asked.input + growth.of(self.parts.kinds.plus(unsent, -1).plus(asked.counted, -1))
         return min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
 
 

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ from tui_app.context.counting.attachments import attachment_tokens, file_name, t
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.message_marks import is_digest_part, is_folder_part, is_inbox_part, is_shell_part
 from tui_app.context.web_searches import is_search
-from tui_app.usage import Breakdown, sum_breakdowns
+from tui_app.usage import Breakdown, around, sum_breakdowns
 
 # What one part of a message costs, and under which heading.
 #
@@ -370,7 +370,7 @@ class TokenCounter:
             for category, cost in costs:
                 tokens[category] += cost
                 tokens["attachments"] += cost if category == _PICTURED else 0
-        plain = Breakdown(**tokens)
+        plain = Breakdown(**tokens, around=around(tokens["thinking"], _ids(message)))
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
@@ -406,6 +406,14 @@ class TokenCounter:
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
             self.forget()
+
+
+def _ids(message: ModelMessage) -> Iterator[str]:
+    """Ids of the calls that a message makes or answers."""
+    for part in message.parts:
+        own = getattr(part, "tool_call_id", "")
+        if isinstance(own, str):
+            yield own
 
 
 def wire_text(tool: ToolDefinition) -> str:

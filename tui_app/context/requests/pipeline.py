@@ -674,7 +674,8 @@ class Pipeline:
         before = self._counted
         answers = (at for at, each in enumerate(reversed(out.messages), 1) if isinstance(each, ModelResponse))
         last = len(out.messages) - next(answers, len(out.messages))
-        self._sent = Kinds(*map(self.counter.unscaled, self._count.kinds(out.messages)))
+        sent = self._count.kinds(out.messages)
+        self._sent = Kinds(*map(self.counter.unscaled, sent))._replace(around=sent.around)
         self._counted = self._sent.tokens + carried.total
         since = [self.counter.message(message) for message in out.messages[last:]]
         changed = 0 if kept is None else self._counted - round(kept * before)
