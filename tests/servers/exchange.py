@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -54,6 +54,12 @@ class Exchange:
         self._deltas.append(delta)
         if self._streams:
             await self._event(self._chunk(delta, None))
+
+    async def say(self, words: Sequence[str]) -> None:
+        """See ``behaviours.Stage``."""
+        self._deltas += [{"content": word} for word in words]
+        if self._streams:
+            await self._event(self._chunk({"content": "".join(words)}, None))
 
     async def finish(self, reason: str | None, usage: tuple[int, int] | None = None) -> None:
         """See ``behaviours.Stage``."""

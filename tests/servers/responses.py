@@ -1,7 +1,7 @@
 """The same behaviours over OpenAI's Responses API, streamed, with compaction items as that sends them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,6 +100,10 @@ class ResponsesExchange(Exchange):
             await self._event({"type": "response.function_call_arguments.delta", **args})
             await self._item("done", {**item, "status": "completed"})
             self._output.append(item)
+
+    async def say(self, words: Sequence[str]) -> None:
+        """See ``behaviours.Stage``."""
+        await self.delta({"content": "".join(words)})
 
     async def _end_text(self) -> None:
         if self._text:
