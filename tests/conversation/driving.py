@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
@@ -31,6 +31,8 @@ QUIET: dict[str, object] = {
 }
 """Nothing is tried again unless a test wants it; the process of all tests may be large; no sub-agents,
 no notes on how full the window is."""
+SOON_S = 0.01
+"""The pause before another try; tests of the pauses themselves set their own."""
 IDLE_S = 0.1
 """After a cancel everything has to be idle within this time."""
 
@@ -78,6 +80,8 @@ class Desk:
     ) -> AsyncIterator[OpenSession]:
         """An open, prepared session that is closed behind the block."""
         opened = open_session(self.opening(session=session, model=model, **settings))
+        for asks in (opened.turns, opened.writers):
+            asks.rules = replace(asks.rules, first_s=SOON_S)
         try:
             await opened.prepare()
             yield opened

@@ -178,7 +178,7 @@ class CachingAnthropic:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="caching-anthropic", daemon=True
+            target=self._server.serve_forever, args=(0.01,), name="caching-anthropic", daemon=True
         )
 
     @property

@@ -77,7 +77,7 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
 def serving(state: McpOverHttp, handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[None]:
     """Answer at an address of this machine for the time of the block."""
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
 

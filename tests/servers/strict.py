@@ -482,7 +482,7 @@ def _of_anthropic(answer: Any) -> Iterator[Any]:
 def strict_server() -> Iterator[Strict]:
     """Run a server as long as the context lasts."""
     made = Strict()
-    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield made
