@@ -13,8 +13,11 @@ from acp import PROTOCOL_VERSION, text_block
 from acp.client.connection import ClientSideConnection
 from acp.schema import AllowedOutcome, PromptResponse, RequestPermissionResponse
 
+from tests.forked import Piped
+
 ROOT = Path(__file__).parents[2]
 WAIT_S = 60
+LINE_BYTES = 50_000_000
 
 
 @dataclass
@@ -62,7 +65,7 @@ class Editor:
 class Talk:
     """A process, an editor, and the connection between them."""
 
-    process: asyncio.subprocess.Process
+    process: Piped
     editor: Editor
     agent: ClientSideConnection
     cwd: Path
@@ -83,16 +86,14 @@ async def started(cwd: Path, *arguments: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tui_app", "acp", *arguments,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, limit=50_000_000,
+        cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)}, limit=LINE_BYTES,
     )  # fmt: skip
 
 
 @asynccontextmanager
 async def talking(cwd: Path, *arguments: str, editor: Editor | None = None) -> AsyncIterator[Talk]:
-    """Start the program and connect; its end of stdin is closed behind the block, and it must go."""
-    process = await started(cwd, *arguments)
-    assert process.stdin is not None
-    assert process.stdout is not None
+    """Run the program and connect; its end of stdin is closed behind the block, and it must go."""
+    process = await Piped.start(["acp", *arguments], cwd=cwd, limit=LINE_BYTES)
     editor = editor or Editor()
     agent = ClientSideConnection(editor, process.stdin, process.stdout, use_unstable_protocol=True)
     try:
