@@ -9,8 +9,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from tui_app.ui.screen import behind
 
 ROOT = Path(__file__).parents[1]
@@ -243,9 +241,8 @@ def test_core_never_loads_the_screen() -> None:
     assert loaded_by(core_modules(), SCREEN_LIBRARIES) == {}
 
 
-@pytest.mark.parametrize("module", LIGHT_MODULES)
-def test_what_is_painted_first_waits_for_no_agent(module: str) -> None:
-    assert loaded_by([module], AGENT_LIBRARIES) == {}
+def test_what_is_painted_first_waits_for_no_agent() -> None:
+    assert loaded_by([*LIGHT_MODULES], AGENT_LIBRARIES) == {}, "the first one brings it in"
 
 
 def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
