@@ -4,8 +4,10 @@ import asyncio
 import functools
 import gc
 import os
+import re
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +53,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-looks", action="store_true", help="keep what screens look like now")
 
 
+_FOLDERS = Counter[str]()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a test, named as pytest does, which looks through all folders for a free number."""
+    return _numbered(re.sub(r"\W", "_", request.node.name)[:30], tmp_path_factory)
+
+
+def _numbered(name: str, factory: pytest.TempPathFactory) -> Path:
+    _FOLDERS[name] += 1
+    return factory.mktemp(f"{name}{_FOLDERS[name] - 1}", numbered=False)
+
+
 @pytest.fixture(autouse=True)
 def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh home for each test, and nothing of the developer's own environment that changes behaviour."""
     for name in tuple(os.environ):
         if name.endswith(FOREIGN_ENDINGS) or name in FOREIGN_NAMES or name.startswith("PLIMSOLL_"):
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("plimsoll-home")
+    home = _numbered("plimsoll-home", tmp_path_factory)
     monkeypatch.setenv("PLIMSOLL_HOME", str(home))
     # The folders of tests are their own; those about trust take it away.
     monkeypatch.setenv("PLIMSOLL_TRUST", "/")
