@@ -1,14 +1,17 @@
 """The program as processes of its own that have nothing to load: forks of one that has it all loaded.
 
 A start takes two to four seconds of the processor, nearly all of it for imports. What a test does with its
-process (pipes, signals, exit code, environment, folder) is as with any other. Tests of starts start it.
+process (pipes, terminal, signals, exit code, environment, folder) is as with any other. Tests of starts start
+it; so do those that look at the environment or the command line of a process from outside.
 """
 
 import asyncio
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +40,18 @@ def _detached(file: Any) -> _File:
     return _File(file.detach())
 
 
-def _run(files: Sequence[_File], argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
-    """Be the program."""
-    for number, file in enumerate(files):
-        os.dup2(file.number, number)
-        os.close(file.number)
+def _run(
+    files: Sequence[_File], terminal: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path
+) -> None:
+    """Be the program, on three files or as the leader of a session that owns a terminal."""
+    os.setsid()
+    numbers = [file.number for file in files] or [os.open(terminal, os.O_RDWR)] * 3
+    for number, file in enumerate(numbers):
+        os.dup2(file, number)
+    for file in {*numbers} - {0, 1, 2}:
+        os.close(file)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        mode, buffering = ("w", 1) if number else ("r", -1)
+        mode, buffering = ("w", 1) if number == 2 or (number and terminal) else ("w" if number else "r", -1)
         file = open(number, mode, buffering, encoding="utf-8", closefd=False)  # noqa: SIM115 -- as a start does
         setattr(sys, name, file)
         setattr(sys, f"__{name}__", file)
@@ -55,22 +63,70 @@ def _run(files: Sequence[_File], argv: Sequence[str], env: Mapping[str, str], cw
     sys.exit(main(argv))
 
 
-def forked(
-    files: Sequence[int], argv: Sequence[str], *, env: Mapping[str, str], cwd: Path
-) -> multiprocessing.process.BaseProcess:
-    """Run a command on three open files."""
-    process = _context.Process(target=_run, args=([*map(_File, files)], argv, dict(env), cwd))
-    before = os.environ.copy()
-    try:
-        # The server is asked for its environment where processes are looked for that a test has left.
+class Forked:
+    """A running command: what tests use of ``subprocess.Popen``."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        files: Sequence[int] = (),
+        terminal: str = "",
+        env: Mapping[str, str],
+        cwd: Path,
+    ) -> None:
+        """Run a command on three open files, or in a terminal."""
+        given = ([*map(_File, files)], terminal, [*argv], dict(env), cwd)
+        self._process = _context.Process(target=_run, args=given)
+        before = os.environ.copy()
+        # Whoever looks for what a test has left behind finds it by its home; the server has none.
         for name in [name for name in before if name.startswith("PLIMSOLL_")]:
             del os.environ[name]
-        _context.set_forkserver_preload([LOADED])
-        forkserver.ensure_running()
-    finally:
-        os.environ.update(before)
-    process.start()
-    return process
+        try:
+            _context.set_forkserver_preload([LOADED])
+            forkserver.ensure_running()
+        finally:
+            os.environ.update(before)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+        self.sentinel = self._process.sentinel
+        """What can be read once it has ended."""
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, limit_s: float | None = None) -> int:
+        self._process.join(limit_s)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("plimsoll", limit_s or 0)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def completed(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limit_s: float
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, without a stdin."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
+        files = (nothing.fileno(), out.fileno(), err.fileno())
+        process = Forked(argv, files=files, env=env, cwd=cwd)
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        said = [(file.seek(0), file.read().decode())[1] for file in (out, err)]
+    return subprocess.CompletedProcess(argv, code, *said)
 
 
 class Piped:
@@ -82,11 +138,12 @@ class Piped:
 
     @classmethod
     async def start(cls, argv: Sequence[str], *, cwd: Path, limit: int) -> "Piped":
-        """Begin."""
+        """Begin; ``limit`` is that of a line in bytes."""
         self, loop = cls(), asyncio.get_running_loop()
         (their_in, stdin), (stdout, their_out), (stderr, their_err) = os.pipe(), os.pipe(), os.pipe()
         theirs = (their_in, their_out, their_err)
-        self._process = forked(theirs, argv, env=os.environ, cwd=cwd)
+        self._process = Forked(argv, files=theirs, env=os.environ, cwd=cwd)
+        self.pid = self._process.pid
         for each in theirs:
             os.close(each)
         transport, protocol = await loop.connect_write_pipe(
@@ -100,16 +157,11 @@ class Piped:
         return self
 
     @property
-    def pid(self) -> int:
-        assert self._process.pid is not None
-        return self._process.pid
-
-    @property
     def returncode(self) -> int | None:
-        return self._process.exitcode
+        return self._process.returncode
 
-    def send_signal(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
+    def send_signal(self, number: int) -> None:
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         self._process.kill()

@@ -19,6 +19,7 @@ for name in (
     "tui_app.cli.servers",
     "tui_app.conversation.assembly",
     "tui_app.editors.agent",
+    "tui_app.ui.app",
 ):
     import_module(name)
 _build(NEAREST)

@@ -29,6 +29,12 @@ from tui_app.session.sqlite_store import SqliteStore
 __all__ = ["machine"]
 
 
+@pytest.fixture
+def forks() -> bool:
+    """The program as a shell sees it."""
+    return False
+
+
 # The program as a shell sees it: output, exit codes, signals, closed pipes.
 
 

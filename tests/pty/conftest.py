@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -24,6 +24,10 @@ class Machine:
     home: Path
     workspace: Path
     stack: ExitStack
+    forks: bool
+    """Whether the program need not be started, unless a test says with what."""
+    forked: set[int] = field(default_factory=set)
+    """Processes of the program whose environment cannot be seen from outside."""
 
     @property
     def env(self) -> dict[str, str]:
@@ -42,18 +46,22 @@ class Machine:
         self,
         *arguments: str,
         env: Mapping[str, str] | None = None,
-        command: tuple[str, ...] = PROGRAM,
+        command: tuple[str, ...] = (),
         size: tuple[int, int] = SIZES["120x40"],
     ) -> Terminal:
         """Run the program in a new terminal."""
         columns, rows = size
+        forked = self.forks and not command
         terminal = Terminal(
-            (*command, *arguments),
+            arguments if forked else (*(command or PROGRAM), *arguments),
+            forked=forked,
             env={**self.env, **(env or {})},
             cwd=self.workspace,
             columns=columns,
             rows=rows,
         )
+        if forked:
+            self.forked.add(terminal.process.pid)
         return self.stack.enter_context(terminal)
 
     def left(self) -> list[str]:
@@ -61,7 +69,8 @@ class Machine:
         found = []
         for process in psutil.process_iter(["cmdline", "status"]):
             try:
-                ours = process.environ().get("PLIMSOLL_HOME") == str(self.home)
+                home = process.environ().get("PLIMSOLL_HOME")
+                ours = home == str(self.home) or process.pid in self.forked
             except psutil.Error:
                 continue
             if ours and process.pid != os.getpid() and process.info["status"] != psutil.STATUS_ZOMBIE:
@@ -74,14 +83,20 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
+def forks() -> bool:
+    """Tests of starts and ends have one of their own."""
+    return True
+
+
+@pytest.fixture
+def machine(tmp_path: Path, forks: bool) -> Iterator[Machine]:
     """A fresh machine; what was started on it ends with the test."""
     home, workspace = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     workspace.mkdir()
     (workspace / "tides.md").write_text("# Tides\n\nThe spring tide at Brest reaches 7.3 metres.\n")
     with ExitStack() as stack:
-        yield Machine(home, workspace, stack)
+        yield Machine(home, workspace, stack, forks)
 
 
 @pytest.fixture(params=list(SIZES.values()), ids=list(SIZES))

@@ -17,6 +17,8 @@ from typing import Self
 
 import pyte
 
+from tests.forked import Forked
+
 PATIENCE_S = 30.0
 """How long a wait may take on a busy machine; none takes that long when all is well."""
 _IN_TERMINAL = 'tty=$1; shift; exec "$@" 0<>"$tty" 1>&0 2>&0'
@@ -36,6 +38,7 @@ class Child:
         cwd: Where to run it.
         columns: Width in cells.
         rows: Height in cells.
+        forked: Whether the command is one of the program, as its arguments, and need not be started.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Child:
         cwd: Path,
         columns: int = 120,
         rows: int = 40,
+        forked: bool = False,
     ) -> None:
         self._master, self._slave = pty.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -53,16 +57,20 @@ class Child:
         os.set_blocking(self._master, False)
         self.output = bytearray()
         """Everything written so far."""
-        inside = ["/bin/sh", "-c", _IN_TERMINAL, "sh", os.ttyname(self._slave), *map(str, command)]
+        terminal, words = os.ttyname(self._slave), [*map(str, command)]
         self.started = monotonic()
-        self.process = subprocess.Popen(
-            inside,
-            env=dict(env),
-            cwd=cwd,
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+        self.process = (
+            Forked(words, terminal=terminal, env=env, cwd=cwd)
+            if forked
+            else subprocess.Popen(
+                ["/bin/sh", "-c", _IN_TERMINAL, "sh", terminal, *words],
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         )
 
     @property
@@ -179,8 +187,9 @@ class Terminal(Child):
         cwd: Path,
         columns: int = 120,
         rows: int = 40,
+        forked: bool = False,
     ) -> None:
-        super().__init__(command, env=env, cwd=cwd, columns=columns, rows=rows)
+        super().__init__(command, env=env, cwd=cwd, columns=columns, rows=rows, forked=forked)
         self._held = b""
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)

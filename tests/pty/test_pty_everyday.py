@@ -3,15 +3,15 @@
 import json
 import signal
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
 
 import pytest
 
+from tests.forked import completed
 from tests.process_ends import gone, numbers_in
-from tests.pty.conftest import PROGRAM, Machine
+from tests.pty.conftest import Machine
 from tests.repository import begin, git
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import Text, Tool, tool
@@ -37,8 +37,8 @@ def start(
 
 
 def opened(machine: Machine, *arguments: str, **env: str) -> Walk:
-    command, env = (*PROGRAM, *arguments), {**machine.env, **env}
-    window = Emulated(command, env=env, cwd=machine.workspace, columns=COLUMNS, rows=ROWS)
+    env = {**machine.env, **env}
+    window = Emulated(arguments, env=env, cwd=machine.workspace, columns=COLUMNS, rows=ROWS, forked=True)
     return Walk(machine.stack.enter_context(window)).see(" · ok")
 
 
@@ -173,11 +173,9 @@ def test_servers_of_tools_bring_prompts_and_resources(machine: Machine, fake_ope
     pytest.importorskip("fastmcp")
     added = ("mcp", "add", "files", "--", sys.executable, "-S", mcp_stdio.__file__, "rich")
     for words in (added, ("mcp", "test", "files"), ("mcp", "list")):
-        command = (*PROGRAM, *words)
-        done = subprocess.run(
-            command, env=machine.env, cwd=machine.workspace, check=True, capture_output=True
-        )
-    assert b"files" in done.stdout
+        done = completed(words, env=machine.env, cwd=machine.workspace, limit_s=60)
+        assert done.returncode == 0
+    assert "files" in done.stdout
     fake_openai.add(Text("Hail back."), Text("A chart."))
     tables = (machine.home / "config/config.toml").read_text()
     walk = start(machine, fake_openai, tables=tables).send("/mcp").see("files", "3 resources")

@@ -40,7 +40,7 @@ else:
 
 def start_cooked(machine: Machine, keys: str) -> Terminal:
     """Type while the terminal still collects lines for the shell, and makes a line feed of Enter."""
-    terminal = machine.start()
+    terminal = machine.start(command=PROGRAM)
     terminal.write(keys)
     assert terminal.cooked
     return terminal

@@ -37,6 +37,12 @@ def ending(request: pytest.FixtureRequest) -> tuple[signal.Signals, int]:
     return found
 
 
+@pytest.fixture
+def forks() -> bool:
+    """The end of a fork is not that of the interpreter."""
+    return False
+
+
 def assert_restored(terminal: Terminal) -> None:
     """The shell behind the program finds its terminal as it left it."""
     assert terminal.on == set()

@@ -12,6 +12,12 @@ from tests.pty.test_pty_leaving import READY, assert_nothing_left, assert_restor
 pytestmark = pytest.mark.pty
 
 
+@pytest.fixture
+def forks() -> bool:
+    """What libraries print, they print while they load."""
+    return False
+
+
 # The first start on a machine without keys: ready at once, honest about what answers, and traceless.
 
 

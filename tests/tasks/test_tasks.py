@@ -2,19 +2,17 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.forked import completed
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.wire import problems
 from tests.tasks.tasks import FILLER, SOURCES, TASKS, Task
 
-ROOT = Path(__file__).parents[2]
 WINDOW = 9_000
 """Tokens; tools and instructions take about a third, a source about two thousand."""
 ALLOWED = ("edit_file", "write_file", "run_command python", "run_command sh")
@@ -35,16 +33,13 @@ def script(server: FakeOpenAI, task: Task) -> None:
 
 def finished(folder: Path, server: FakeOpenAI, prompt: str) -> tuple[int, list[dict[str, Any]], str]:
     allow = [word for rule in ALLOWED for word in ("--allow", rule)]
-    command = [sys.executable, "-m", "tui_app", "run", prompt, "--json", "--window", str(WINDOW), *allow]
     env = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
         "PLIMSOLL_ENDPOINTS": f'{{local = {{base_url = "{server.base_url}"}}}}',
         "PLIMSOLL_MODEL": "local:scripted",
     }
-    done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, timeout=100, check=False
-    )
+    command = ["run", prompt, "--json", "--window", str(WINDOW), *allow]
+    done = completed(command, cwd=folder, env=env, limit_s=100)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 

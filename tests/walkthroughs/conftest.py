@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pty.conftest import PROGRAM, Machine, machine
+from tests.pty.conftest import PROGRAM, Machine, forks, machine
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers
@@ -14,7 +14,7 @@ from tests.servers.scripted_gguf import Call, Calls, Script
 from tests.walkthroughs.walk import COLUMNS, ROWS, Emulated, Tmux, Walk
 from tui_app.settings import OFFLINE_MODEL
 
-__all__ = ["machine"]
+__all__ = ["forks", "machine"]
 
 NOTES = "Title: Tides at Brest\n## Intent\nKnow the tides at Brest.\n## Done so far\n`tides.md` was read."
 SCRIPT: Script = {
