@@ -24,8 +24,8 @@ SCRIPT: Script = {
     "[on]": ["We put the tide table right."],
     "": ["A small answer."],
 }
-N_CTX = 20_480
-SIZES = Sizes(file=60, prompt=150)
+N_CTX = 14_336
+SIZES = Sizes(file=30, prompt=80)
 
 pytestmark = pytest.mark.llamacpp
 
