@@ -1,5 +1,6 @@
 """The process that ``llamacpp.py`` starts: ``llamacpp_main.py MODEL N_CTX SLOTS``; prints its address."""
 
+import os
 import signal
 import sys
 
@@ -20,7 +21,8 @@ def serve(model: str, n_ctx: int, slots: int) -> None:
     params.warmup = False
     params.fit_params = False
     server = xllamacpp.Server(params)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Its destructor waits for requests that nobody reads any more.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     print(server.listening_address, flush=True)
     sys.stdin.read()
 
