@@ -4,14 +4,13 @@ import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 from textual.screen import Screen
 
+import tests.ui.kit  # noqa: F401 -- style sheets are read once
 import tui_app.ui.dialogs
 from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
 
@@ -114,10 +113,9 @@ def test_every_picture_is_drawn_by_the_script_and_shown() -> None:
 
 @pytest.mark.timeout(300)
 def test_pictures_show_the_present_program(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), str(tmp_path)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    for picture in load_script(SCRIPT).PICTURES:
+    script = load_script(SCRIPT)
+    script.main(tmp_path)
+    for picture in script.PICTURES:
         fresh, kept = words(tmp_path / f"{picture.name}.svg"), words(SCREENS / f"{picture.name}.svg")
         assert picture.says in fresh
         assert str(tmp_path.parent) not in fresh
