@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+import tests.tool_schemas  # noqa: F401
 from tui_app.api_keys import ApiKeys
 from tui_app.context.requests.builder import repair
 from tui_app.context.view import to_messages

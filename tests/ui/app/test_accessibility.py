@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,25 @@ def everything(desk: Desk) -> str:
     return desk.store(talk(125_000).compacted(DONE).user("and holidays").add(error))
 
 
-async def at(deck: Deck, scene: str) -> None:
+ALONE = WITHOUT_DIALOG | {"brief"}
+"""Scenes with an app of their own: what they change, or have written, stays behind them."""
+DIALOG_SCENES = [scene for scene in SCENES if scene not in ALONE]
+WALKS = [
+    *((scene,) for scene in SCENES if scene in ALONE),
+    *(tuple(DIALOG_SCENES[start : start + 8]) for start in range(0, len(DIALOG_SCENES), 8)),
+]
+"""What one app shows in turn: a dialog is closed again, and the next one is looked at on its own."""
+walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" for walk in WALKS])
+
+
+async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
+    """From wherever the one before has led."""
+    while deck.app.screen is not deck.app.chat:
+        deck.app.pop_screen()
+        await deck.settle()
+    await deck.pilot.resize_terminal(*size)
+    deck.editor.text = ""
+    deck.editor.focus()
     await deck.ready()
     await SCENES[scene](deck)
     if scene in DIALOGS:
@@ -106,26 +124,32 @@ async def at(deck: Deck, scene: str) -> None:
     await deck.settle()
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@walks
 async def test_text_has_contrast_focus_is_seen_keys_are_in_the_palette_and_all_fits(
-    full: Desk, scene: str
+    full: Desk, walk: Sequence[str]
 ) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, scene)
-        assert faint(deck) == set()
-        await the_focus_is_seen(deck)
-        dark = painted(deck)
-        deck.app.theme = "plimsoll-light"
+        for scene in walk:
+            await at(deck, scene)
+            await in_colour_and_at_all_sizes(deck, scene)
+
+
+async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
+    assert faint(deck) == set()
+    await the_focus_is_seen(deck)
+    dark, theme = painted(deck), deck.app.theme
+    deck.app.theme = "plimsoll-light"
+    await deck.settle()
+    assert painted(deck) != dark
+    assert faint(deck) == set()
+    await the_focus_is_seen(deck)
+    if scene not in WITHOUT_DIALOG:
+        await keys_are_offered(deck)
+    for size in (SMALL, USUAL, (200, 60)):
+        await deck.pilot.resize_terminal(*size)
         await deck.settle()
-        assert painted(deck) != dark
-        assert faint(deck) == set()
-        await the_focus_is_seen(deck)
-        if scene not in WITHOUT_DIALOG:
-            await keys_are_offered(deck)
-        for size in (SMALL, USUAL, (200, 60)):
-            await deck.pilot.resize_terminal(*size)
-            await deck.settle()
-            await fits(deck, size)
+        await fits(deck, size)
+    deck.app.theme = theme
 
 
 async def keys_are_offered(deck: Deck) -> None:
@@ -202,20 +226,19 @@ def painted(deck: Deck) -> list[Any]:
     return [list(strip) for strip in deck.app.screen._compositor.render_strips()]
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@walks
 async def test_without_colour_there_is_none_and_the_focus_is_seen(
-    full: Desk, scene: str, monkeypatch: pytest.MonkeyPatch
+    full: Desk, walk: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     full.change(color=False)
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, scene)
-        styles = [segment.style for strip in painted(deck) for segment in strip if segment.style is not None]
-        colours = {
-            colour for style in styles for colour in (style.color, style.bgcolor) if colour is not None
-        }
-        assert all(colour.is_default for colour in colours), "the terminal's own"
-        await the_focus_is_seen(deck)
+        for scene in walk:
+            await at(deck, scene)
+            styles = [each.style for strip in painted(deck) for each in strip if each.style is not None]
+            colours = {colour for style in styles for colour in (style.color, style.bgcolor)} - {None}
+            assert all(colour.is_default for colour in colours), f"the terminal's own in {scene}"
+            await the_focus_is_seen(deck)
 
 
 async def fits(deck: Deck, size: tuple[int, int]) -> None:
@@ -315,16 +338,18 @@ WRITTEN = "wait… a · b → c • d ✓ ├── ⠋"
 """What a person, a model and a tool have written: of it only what is drawn is painted otherwise."""
 
 
-# A brief is shown as the model gets it, sign by sign.
-@pytest.mark.parametrize("scene", [scene for scene in SCENES if scene != "brief"])
-async def test_plain_spells_our_own_signs_in_ascii_and_draws_nothing(full: Desk, scene: str) -> None:
+@walks
+async def test_plain_spells_our_own_signs_in_ascii_and_draws_nothing(full: Desk, walk: Sequence[str]) -> None:
     full.change(plain=True)
     async with shown(full.app(everything(full)), USUAL) as deck:
-        await at(deck, scene)
-        for size in (USUAL, WIDE):
-            await deck.pilot.resize_terminal(*size)
-            await deck.settle()
-            assert [row for row in deck.rows if OURS.search(row) or DRAWN.search(row)] == []
+        # A brief is shown as the model gets it, sign by sign.
+        for scene in [each for each in walk if each != "brief"]:
+            await at(deck, scene, USUAL)
+            for size in (USUAL, WIDE):
+                await deck.pilot.resize_terminal(*size)
+                await deck.settle()
+                drawn = [row for row in deck.rows if OURS.search(row) or DRAWN.search(row)]
+                assert drawn == [], scene
 
 
 async def test_plain_keeps_what_somebody_wrote(full: Desk) -> None:

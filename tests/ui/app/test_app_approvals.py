@@ -260,8 +260,7 @@ async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
         await deck.press("y")
         await asked(deck, "", "echo c")
         left = ["write_file over", "ls over", "write_file over", "run_command waits"]
-        await deck.until(lambda: waiting() == left, "the last one")
-        assert "running" not in deck.text
+        await deck.until(lambda: waiting() == left and "running" not in deck.text, "the last one")
         await deck.press("n", "enter")
         await deck.answered()
         assert "waits for you" not in deck.text

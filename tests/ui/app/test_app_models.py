@@ -126,7 +126,7 @@ async def test_one_that_fits_answers_next(both: Desk, dinghy: FakeOpenAI) -> Non
         await deck.ready()
         await pick(deck, "dinghy")
         await deck.until(lambda: deck.status == f"Now answering: {SMALL_MODEL}", "the change")
-        assert "of 6k" in deck.gauge
+        await deck.until(lambda: "of 6k" in deck.gauge, "its window")
         assert "model" in deck.kinds
         await deck.send("hello")
         await deck.says("Here from the dinghy.")
