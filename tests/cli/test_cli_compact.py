@@ -62,6 +62,7 @@ def test_compaction_by_its_names(plimsoll: Plimsoll, imported: str, paths: Paths
     )
     assert done["tokens_removed"] == done["tokens_before"] - done["tokens_after"] > 0
     assert done["messages_removed"] == done["messages_before"] - done["messages_after"] > 0
+    assert done["messages_left"] == done["messages_removed"] + 1
     assert 0 <= done["retention"] <= 1
     assert set(done["facts"]) == {"kept", "put_back", "at_risk", "lost"}
     assert sum(done["facts"].values()) > 0

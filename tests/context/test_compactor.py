@@ -633,6 +633,7 @@ async def test_the_numbers_of_a_proposal_add_up() -> None:
     assert done.tokens_after == plan.floor + plain_counter().message(proposal.message).total
     assert done.tokens_removed == plan.tokens_before - done.tokens_after
     assert done.messages_removed == len(proposal.left) - 1
+    assert done.headline().startswith(f"{len(proposal.left)} messages became a summary")
     assert done.removed == ((1, max(proposal.left)),)
     assert done.tokens == {"summary": plain_counter().message(proposal.message).total}
     assert 0 <= (done.retention or 0) <= 1

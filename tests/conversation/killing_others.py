@@ -139,7 +139,7 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
     assert health == Health(orphans=health.orphans)
     assert len(health.orphans) <= 1
     mend(health, paths.database, paths.sessions_dir, stamp=str(os.getpid()))
-    assert examine(paths.database, paths.sessions_dir).good
+    assert examine(paths.database, paths.sessions_dir) == Health()
     for path in paths.data.glob(".*.tmp*"):
         path.unlink()
 

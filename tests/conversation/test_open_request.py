@@ -418,7 +418,7 @@ async def test_closing_open_calls_is_seen(desk: Desk, fake_openai: FakeOpenAI) -
 async def test_why_preparing_failed_is_logged(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def broken(_: object) -> None:
+    async def broken(_: object, *, tokenizer: bool) -> None:
         raise RuntimeError("a defect")
 
     monkeypatch.setattr(OpenSession, "prepare", broken)

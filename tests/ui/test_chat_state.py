@@ -35,7 +35,6 @@ from tui_app.events import (
 from tui_app.session.event_heads import spoken_line
 from tui_app.ui.chat.presenter import running_compaction
 from tui_app.ui.chat.state import (
-    ASKING,
     CANCELLED,
     EARLIER,
     NOTICES,
@@ -49,6 +48,7 @@ from tui_app.ui.chat.state import (
     outcome_text,
     unread_of,
 )
+from tui_app.ui.status import Status
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model gave no answer")
 
@@ -181,13 +181,13 @@ def test_short_memory_is_said_and_noted() -> None:
     assert state.notices == (state.status.text,)
 
 
-def test_what_a_tool_asks_stays_on_the_row_while_calls_beside_it_begin_and_end() -> None:
+def test_nothing_is_said_beside_a_question_while_calls_beside_it_begin_and_end() -> None:
     question = ApprovalRequested(id="1", tool_call_id="1", tool="run_command", kind="command", subject="echo")
     begins = ToolCall(tool_call_id="2", name="grep", args="{}")
     ends = ToolResult(tool_call_id="2", name="grep", text="x")
     state = after(TurnStart(text="Go."), question, begins, ends)
     assert state.question == question
-    assert state.status.text == ASKING
+    assert state.status == Status()
 
 
 def test_how_often_it_was_tried_does_not_stay_under_the_error() -> None:

@@ -574,6 +574,7 @@ class ListHistory:
             messages_before=len(items),
             messages_after=len(self.items()),
             messages_removed=len(items) - len(self.items()),
+            messages_left=len(proposal.left),
         )
         self.listener(complete)
         return complete

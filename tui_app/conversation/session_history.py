@@ -234,6 +234,7 @@ class Archive:
             messages_before=len(items),
             messages_after=len(items) - left + new,
             messages_removed=left - new,
+            messages_left=left,
             checkpoint_number=number,
             checkpoint_path=path,
             history_path=str(history),

@@ -243,6 +243,9 @@ class CompactionComplete(Payload):
     messages_after: int = 0
     tokens_removed: int = 0
     messages_removed: int = 0
+    """Those that left the view, less those that came in their place."""
+    messages_left: int = 0
+    """Those that left the view; 0 in older logs."""
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
     claims_marked: int | None = None
@@ -265,7 +268,7 @@ class CompactionComplete(Payload):
         if self.outcome != "success":
             return self.reason or self.outcome
         parts = [
-            f"{count(self.messages_removed, 'message')} became a summary",
+            f"{count(self.messages_left or self.messages_removed, 'message')} became a summary",
             f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}",
         ]
         # Names are left out of a row: there are hundreds.

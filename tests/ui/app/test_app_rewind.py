@@ -65,7 +65,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         assert left(deck) == [False, False, True, True, True, True, False]
         assert 'Rewound to before "question 1"' in deck.text
         assert "rewound · " in deck.text
-        assert deck.status == "Rewound: the prompt is in the editor · ctrl+c, then /undo undoes it"
+        assert deck.status == "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo"
         await deck.press("enter")
         await deck.says("Another answer.")
     sent = [message["content"] for message in fake_openai.journal[0]["messages"] if message["role"] == "user"]
@@ -82,7 +82,7 @@ async def test_a_rewind_is_taken_back_with_its_draft(served: Desk, session: str,
         await listed(deck)
         await deck.press("down", "enter")
         await deck.until(lambda: deck.editor.text == "question 1", "the draft")
-        await deck.says("/undo undoes it")
+        await deck.says("then /undo")
         if by_key:
             deck.transcript.focus()
             await deck.press("up", "u")

@@ -115,6 +115,7 @@ async def test_brief(look: Look, fake_openai: FakeOpenAI) -> None:
     async def scene(deck: Deck) -> None:
         await deck.send("/handoff Write the release notes")
         await deck.until(lambda: isinstance(deck.app.screen, BriefScreen) and reviewed(deck), "the brief")
+        await deck.settle()  # the text is broken anew beside its scroll bar
 
     await look(story, scene)
 

@@ -260,7 +260,9 @@ def test_a_long_list_looks_like_one_whatever_pieces_it_is_cut_into(sign: str) ->
 def test_a_fence_keeps_its_empty_lines_and_a_list_has_none_in_front() -> None:
     assert shown("```\n\ncode\n```", 40) == ["", "  code"]
     assert shown("- one\n- two", 40) == [" • one", " • two"]
-    assert shown("> 1. one", 40)[-1].strip() == "▌  1. one"
+    assert shown("- [ ] one\n- [x] two\n- [link]", 40) == ["   [ ] one", "   [x] two", " • [link]"]
+    (quoted,) = shown("> 1. one", 40)
+    assert quoted.strip() == "▌  1. one"
 
 
 def test_an_image_stands_in_its_sentence() -> None:

@@ -177,6 +177,7 @@ async def _propose(
         messages_after=len(split.head) + len(split.recent) + plan.added,
         tokens_removed=plan.tokens_before - after,
         messages_removed=len(left) - plan.added,
+        messages_left=len(left),
     )
     files = sum(bool(mark_of(part).get("file")) for item in split.old for part in item.message.parts)
     return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)

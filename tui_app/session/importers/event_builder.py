@@ -178,6 +178,7 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             messages_before=before,
             messages_after=after,
             messages_removed=max(0, before - after + 1),
+            messages_left=max(0, before - after + 1),
         )
         numbered.append(replace(event, data=data, first_kept=None, kept=()))
     return numbered

@@ -325,8 +325,6 @@ LATER = "Compaction is tried again later; ctrl+g compacts now."
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
 PLANNED = "The plan is ready: /accept carries it out · or say what to change"
-ASKED = "The model waits for your answer."
-ASKING = "A tool waits for your answer."
 _OUTPUT_CHARS = 4_000
 
 
@@ -409,9 +407,9 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             state = _returned(state, payload)
             return state if state.waits_for_user else _between(state, _waiting(state))
         case QuestionAsked(attended=True):
-            return replace(state, asked=payload, status=Status(kind="message", text=ASKED))
+            return replace(state, asked=payload, status=Status())  # the box says that it waits
         case ApprovalRequested():
-            return replace(state, question=payload, status=Status(kind="message", text=ASKING))
+            return replace(state, question=payload, status=Status())
         case ApprovalsAhead(call_ids=calls):
             return replace(state, ahead=calls)
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
@@ -558,7 +556,7 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
         case SessionClear():
             return saying(state, "Cleared: the model starts fresh · /undo undoes it until you send a prompt")
         case SessionRewind(failed=False, again=False):
-            return saying(state, "Rewound: the prompt is in the editor · ctrl+c, then /undo undoes it")
+            return saying(state, "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
         case _:

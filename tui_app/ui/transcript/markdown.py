@@ -5,6 +5,7 @@ their target and are not clickable, reference definitions stay visible. Parser a
 so this module is loaded behind the first frame.
 """
 
+import re
 from collections.abc import Iterable
 
 from markdown_it import MarkdownIt
@@ -27,6 +28,7 @@ _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
 """Put on the first content segment of a line: how it continues the line before, and where content begins."""
 CODE_INDENT = 2
+_BOX = re.compile(r"\[[ xX]\] ")
 _ROOMY_COLUMN = 20
 """Room for each from which on the columns stand further apart."""
 COLUMN_CELLS = 8
@@ -83,10 +85,17 @@ class _Code(markdown.CodeBlock):
 
 
 class _Item(markdown.ListItem):
-    """A list item whose sign is copied as Markdown."""
+    """A list item whose sign is copied as Markdown; one with a box needs no other sign."""
+
+    boxed = False
+
+    def on_child_close(self, context: markdown.MarkdownContext, child: markdown.MarkdownElement) -> bool:
+        self.boxed |= isinstance(child, _Paragraph) and _BOX.match(child.text.plain) is not None
+        return super().on_child_close(context, child)
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from self._with_sign(" • ", "markdown.item.bullet", console, options)
+        sign = "   " if self.boxed else " • "
+        yield from self._with_sign(sign, "markdown.item.bullet", console, options)
 
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
@@ -145,8 +154,10 @@ class _Markdown(markdown.Markdown):
         _make_safe(self.parsed)
 
     @property
-    def begins_with_list(self) -> bool:
-        return bool(self.parsed) and self.parsed[0].type in ("bullet_list_open", "ordered_list_open")
+    def begins_apart(self) -> bool:
+        """Whether a list or quotation comes first: rich puts a distance in front of it."""
+        first = self.parsed[0].type if self.parsed else ""
+        return first in ("bullet_list_open", "ordered_list_open", "blockquote_open")
 
 
 def _make_safe(tokens: Iterable[Token]) -> None:
@@ -187,8 +198,8 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
         # The text is not trusted and two libraries walk through it: a defect there must not end the program.
         return _as_is(source, painter)
     lines = [_line(row, painter) for row in rows]
-    if lines and not lines[0].text and document.begins_with_list:
-        # Rich puts a distance in front of every list, but the list may have begun in the piece before.
+    if lines and not lines[0].text and document.begins_apart:
+        # A list may have begun in the piece before, and pieces stand apart by themselves.
         del lines[0]
     while lines and not lines[-1].text:
         lines.pop()
