@@ -74,6 +74,9 @@ def marked(line: str) -> bool:
         "13 passing, 1 failing",
         "Refactor of src/report.py complete",
         "The vessels table was renamed.",
+        "Looked for `berth` in src/ships.py.",
+        "Grepped for retry_limit in src/ships.py.",
+        "Implemented the tide page in src/tides.py.",
     ],
 )
 def test_what_is_true_stays_as_it_is(line: str) -> None:
@@ -112,6 +115,13 @@ def test_what_is_true_stays_as_it_is(line: str) -> None:
         "تم حذف src/report.py.",
         "The lemon cake recipe was saved.",
         "Kubernetes manifests were updated.",
+        "Implemented retry logic in src/ships.py.",
+        "Made src/ships.py more robust.",
+        "Hardened src/ships.py against empty input.",
+        "I have renamed a variable in src/ships.py.",
+        "src/ships.py was brought in line with the rest.",
+        "No more src/report.py.",
+        "Pruned src/report.py.",
     ],
 )
 def test_a_deed_that_no_call_did_is_marked(line: str) -> None:
@@ -150,6 +160,10 @@ def test_a_deed_that_no_call_did_is_marked(line: str) -> None:
         "「FAILED tests/test_report.py::test_tide」は解決しました。",
         "Błąd „tests/test_report.py:41: AssertionError” został naprawiony.",
         "Coverage rose to 94%.",
+        "`ruff check .` bombed out.",
+        "`pytest -q` went through.",
+        "36 test cases verified",
+        "“FAILED tests/test_report.py::test_tide” went away.",
     ],
 )
 def test_an_outcome_that_was_another_is_marked(line: str) -> None:

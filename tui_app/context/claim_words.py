@@ -7,6 +7,8 @@ denied ("to be deleted") is no report: ``UNSAID`` takes it out first.
 
 import re
 
+from tui_app.context.user_text import words
+
 _ADDED = r"add(?:ed|s|ing)|hinzugefügt|ajoutée?s?|añadid[oa]s?|adicionad[oa]s?|aggiunt[oaie]|toegevoegd"
 _WROTE = r"wrote|writ(?:es|ing|ten)|overwr\w+|geschrieben|écrite?s?|escrit[oa]s?|scritt[oaie]|geschreven"
 _REMOVED = (
@@ -46,7 +48,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "deleted": (
         rf"{_REMOVED}|unlinked|erased|gone|got rid of|scrapped|trashed|discarded|purged|wiped|binned|axed"
-        rf"|nuked|history|(?:thrown|threw) (?:out|away)|taken out|took out|git rm",
+        rf"|nuked|history|(?:thrown|threw) (?:out|away)|taken out|took out|git rm|rm['’]?d|prun(?:ed|es"
+        rf"|ing)|retired|trash|ceased to exist",
         r"beseitigt|weggeworfen",
         r"effacée?s?|retirée?s?",
         r"borrad[oa]s?|elimin[oó]|borr[oó]|apagad[oa]s?|removid[oa]s?|excluíd[oa]s?|apagou|removeu",
@@ -64,9 +67,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "failed": (
         r"fail(?:ed|s|ing|ures?)?|complain\w*|problems|errors?|errored|exceptions?|traceback|crash(?:ed"
-        r"|es)|broken?|timed out|red|blew up|non-?zero|(?:exit(?:ed|s)?(?: with)?(?: code| status)?"
-        r"|rc) -?[1-9]\d*|(?:did|does|do|is|are|was|could|can)(?: ?n['’]?t| ?not) (?!return|find|show"
-        r"|print|need|match|chang)\w+|unable to \w+",
+        r"|es)|broken?|timed out|red|bl(?:ew|ows) up|bomb(?:ed|s)|chok(?:ed|es)|(?:fell|falls) over|died"
+        r"|dies|non-?zero|(?:exit(?:ed|s)?(?: with)?(?: code| status)?|rc) -?[1-9]\d*|(?:did|does|do|is"
+        r"|are|was|could|can)(?: ?n['’]?t| ?not) (?!return|find|show|print|need|match|chang)\w+"
+        r"|unable to \w+",
         r"fehlgeschlagen|schlug fehl|schlägt fehl|schlagen fehl|fehler",
         r"échou\w+|erreurs?",
         r"errores|fall(?:a|ó|an|aron)|fallid[oa]s?|falh\w+|errou",
@@ -76,9 +80,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
         r"başarısız\w*|hata verdi|thất bại|gagal",
     ),
     "worked": (
-        r"ok|works?|worked|working|pass(?:ed|es|ing)?|succe\w+|(?:went|ran|runs|all|is|are) (?:well|fine"
-        r"|clean\w*|happy)|ran|(?:was|were|been) run|clean|green|done|built|(?:exit(?:ed"
-        r"|s)?(?: with)?(?: code| status)?|rc) 0",
+        r"ok|verified|went through|checks out|works?|worked|working|pass(?:ed|es|ing)?|succe\w+"
+        r"|(?:went|ran|runs|all|is|are) (?:well|fine|clean\w*|happy)|ran|(?:was|were|been) run|clean|green"
+        r"|done|built|(?:exit(?:ed|s)?(?: with)?(?: code| status)?|rc) 0",
         r"erfolgreich|läuft|lief|laufen|grün|bestanden|durchgelaufen",
         r"réussie?s?|passe(?:nt)?",
         r"correct\w*|exitos\w+|pasan|pasaron|passam|passou|passaram|sucesso|êxito|éxito",
@@ -108,12 +112,13 @@ SAYS = {
 SAYS_SOLVED = re.compile(
     r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone|(?:not"
     r"|n['’]t)[^.]{0,40}any ?more|cured|addressed|sorted|eliminated|got rid of|overcome|cleared up"
-    r"|dealt with|disappeared|vanished|behind us|behoben|gelöst|beseitigt|erledigt|repariert|résolue?s?"
-    r"|corrigée?s?|réglée?s?|réparée?s?|solucionad[oa]s?|resuelt[oa]s?|corregid[oa]s?|reparad[oa]s?"
-    r"|corrigid[oa]s?|resolvid[oa]s?|risolt[oaie]|corrett[oaie]|sistemat[oaie]|opgelost|verholpen"
-    r"|åtgärda\w*|löst\w*|korjattu|napraw\w+|rozwiąz\w+|исправлен\w*|решен\w*|устранен\w*|починен\w*"
-    r"|виправлен\w*|gideril\w+|çözül\w+|düzeltil\w+|đã (?:khắc phục|giải quyết)|teratasi|diperbaiki)(?!\w)"
-    r"|修复|解决|修好|修正|解決|直り|해결|수정|تم حل|تم إصلاح|נפתר|תוקן|แก้ไขแล้ว|ठीक"
+    r"|dealt with|disappeared|vanished|behind us|went away|no more|squashed|ironed out|put to rest|t(?:aken"
+    r"|ook) care of|(?:found|tracked down) and removed|history|behoben|gelöst|beseitigt|erledigt|repariert"
+    r"|résolue?s?|corrigée?s?|réglée?s?|réparée?s?|solucionad[oa]s?|resuelt[oa]s?|corregid[oa]s?"
+    r"|reparad[oa]s?|corrigid[oa]s?|resolvid[oa]s?|risolt[oaie]|corrett[oaie]|sistemat[oaie]|opgelost"
+    r"|verholpen|åtgärda\w*|löst\w*|korjattu|napraw\w+|rozwiąz\w+|исправлен\w*|решен\w*|устранен\w*"
+    r"|починен\w*|виправлен\w*|gideril\w+|çözül\w+|düzeltil\w+|đã (?:khắc phục|giải quyết)|teratasi"
+    r"|diperbaiki)(?!\w)|修复|解决|修好|修正|解決|直り|해결|수정|تم حل|تم إصلاح|נפתר|תוקן|แก้ไขแล้ว|ठीक"
 )
 UNSAID = re.compile(
     r"(?<!\w)could ?n['’]?t get\W[^.;,]{0,80}\bto \w+|(?<!\w)(?:not|never|to be|be|no|cannot|(?:did|does|do"
@@ -140,23 +145,37 @@ AHEAD = re.compile(
 NOT_YET = re.compile(
     r"(?i)(?<!\w)(?:not yet|pending|planned|proposed|suggested|to do|noch nicht|pas encore)(?!\w)|还没|尚未"
 )
-_NO_DEED = (
+_TELLS = words(
     r"affect agree analy apply ask assess assum attach bas be call captur caus check cit clipp commit "
     r"compar compil confirm consider consult contain cover debug declar defin depend deriv describ "
-    r"diagnos diff discover discuss display document duplicat evaluat examin execut exist expect explain "
-    r"explor export expos fail fetch finaliz finish fix flagg follow handl hard identif ignor implement "
-    r"import inclu includ indent inherit inspect inspir investigat involv learn limit list load locat "
-    r"look maintain match mean mention miss nam need nest not notic observ open pars pass pick plan "
-    r"point preserv print propos provid push quot re-?read read referenc relat remain rename repeat "
-    r"report reproduc request requir retain return review revisit run scan search select serv shar share "
-    r"show skim skipp specif speed spott stag start stor stud suggest summar support target test "
-    r"touch(?=\w*\sby) trac track trigg trigger truncat un understand us verif view walk want"
-).replace(" ", "|")
+    r"diagnos diff discover discuss display document duplicat evaluat examin execut exist expect "
+    r"explain explor export expos fail fetch finaliz finish fix flagg follow handl hard identif ignor "
+    r"implement import inclu includ indent inherit inspect inspir investigat involv learn limit list "
+    r"load locat look maintain match mean mention miss nam need nest not notic observ open pars pass "
+    r"pick plan point preserv print propos provid push quot re-?read read referenc relat remain rename "
+    r"repeat report reproduc request requir retain return review revisit run scan search select serv "
+    r"shar share show skim skipp specif speed spott stag start stor stud suggest summar support target "
+    r"test touch(?=\w*\sby) trac track trigg trigger truncat un understand us verif view walk want"
+)
 """Beginnings of words that tell of reading, running or describing, and of no change."""
+_TELLS_FIRST = words(
+    "answer attempt believ benchmark clarif collect conclud decid determin focus gather glob grep "
+    "learn look need outlin peek profil realiz recall tri wait"
+)
+"""The same of the word that a sentence begins with."""
+_DEEDS_FIRST = words("implement rename hard fix nest duplicat limit handl support")
+"""What is no such beginning there."""
+_NO_DEED = "|".join(sorted(_TELLS))
+_NO_REPORT = "|".join(sorted((_TELLS | _TELLS_FIRST) - _DEEDS_FIRST))
+_AT_FIRST = r"^\W*(?:(?:then|also|finally|next|and|i|we|i['’]ve|we['’]ve|have|has|the assistant)[\s,]+){0,3}"
+REPORTED = re.compile(
+    rf"{_AT_FIRST}(?!(?:{_NO_REPORT})\w*)(?:[a-z]{{3,}}ed|made|rewrote|rebuilt|wrote|put|split|cut|took)(?!\w)"
+)
+"""Begins with what somebody did, as reports are written."""
 ACTED = re.compile(
     rf"(?<![\w/-])(?!(?:{_NO_DEED})\w*)(?:(?:applied|made) (?:\w+ ){{1,3}}(?:in|to)|[a-z]{{2,}}ed|rewrote"
-    rf"|redid|(?:\w+(?:tion|ing|ment|al)|rewrite|cleanup|overhaul|refactor|port) of|work on)(?!\w)"
-    rf"|\+\d+\s?/\s?[-−]\d+"
+    rf"|rebuilt|redone|brought|split|redid|(?:\w+(?:tion|ing|ment|al)|rewrite|cleanup|overhaul|refactor"
+    rf"|port) of|work on)(?!\w)|\+\d+\s?/\s?[-−]\d+"
 )
 """Says that something was done, in whatever word; those of reading and of describing are left out."""
 NEWLY = re.compile(
@@ -167,7 +186,7 @@ NOTHING_OF = re.compile(
     r"(?<!\w)(?:nothing|none|no (?:changes?|edits?|parts?|lines?|code)|nichts|rien|nada)(?!\w)[^.;,]{0,25}$"
 )
 NO_MORE = re.compile(
-    r"\bno longer (?:have|has|contains?)\b[^.;]{0,20}\x02|\b(?:no"
+    r"\bno more \x02|\bno longer (?:have|has|contains?)\b[^.;]{0,20}\x02|\b(?:no"
     r"|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)|\x02[^.;]{0,40}\b(?:no longer (?:exists?"
     r"|there|present|in the|part of)|not there any)|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht"
     r"|n['’]existe plus|ya no existe|não existe mais|non esiste più)|\x02[^.;]{0,20}(?:больше не существует"
@@ -219,7 +238,8 @@ WILLS = re.compile(
     r"|propos\w+|expect\w*|requir\w+|clarif\w+|order(?:ed|s)|stress\w*|emphasi\w+|confirm\w*|mention\w*"
     r"|forb\w+|approv\w+|allow\w*|permi\w+|authori\w+|agree\w*|accept\w*|consent\w*|gr(?:ant\w*|anted)|gave"
     r"|given|gives|trust\w*|repl\w+|answer\w*|respon\w+|wrote|rule[ds]?|goal|intent\w*|task|is to|ok|okay"
-    r"|happy|fine|signed? off|green[- ]li\w+|go-ahead|thumbs)(?!\w)|(?<=user)['’]s|^\W*user\W{1,3}"
+    r"|happy|fine|lean(?:s|ed|ing)|signed? off|green[- ]li\w+|go-ahead|thumbs)(?!\w)|(?<=user)['’]s"
+    r"|^\W*user\W{1,3}"
 )
 YOU = re.compile(
     r"(?i)(?<!\w)you (?:must|should|shall|have to|are to|need to|may|can|are free|are allowed)(?!\w)"
@@ -341,15 +361,15 @@ VOID = re.compile(
     r"(?i)(?<!\w)(?:lift(?:ed|s)?|withdr\w+|cancel\w*|revok\w+|no longer|(?:not|n['’]t) (?:hold|apply|count"
     r"|valid)|any ?more|t(?:ook|aken?) (?:it |this |that )?back|overrul\w+|dropped|void\w*|rescind\w*"
     r"|retract\w*|repeal\w*|waiv\w+|relax\w*|abandon\w*|scrapp\w+|obsolete|outdated|superseded|disregard\w*"
-    r"|revers\w+|(?:can|may|could|should|to) ignore|moot|off the table|does(?: not|n['’]t) matter"
-    r"|no need to follow|reconsider\w*|chang\w+ (?:their|his|her) minds?|mind has changed|the opposite"
-    r"|contrary|no longer wanted|aufgehoben|hebt \w+ auf|zurückgenommen|widerrufen|verworfen|gestrichen"
-    r"|hinfällig|gilt nicht|nicht mehr|meinung geändert|gegenteil|annul\w*|lev(?:ée?s?|é)|retir\w+|abrog\w*"
-    r"|renonc\w*|chang\w+ d['’]avis|contraire|anul\w+|revoc\w*|revog\w*|deja de|ya no|lo contrario|opinión"
-    r"|ritirat\w*|отмен\w+|отозв\w+|передумал\w*|больше не|снял\w*|скасу\w+|відклик\w+|anulowa\w*|cofn\w+"
-    r"|wycof\w+|ingetrokken|geannuleerd|opgeheven|upphäv\w*|tillbaka|iptal|vazgeç\w*|kaldır\w*|hủy|bãi bỏ"
-    r"|rút lại)(?!\w)|取消|撤回|撤销|作废|废除|收回|不再|改变主意|取り消|取りやめ|廃止|철회|취소|폐지|ألغى"
-    r"|إلغاء|سحب|تراجع|ביטל|ยกเลิก|रद्द"
+    r"|revers\w+|(?:can|may|could|should|to|not to)(?: be)? (?:ignored?|skip(?:ped)?|worry)|moot"
+    r"|off the table|does(?: not|n['’]t) matter|no need to follow|reconsider\w*|chang\w+ (?:their|his"
+    r"|her) minds?|mind has changed|the opposite|contrary|no longer wanted|aufgehoben|hebt \w+ auf"
+    r"|zurückgenommen|widerrufen|verworfen|gestrichen|hinfällig|gilt nicht|nicht mehr|meinung geändert"
+    r"|gegenteil|annul\w*|lev(?:ée?s?|é)|retir\w+|abrog\w*|renonc\w*|chang\w+ d['’]avis|contraire|anul\w+"
+    r"|revoc\w*|revog\w*|deja de|ya no|lo contrario|opinión|ritirat\w*|отмен\w+|отозв\w+|передумал\w*"
+    r"|больше не|снял\w*|скасу\w+|відклик\w+|anulowa\w*|cofn\w+|wycof\w+|ingetrokken|geannuleerd|opgeheven"
+    r"|upphäv\w*|tillbaka|iptal|vazgeç\w*|kaldır\w*|hủy|bãi bỏ|rút lại)(?!\w)|取消|撤回|撤销|作废|废除|收回"
+    r"|不再|改变主意|取り消|取りやめ|廃止|철회|취소|폐지|ألغى|إلغاء|سحب|تراجع|ביטל|ยกเลิก|रद्द"
 )
 GRAVE = re.compile(
     r"(?i)(?<![\w/-])(?:delet\w*|remov\w*|drop\w*|wip(?:e|ed|ing)|eras\w*|destroy\w*|purg\w*|overwr\w*"

@@ -24,6 +24,7 @@ from tui_app.context.claim_words import (
     NOTHING_OF,
     OF_THE_PAST,
     PLANS,
+    REPORTED,
     SAYS,
     SAYS_SOLVED,
     STILL,
@@ -62,7 +63,11 @@ _DIRECTLY = re.compile(
     r"[\s\x01`:]*(?:(?:the|a|an|our|whole|entire|file|module|script|large|parts?|most|some|of|up|out|down"
     r"|brand-new|new)[\s,\x01]+){0,6}"
 )
-_THROUGH = re.compile(r"[^.;,\x01]{0,60} (?:through|into|across|onto|throughout)[\s\x01`]*")
+_INSIDE = re.compile(
+    r"[\s\x01`]*|[^.;:\x01]{0,60} (?:in|to|from|out of|of|inside|within|through|into|across|onto|throughout)"
+    r"(?: the| file| module){0,2}[\s\x01`]*"
+)
+"""Between what was done and the file that it was done to, or in."""
 _STATUS = re.compile(r"([MADR])\s+(?=[\w./~-]+$)")
 _STATUSES = {"M": "edited", "A": "created", "D": "deleted", "R": "moved"}
 """How git says it."""
@@ -206,12 +211,9 @@ def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[
     if NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
         return {"deleted"}
     passive = not folded[name.end : start].endswith(("is ", "are ")) and any(at == start for at, _ in acted)
-    direct = any(
-        _DIRECTLY.fullmatch(folded, end, name.start)
-        or (not folded[:at].strip(_BLANK) and _THROUGH.fullmatch(folded, end, name.start))
-        for at, end in acted
-        if end <= name.start
-    )
+    direct = any(_DIRECTLY.fullmatch(folded, end, name.start) for _, end in acted if end <= name.start)
+    first = REPORTED.match(folded)
+    direct |= first is not None and _INSIDE.fullmatch(folded, first.end(), name.start) is not None
     return {"changed"} if passive or direct or NEWLY.match(folded, name.end) else set()
 
 
@@ -543,7 +545,7 @@ _NEAR = 45
 """Characters on either side of a number in which a statement says what it counts."""
 _TESTS = re.compile(r"(?i)tests?|cases|specs|prueba|тест|测试|測試|テスト|테스트|اختبار|בדיק|ทดสอบ")
 _PASSED = re.compile(r"(?i)\W{0,3}(?:passed|passing|failed|failing|green|ok|bestanden|réussi|прошл)")
-_TALLY = re.compile(r"(?i) (?:passed|passing|failed|failing)(?:\W*$|,| and| in \d)")
+_TALLY = re.compile(r"(?i) (?:passed|passing|failed|failing|success(?:es)?|failures?)(?:\W*$|,| and| in \d)")
 """Behind a number as test runners print it."""
 _TIED = re.compile(r"(?i)(?:[=:]|\b(?:to|from|is|now|was|of|at|auf|von|à|de|est|a|es|на|=))\s*[`'\"]?$")
 _UNIT = re.compile(r"(?i)^\s?(?:ms|s|sec\w*|min\w*|h|hours?|[kmg]i?b|bytes|px|%|tokens?|x)\b")
