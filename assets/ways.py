@@ -19,6 +19,7 @@ from tui_app.ui.dialogs.rewind import RewindFiles
 from tui_app.ui.dialogs.sessions import SearchScreen
 from tui_app.ui.long_text import LongText
 from tui_app.ui.prompt.completion import OfferList
+from tui_app.ui.widgets import HintRow
 
 Drive = Callable[[Pilot[int]], Awaitable[None]]
 
@@ -80,7 +81,9 @@ async def in_question(pilot: Pilot[int]) -> None:
     """A tool asks before it changes a file."""
     await typed(pilot, "write board.py: print(sailings(today))")
     box = pilot.app.screen.query_one(ApprovalBox)
-    await until(pilot, lambda: box.question and box.has_focus)
+    keys = box.query_one("#approval-keys", HintRow)
+    # Until it is laid out, the box does not know that all of the question is seen.
+    await until(pilot, lambda: box.question and box.has_focus and ("y", "yes") in [h[:2] for h in keys.hints])
 
 
 async def in_approvals(pilot: Pilot[int]) -> None:
