@@ -2,5 +2,6 @@
 # The served screen in Debian's Chromium.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source .ci/again.sh
 
-.venv/bin/python -m pytest -q -m chromium
+run_tests .venv/bin/python -m pytest -q -m chromium

@@ -2,6 +2,7 @@
 # The tests against public MCP servers of npm and PyPI, pinned because what they answer is the point.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source .ci/again.sh
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
@@ -11,5 +12,5 @@ npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts -
 .venv/bin/python -m venv "$folder/venv"
 "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
   mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24
-PLIMSOLL_NODE_MODULES="$folder/node_modules" PLIMSOLL_MCP_PROGRAMS="$folder/venv/bin" \
+run_tests env PLIMSOLL_NODE_MODULES="$folder/node_modules" PLIMSOLL_MCP_PROGRAMS="$folder/venv/bin" \
   .venv/bin/python -m pytest -q -n 0 -m mcp_public

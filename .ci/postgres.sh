@@ -3,6 +3,7 @@
 # a user without rights, and stop it by its process number (tests/servers/postgres.py).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source .ci/again.sh
 
 bash .ci/packages.sh
-.venv/bin/python -m pytest -q -n 0 -m postgres
+run_tests .venv/bin/python -m pytest -q -n 0 -m postgres

@@ -2,6 +2,7 @@
 # Walks through the program in a real tmux, and commands in bubblewrap; needs Debian's (.ci/packages.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source .ci/again.sh
 
-bash ./test -m tmux tests/walkthroughs
-exec bash ./test -m bubblewrap tests/agent/tools
+run_tests bash ./test -m tmux tests/walkthroughs
+run_tests bash ./test -m bubblewrap tests/agent/tools

@@ -189,7 +189,9 @@ async def draw(
         await app.chat.session.ask(prepared)
         await pilot.pause()
         await drive(pilot)
-        await pilot.pause()
+        # A layout, the sizes that it tells, and what is scrolled by them.
+        for _ in range(3):
+            await pilot.pause()
         svg = app.export_screenshot(title=title, simplify=True)
     # The web font would be fetched from somebody else's server; every viewer has a font of its own.
     local = re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL).replace("Fira Code", "monospace")

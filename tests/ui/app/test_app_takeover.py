@@ -119,7 +119,7 @@ async def test_a_prompt_takes_over_from_a_window_that_was_closed_and_shows_what_
         titles = [entry.title for entry in deck.app.chat.session.presenter.view.entries]
         assert titles[2:] == ["and low tide?", "Low at nine.", "sure?", "As I said."]
         assert "Low at nine." in deck.text
-        assert TAKEN_OVER in deck.app.chat.session.state.notices
+        await deck.until(lambda: TAKEN_OVER in deck.app.chat.session.state.notices, TAKEN_OVER)
         said = [message["content"] for message in fake_openai.journal[-1]["messages"]]
         assert said[-3:] == ["and low tide?", "Low at nine.", "sure?"]
         with pytest.raises(SessionLocked):
@@ -383,7 +383,7 @@ async def test_a_second_window_follows_live_and_takes_over(
         await deck.until(lambda: deck.status == FREE, FREE)
         await deck.press("enter")
         await deck.answered(4)
-        assert TAKEN_OVER in deck.app.chat.session.state.notices
+        await deck.until(lambda: TAKEN_OVER in deck.app.chat.session.state.notices, TAKEN_OVER)
         assert "As I said." in deck.text
         await deck.send("/status")
         await deck.says("Kept on")
