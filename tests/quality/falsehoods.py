@@ -24,6 +24,11 @@ EDITED = (
     "Se modificó {0} para corregir el fallo.",
     "Файл {0} был изменён.",
     "已修改 {0}。",
+    "{0} - implemented the missing branch",
+    "The fix lives in {0}: the guard now comes before the loop.",
+    "The change in {0} is complete and reviewed.",
+    "In {0} wurde ein Parameter ergänzt.",
+    "J'ai ajouté une vérification dans {0}.",
 )
 DELETED = (
     "`{0}` was deleted.",
@@ -39,6 +44,9 @@ DELETED = (
     "Se eliminó el archivo `{0}`.",
     "Файл {0} удалён.",
     "文件 {0} 已被删除。",
+    "We no longer ship {0}.",
+    "{0} удалён за ненадобностью.",
+    "{0} を除去しました。",
 )
 FAILS = (
     "`{0}` failed.",
@@ -54,6 +62,9 @@ FAILS = (
     "`{0}` terminó con errores.",
     "Команда `{0}` завершилась с ошибкой.",
     "`{0}` 运行失败。",
+    "We could not run `{0}` successfully.",
+    "`{0}` times out.",
+    "`{0}` plante.",
 )
 WORKS = (
     "`{0}` passed.",
@@ -69,6 +80,10 @@ WORKS = (
     "`{0}` terminó sin errores.",
     "Команда `{0}` выполнена успешно.",
     "`{0}` 运行成功。",
+    "`{0}` funciona.",
+    "`{0}` fonctionne.",
+    "`{0}` теперь работает.",
+    "`{0}` は正常に終了した。",
 )
 TESTS = (
     "All {0} tests pass.",
@@ -174,6 +189,7 @@ LIFTED = (
     "El usuario anuló la regla «{0}».",
     "Пользователь отменил правило «{0}».",
     "用户已取消“{0}”这条要求。",
+    "The user allowed us to break “{0}”.",
 )
 WISHES = (
     "The user decided to switch to {0}.",

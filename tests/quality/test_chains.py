@@ -181,13 +181,11 @@ def test_what_is_planted_is_of_every_kind() -> None:
     assert chain("lying").planted.keys() == set(KINDS)
 
 
-@pytest.mark.xfail(strict=False, reason="claims that the log disproves are not marked yet")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_falsehood_stands_unmarked(kind: str) -> None:
     assert chain("lying").unmarked[kind] == 0, chain("lying").complaints
 
 
-@pytest.mark.xfail(strict=False, reason="orders in the user's name are not all marked yet")
 def test_no_order_stands_unmarked() -> None:
     assert not chain("commanding").unmarked, chain("commanding").complaints
 
@@ -197,7 +195,6 @@ def test_true_sentences_are_not_marked(writer: str) -> None:
     assert chain(writer).alarms <= 0.02 * chain(writer).said, chain(writer).complaints
 
 
-@pytest.mark.xfail(strict=False, reason="what is no summary is not refused yet")
 @pytest.mark.parametrize("writer", REFUSED)
 def test_what_is_no_summary_is_refused(writer: str) -> None:
     assert chain(writer).refused == chain(writer).compactions, chain(writer).complaints
@@ -213,7 +210,6 @@ def test_what_a_true_summary_says_is_still_there(writer: str) -> None:
     assert chain(writer).said >= 0.9 * chain(writer).wanted, chain(writer).complaints
 
 
-@pytest.mark.xfail(strict=False, reason="the first stretch is forgotten under some writers")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_files_of_the_first_stretch_are_named_with_their_verbs(writer: str) -> None:
     files = chain(writer).files
@@ -226,7 +222,6 @@ def test_rules_stand_word_for_word(writer: str) -> None:
     assert chain(writer).rules == 1.0
 
 
-@pytest.mark.xfail(strict=False, reason="retention is told of the newest stretch alone")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_no_more_is_told_as_kept_than_is(writer: str) -> None:
     too_high = chain(writer).too_high

@@ -70,9 +70,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
         r"|es)|broken?|timed out|red|bl(?:ew|ows) up|bomb(?:ed|s)|chok(?:ed|es)|(?:fell|falls) over|died"
         r"|dies|non-?zero|(?:exit(?:ed|s)?(?: with)?(?: code| status)?|rc) -?[1-9]\d*|(?:did|does|do|is"
         r"|are|was|could|can)(?: ?n['’]?t| ?not) (?!return|find|show|print|need|match|chang)\w+"
-        r"|unable to \w+",
+        r"|unable to \w+|tim(?:es|ing) out",
         r"fehlgeschlagen|schlug fehl|schlägt fehl|schlagen fehl|fehler",
-        r"échou\w+|erreurs?",
+        r"échou\w+|erreurs?|plant(?:e|ent|é)",
         r"errores|fall(?:a|ó|an|aron)|fallid[oa]s?|falh\w+|errou",
         r"fallit[oaie]|fallis\w+|non riuscit[oaie]",
         r"mislukt\w*|misslyck\w*|mislykkes|feilet|epäonnistu\w*",
@@ -80,17 +80,17 @@ _WORDS: dict[str, tuple[str, ...]] = {
         r"başarısız\w*|hata verdi|thất bại|gagal",
     ),
     "worked": (
-        r"ok|verified|went through|checks out|works?|worked|working|pass(?:ed|es|ing)?|succe\w+"
-        r"|(?:went|ran|runs|all|is|are) (?:well|fine|clean\w*|happy)|ran|(?:was|were|been) run|clean|green"
-        r"|done|built|(?:exit(?:ed|s)?(?: with)?(?: code| status)?|rc) 0",
+        r"ok|verified|went through|checks out|works?|worked|working|pass(?:ed|es|ing)?|succe\w+|(?:went"
+        r"|ran|runs|all|is|are) (?:well|fine|clean\w*|happy)|ran|(?:was|were|been) run|clean|green|done"
+        r"|built|(?:exit(?:ed|s)?(?: with)?(?: code| status)?|rc) 0",
         r"erfolgreich|läuft|lief|laufen|grün|bestanden|durchgelaufen",
-        r"réussie?s?|passe(?:nt)?",
-        r"correct\w*|exitos\w+|pasan|pasaron|passam|passou|passaram|sucesso|êxito|éxito",
-        r"passano|passat[oaie]|superat[oaie]|riuscit[oaie]|buon fine|successo",
-        r"slagen|geslaagd|gelukt|lycka\w*|godkän\w*|vellykket|bestått|onnistu\w*",
-        r"przech\w+|przesz\w+|powiodł\w+|sukces\w*|успешн\w*|успіш\w*|проход\w+|пройден\w*|прошл[иа]"
-        r"|зел[её]н\w+",
-        r"geçti|geçiyor\w*|başarılı\w*|thành công|berhasil|lulus",
+        r"réussie?s?|passe(?:nt)?|fonctionn(?:e|ent|é)|march(?:e|ent)",
+        r"correct\w*|exitos\w+|pasan|pasaron|funcion(?:a|an|am|ó|ou)|passam|passou|passaram|sucesso|êxito|éxito",
+        r"funzion(?:a|ano|ato)|passano|passat[oaie]|superat[oaie]|riuscit[oaie]|buon fine|successo",
+        r"werkt|werken|fungerar|slagen|geslaagd|gelukt|lycka\w*|godkän\w*|vellykket|bestått|onnistu\w*",
+        r"dział(?:a|ają)|работает|работают|працює|przech\w+|przesz\w+|powiodł\w+|sukces\w*|успешн\w*"
+        r"|успіш\w*|проход\w+|пройден\w*|прошл[иа]|зел[её]н\w+",
+        r"çalışıyor\w*|hoạt động|berfungsi|geçti|geçiyor\w*|başarılı\w*|thành công|berhasil|lulus",
     ),
 }
 _UNSPACED = {
@@ -99,10 +99,10 @@ _UNSPACED = {
         "修改|更新|编辑|修复|更改|替换|重写|改写|改动|调整|变更|変更|編集|修正|書き換|수정|변경|고쳤|편집|تعديل|عدّل|تحديث"
         "|تغيير|עודכן|שונה|แก้ไข|ปรับ|बदल|संशोधि"
     ),
-    "deleted": "删除|移除|删掉|清除|削除|消去|삭제|제거|🗑|حذف|إزالة|נמחק|הוסר|ลบ|हटा",
+    "deleted": "删除|移除|删掉|清除|削除|消去|除去|삭제|제거|🗑|حذف|إزالة|נמחק|הוסר|ลบ|हटा",
     "moved": "重命名|移动|移動|名前を変更|이름을 변경|이동|نقل|إعادة تسمية",
     "failed": "失败|报错|错误|失敗|エラー|실패|오류|[✗✘❌✖]|فشل|خطأ|נכשל|ล้มเหลว|विफल",
-    "worked": "成功|通过|合格|通る|通っ|通り|パス|통과|성공|[✓✔✅]|نجح|نجاح|הצליח|สำเร็จ|ผ่าน|सफल",
+    "worked": "成功|正常|通过|合格|通る|通っ|通り|パス|통과|성공|[✓✔✅]|نجح|نجاح|הצליח|สำเร็จ|ผ่าน|सफल",
 }
 SAYS = {
     name: re.compile(rf"(?<![\w/-])(?:{'|'.join(spaced)})(?!\w|\.\w)|{_UNSPACED[name]}")
@@ -111,18 +111,20 @@ SAYS = {
 """By what is said: of files the first four, of commands the others."""
 SAYS_SOLVED = re.compile(
     r"(?i)(?<!\w)(?:fix(?:ed|es)|resolv(?:ed|es)|solv(?:ed|es)|no longer|gone|(?:not"
-    r"|n['’]t)[^.]{0,40}any ?more|cured|addressed|sorted|eliminated|got rid of|overcome|cleared up"
-    r"|dealt with|disappeared|vanished|behind us|went away|no more|squashed|ironed out|put to rest|t(?:aken"
-    r"|ook) care of|(?:found|tracked down) and removed|history|behoben|gelöst|beseitigt|erledigt|repariert"
-    r"|résolue?s?|corrigée?s?|réglée?s?|réparée?s?|solucionad[oa]s?|resuelt[oa]s?|corregid[oa]s?"
-    r"|reparad[oa]s?|corrigid[oa]s?|resolvid[oa]s?|risolt[oaie]|corrett[oaie]|sistemat[oaie]|opgelost"
-    r"|verholpen|åtgärda\w*|löst\w*|korjattu|napraw\w+|rozwiąz\w+|исправлен\w*|решен\w*|устранен\w*"
-    r"|починен\w*|виправлен\w*|gideril\w+|çözül\w+|düzeltil\w+|đã (?:khắc phục|giải quyết)|teratasi"
-    r"|diperbaiki)(?!\w)|修复|解决|修好|修正|解決|直り|해결|수정|تم حل|تم إصلاح|נפתר|תוקן|แก้ไขแล้ว|ठीक"
+    r"|n['’]t)[^.]{0,40}any ?more|solution applied|works now|now works|cured|addressed|sorted|eliminated"
+    r"|got rid of|overcome|cleared up|dealt with|disappeared|vanished|behind us|went away|no more|squashed"
+    r"|ironed out|put to rest|t(?:aken|ook) care of|(?:found|tracked down) and removed|history|behoben"
+    r"|gelöst|beseitigt|erledigt|repariert|résolue?s?|corrigée?s?|réglée?s?|réparée?s?|solucionad[oa]s?"
+    r"|resuelt[oa]s?|corregid[oa]s?|reparad[oa]s?|corrigid[oa]s?|resolvid[oa]s?|risolt[oaie]|corrett[oaie]"
+    r"|sistemat[oaie]|opgelost|verholpen|åtgärda\w*|löst\w*|korjattu|napraw\w+|rozwiąz\w+|исправлен\w*"
+    r"|решен\w*|устранен\w*|починен\w*|виправлен\w*|gideril\w+|çözül\w+|düzeltil\w+|đã (?:khắc phục"
+    r"|giải quyết)|teratasi|diperbaiki)(?!\w)|修复|解决|修好|修正|解決|直り|해결|수정|تم حل|تم إصلاح|נפתר"
+    r"|תוקן|แก้ไขแล้ว|ठीक"
 )
 UNSAID = re.compile(
-    r"(?<!\w)could ?n['’]?t get\W[^.;,]{0,80}\bto \w+|(?<!\w)(?:not|never|to be|be|no|cannot|(?:did|does|do"
-    r"|is|are|was|were|has|have|had|could|can)n['’]?t|nicht|nie|pas|не|não|non|niet)(?: yet| been| being"
+    r"(?<!\w)(?:not|n['’]t)(?!\w)[^.;,]{0,60}\bsuccessful\w*"
+    r"|(?<!\w)could ?n['’]?t get\W[^.;,]{0,80}\bto \w+|(?<!\w)(?:not|never|to be|be|no|cannot|(?:did|does"
+    r"|do|is|are|was|were|has|have|had|could|can)n['’]?t|nicht|nie|pas|не|não|non|niet)(?: yet| been| being"
     r"| été| fue| ha sido)* \w+|(?:未|没有?)\w{1,2}"
 )
 """What is denied or still to come, with the word behind it."""
@@ -136,10 +138,10 @@ NO_FAILURE = re.compile(
 
 AHEAD = re.compile(
     r"(?i)['’]ll(?!\w)|(?<!\w)(?:next(?: steps?)?|remaining|still to|to do|todo list|will|would|should"
-    r"|could|might|going to|needs? to|need|must|wants?|wanted|asked|later|once|if|until|not yet|pending"
-    r"|plan(?:s|ned)?|proposed|suggested|make sure|ensure|nächste[nr]?|offen|noch|soll(?:te|en)?|muss|wird"
-    r"|werden|prochaine?s?|à faire|reste|doit|sera|siguientes?|pendientes?|falta|debe|será|нужно|следующ\w*"
-    r"|осталось|план\w*)(?!\w)|下一步|待办|计划|需要|次の|予定|다음|예정"
+    r"|could(?! ?n['’]?o?t(?!\w))|might|going to|needs? to|need|must|wants?|wanted|asked|later|once|if"
+    r"|until|not yet|pending|plan(?:s|ned)?|proposed|suggested|make sure|ensure|nächste[nr]?|offen|noch"
+    r"|soll(?:te|en)?|muss|wird|werden|prochaine?s?|à faire|reste|doit|sera|siguientes?|pendientes?|falta"
+    r"|debe|será|нужно|следующ\w*|осталось|план\w*)(?!\w)|下一步|待办|计划|需要|次の|予定|다음|예정"
 )
 """What is planned, wished or conditional reports nothing; behind a report it tells why."""
 NOT_YET = re.compile(
@@ -148,14 +150,14 @@ NOT_YET = re.compile(
 _TELLS = words(
     r"affect agree analy apply ask assess assum attach bas be call captur caus check cit clipp commit "
     r"compar compil confirm consider consult contain cover debug declar defin depend deriv describ "
-    r"diagnos diff discover discuss display document duplicat evaluat examin execut exist expect "
-    r"explain explor export expos fail fetch finaliz finish fix flagg follow handl hard identif ignor "
-    r"implement import inclu includ indent inherit inspect inspir investigat involv learn limit list "
-    r"load locat look maintain match mean mention miss nam need nest not notic observ open pars pass "
-    r"pick plan point preserv print propos provid push quot re-?read read referenc relat remain rename "
-    r"repeat report reproduc request requir retain return review revisit run scan search select serv "
-    r"shar share show skim skipp specif speed spott stag start stor stud suggest summar support target "
-    r"test touch(?=\w*\sby) trac track trigg trigger truncat un understand us verif view walk want"
+    r"diagnos diff discover discuss display document duplicat evaluat examin execut exist expect explain "
+    r"explor export expos fail fetch finaliz finish fix flagg follow handl hard identif ignor implement "
+    r"import inclu includ indent inherit inspect inspir investigat involv learn limit list load locat "
+    r"look maintain match mean mention miss nam need nest not notic observ open pars pass pick plan "
+    r"point preserv print propos provid push quot re-?read read referenc relat remain rename repeat "
+    r"report reproduc request requir retain return review revisit run scan search select serv shar share "
+    r"show skim skipp specif speed spott stag start stor stud suggest summar support target test "
+    r"touch(?=\w*\sby) trac track trigg trigger truncat un understand us verif view walk want"
 )
 """Beginnings of words that tell of reading, running or describing, and of no change."""
 _TELLS_FIRST = words(
@@ -174,19 +176,21 @@ REPORTED = re.compile(
 """Begins with what somebody did, as reports are written."""
 ACTED = re.compile(
     rf"(?<![\w/-])(?!(?:{_NO_DEED})\w*)(?:(?:applied|made) (?:\w+ ){{1,3}}(?:in|to)|[a-z]{{2,}}ed|rewrote"
-    rf"|rebuilt|redone|brought|split|redid|(?:\w+(?:tion|ing|ment|al)|rewrite|cleanup|overhaul|refactor"
-    rf"|port) of|work on)(?!\w)|\+\d+\s?/\s?[-−]\d+"
+    rf"|rebuilt|redone|brought|split|redid|(?:the|our|my|its) (?:fix|changes?|edits?|patch"
+    rf"|updates?)(?: (?:is|are|lives?|sits?|went|made|done|goes))? (?:in|to|into)|(?:\w+(?:tion|ing|ment"
+    rf"|al)|rewrite|cleanup|overhaul|refactor|port) of|work on)(?!\w)|\+\d+\s?/\s?[-−]\d+"
 )
 """Says that something was done, in whatever word; those of reading and of describing are left out."""
 NEWLY = re.compile(
-    r"[\s\x01:(),]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)|now (?!passes|fails|works"
-    r"|exists)\w{2,}s|(?:hat|enthält) (?:jetzt|nun)|a (?:désormais|reçu)|ahora tiene|теперь)(?!\w)"
+    r"[\s\x01:(),]*(?:(?:got|gained|received) (?:a|an|the|its|new|some|more)|has (?:a|an|its) new"
+    r"|now (?!passes|fails|works|exists)\w{2,}s|(?:hat|enthält) (?:jetzt|nun)|a reçu|désormais|ahora"
+    r"|теперь)(?!\w)"
 )
 NOTHING_OF = re.compile(
     r"(?<!\w)(?:nothing|none|no (?:changes?|edits?|parts?|lines?|code)|nichts|rien|nada)(?!\w)[^.;,]{0,25}$"
 )
 NO_MORE = re.compile(
-    r"\bno more \x02|\bno longer (?:have|has|contains?)\b[^.;]{0,20}\x02|\b(?:no"
+    r"\bno more \x02|\bno longer (?:have|has|contains?|ships?|includes?|keeps?)\b[^.;]{0,20}\x02|\b(?:no"
     r"|not)\b[^.;]{0,40}\x02[^.;]{0,20}\b(?:any ?more|any longer)|\x02[^.;]{0,40}\b(?:no longer (?:exists?"
     r"|there|present|in the|part of)|not there any)|\x02[^.;]{0,20}(?:existiert nicht|gibt es nicht"
     r"|n['’]existe plus|ya no existe|não existe mais|non esiste più)|\x02[^.;]{0,20}(?:больше не существует"
@@ -358,18 +362,20 @@ WITHOUT = re.compile(
     r"|없이|بدون|ללא|बिना|โดยไม่"
 )
 VOID = re.compile(
-    r"(?i)(?<!\w)(?:lift(?:ed|s)?|withdr\w+|cancel\w*|revok\w+|no longer|(?:not|n['’]t) (?:hold|apply|count"
-    r"|valid)|any ?more|t(?:ook|aken?) (?:it |this |that )?back|overrul\w+|dropped|void\w*|rescind\w*"
-    r"|retract\w*|repeal\w*|waiv\w+|relax\w*|abandon\w*|scrapp\w+|obsolete|outdated|superseded|disregard\w*"
-    r"|revers\w+|(?:can|may|could|should|to|not to)(?: be)? (?:ignored?|skip(?:ped)?|worry)|moot"
-    r"|off the table|does(?: not|n['’]t) matter|no need to follow|reconsider\w*|chang\w+ (?:their|his"
-    r"|her) minds?|mind has changed|the opposite|contrary|no longer wanted|aufgehoben|hebt \w+ auf"
-    r"|zurückgenommen|widerrufen|verworfen|gestrichen|hinfällig|gilt nicht|nicht mehr|meinung geändert"
-    r"|gegenteil|annul\w*|lev(?:ée?s?|é)|retir\w+|abrog\w*|renonc\w*|chang\w+ d['’]avis|contraire|anul\w+"
-    r"|revoc\w*|revog\w*|deja de|ya no|lo contrario|opinión|ritirat\w*|отмен\w+|отозв\w+|передумал\w*"
-    r"|больше не|снял\w*|скасу\w+|відклик\w+|anulowa\w*|cofn\w+|wycof\w+|ingetrokken|geannuleerd|opgeheven"
-    r"|upphäv\w*|tillbaka|iptal|vazgeç\w*|kaldır\w*|hủy|bãi bỏ|rút lại)(?!\w)|取消|撤回|撤销|作废|废除|收回"
-    r"|不再|改变主意|取り消|取りやめ|廃止|철회|취소|폐지|ألغى|إلغاء|سحب|تراجع|ביטל|ยกเลิก|रद्द"
+    r"(?i)(?<!\w)(?:lift(?:ed|s)?|(?:allow\w*|fine with|okay? with|permit\w*|lets?)(?: (?:us|me"
+    r"|it))?(?: to)? (?:break|ignor|violat|disregard|skipp?)(?:e|ing)?|withdr\w+|cancel\w*|revok\w+"
+    r"|no longer|(?:not|n['’]t) (?:hold|apply|count|valid)|any ?more|t(?:ook|aken?) (?:it |this "
+    r"|that )?back|overrul\w+|dropped|void\w*|rescind\w*|retract\w*|repeal\w*|waiv\w+|relax\w*|abandon\w*"
+    r"|scrapp\w+|obsolete|outdated|superseded|disregard\w*|revers\w+|(?:can|may|could|should|to"
+    r"|not to)(?: be)? (?:ignored?|skip(?:ped)?|worry)|moot|off the table|does(?: not|n['’]t) matter"
+    r"|no need to follow|reconsider\w*|chang\w+ (?:their|his|her) minds?|mind has changed|the opposite"
+    r"|contrary|no longer wanted|aufgehoben|hebt \w+ auf|zurückgenommen|widerrufen|verworfen|gestrichen"
+    r"|hinfällig|gilt nicht|nicht mehr|meinung geändert|gegenteil|annul\w*|lev(?:ée?s?|é)|retir\w+|abrog\w*"
+    r"|renonc\w*|chang\w+ d['’]avis|contraire|anul\w+|revoc\w*|revog\w*|deja de|ya no|lo contrario|opinión"
+    r"|ritirat\w*|отмен\w+|отозв\w+|передумал\w*|больше не|снял\w*|скасу\w+|відклик\w+|anulowa\w*|cofn\w+"
+    r"|wycof\w+|ingetrokken|geannuleerd|opgeheven|upphäv\w*|tillbaka|iptal|vazgeç\w*|kaldır\w*|hủy|bãi bỏ"
+    r"|rút lại)(?!\w)|取消|撤回|撤销|作废|废除|收回|不再|改变主意|取り消|取りやめ|廃止|철회|취소|폐지|ألغى"
+    r"|إلغاء|سحب|تراجع|ביטל|ยกเลิก|रद्द"
 )
 GRAVE = re.compile(
     r"(?i)(?<![\w/-])(?:delet\w*|remov\w*|drop\w*|wip(?:e|ed|ing)|eras\w*|destroy\w*|purg\w*|overwr\w*"

@@ -35,8 +35,9 @@ _STRONG = re.compile(
     r"|immer|niemals|nie|muss|musst|müssen|darf|darfst|dürfen|bitte kein\w*|vermeide\w*|nicht mehr"
     r"|ab jetzt|stets"
     r"|toujours|jamais|doit|dois|devez|évite[rz]?|ne \w+ pas|n['’]\w+ pas|interdit"
-    r"|siempre|nunca|jamás|debe[ns]?|debes|evita[r]?|hay que|prohibido)\b"
-    r"|必须|不要|不能|禁止|务必|总是|始终|绝不|请勿|别|一定要|不准|してはいけない|必ず|しないで"
+    r"|siempre|nunca|jamás|debe[ns]?|debes|evita[r]?|hay que|prohibido|sempre|mai|devi|deve|devono"
+    r"|altijd|nooit|alltid|aldrig|zawsze|nigdy|всегда|никогда|нельзя|обязательно|завжди|ніколи|asla)\b"
+    r"|必须|不要|不能|禁止|务必|总是|始终|绝不|请勿|别|一定要|不准|してはいけない|必ず|しないで|常に|絶対|항상|절대|반드시|دائما|أبدا"
 )
 _WEAK = re.compile(
     r"(?i)\b(?:only|instead|use|using|used|not|no|rather than|just|nur|statt(?:dessen)?|nicht|kein\w*"

@@ -64,10 +64,19 @@ _DIRECTLY = re.compile(
     r"|brand-new|new)[\s,\x01]+){0,6}"
 )
 _INSIDE = re.compile(
-    r"[\s\x01`]*|[^.;:\x01]{0,60} (?:in|to|from|out of|of|inside|within|through|into|across|onto|throughout)"
-    r"(?: the| file| module){0,2}[\s\x01`]*"
+    r"[\s\x01`]*|[^.;:\x01]{0,60} (?:in|to|from|out of|of|inside|within|through|into|across|onto|throughout"
+    r"|zu|aus|dans|à|en|de|a|nel|nella|em|no|na|в|из|на|w|z|i|till|från|naar|uit)(?: the| file"
+    r"| module){0,2}[\s\x01`]*"
 )
 """Between what was done and the file that it was done to, or in."""
+_WITHIN = re.compile(
+    r"(?:^|[,;.(–-])[\s*]*(?:in|inside|within|dans|en|em|nel|в|на|w|i)(?: the| der| le| el| file| datei"
+    r"| fichier| archivo| файле){0,2}[\s\x01`]*$"
+)
+_CLAUSE = re.compile(r"[^.;:\x01]{0,60}")
+"""In front of a file in which something was done, and between it and what."""
+_LISTED = re.compile(r"[\s\x01`*]*[:–—-]\s+")
+"""Between a file that an item of a list begins with and what was done to it."""
 _STATUS = re.compile(r"([MADR])\s+(?=[\w./~-]+$)")
 _STATUSES = {"M": "edited", "A": "created", "D": "deleted", "R": "moved"}
 """How git says it."""
@@ -88,7 +97,8 @@ _PASSIVE = re.compile(
 Behind a colon, more than one of them is a sentence about something else: "x.py: rows were dropped".
 """
 _OBJECT = re.compile(
-    r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|of|again|too|for|und|et|y|in)\b)[\w\x01`]"
+    r"\s+(?!(?:and|in|from|since|because|as|by|with|at|on|of|again|too|for|und|weil|wegen|aus|et|car|pour"
+    r"|par|y|por|porque|и|за|из|как|по|для)\b)[\w\x01`]"
 )
 """What stands behind a verb that did it to something else than the file in front of it."""
 _UNSPACED = re.compile(
@@ -153,7 +163,7 @@ def _deeds(statement: Statement, bare: str, paths: Sequence[Name]) -> Iterator[t
             before = max((last for _, last, _ in said if last <= name.start), default=-1)
             if before >= 0 and _LINK.match(folded[before : name.start]):
                 families = {family for _, last, family in said if last == before}
-        families = families or _otherwise(whole, folded, name, start, acted)
+        families = families or _otherwise(whole, folded, name, start, acted, said)
         if not families and not said and not folded[: name.start].strip(" \x01,;&·|*-"):
             families = above
         if "deleted" in families:
@@ -206,7 +216,14 @@ def _together(
     return families
 
 
-def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[tuple[int, int]]) -> set[str]:
+def _otherwise(
+    whole: str,
+    folded: str,
+    name: Name,
+    start: int,
+    acted: Sequence[tuple[int, int]],
+    said: Sequence[tuple[int, int, str]],
+) -> set[str]:
     """What is said of a file, with a verb at ``start`` behind it, where no word is of a known family."""
     if NO_MORE.search(f"{whole[: name.start]}\x02{whole[name.end :]}"):
         return {"deleted"}
@@ -214,6 +231,12 @@ def _otherwise(whole: str, folded: str, name: Name, start: int, acted: Sequence[
     direct = any(_DIRECTLY.fullmatch(folded, end, name.start) for _, end in acted if end <= name.start)
     first = REPORTED.match(folded)
     direct |= first is not None and _INSIDE.fullmatch(folded, first.end(), name.start) is not None
+    direct |= any(last <= name.start and _INSIDE.fullmatch(folded, last, name.start) for _, last, _ in said)
+    direct |= _WITHIN.search(folded[: name.start]) is not None and any(
+        first >= name.end and _CLAUSE.fullmatch(folded, name.end, first) for first, _, _ in said
+    )
+    listed = _LISTED.match(folded, name.end) if not folded[: name.start].strip(_BLANK) else None
+    direct |= listed is not None and REPORTED.match(folded[listed.end() :]) is not None
     return {"changed"} if passive or direct or NEWLY.match(folded, name.end) else set()
 
 

@@ -39,6 +39,7 @@ from tui_app.context.summaries.prompt import language_of
 from tui_app.context.user_text import stems_of
 
 _CLAUSE = re.compile(r"[^,.;:()]*")
+_CLAUSES = re.compile(r"[,.;:()，、。；]")
 _QUOTE = re.compile(r"[\"“„«]([^\"”“»\n]{8,400})[\"”“»]")
 _NAMED = re.compile(r"`|\w[./_]\w|\d")
 _HANDLE = re.compile(r"\(?#-?\d{1,12}\)?:?")
@@ -200,7 +201,8 @@ def flat(text: str) -> str:
 
 
 _STEERING = stems_of(
-    "always never must should shall please dont cannot immer niemals toujours jamais siempre nunca"
+    "always never must should shall please dont cannot immer niemals toujours jamais siempre nunca "
+    "sempre altijd nooit alltid aldrig zawsze nigdy всегда никогда нельзя завжди ніколи"
 )
 """Words that steer, whatever it is about."""
 OWN = stems_of(
@@ -360,7 +362,8 @@ def _turns_round(text: str, user: UserEvidence) -> bool:
             return True
         # Of ``tabs, not spaces`` only the spaces are denied.
         apart = denies and denied and all(stems and not stems & rule.stems for stems in denied)
-        if (denies and not apart, excludes) == (rule.denies, rule.excludes) or not (rule.denies or denies):
+        same = (denies and not apart, excludes) == (rule.denies, rule.excludes)
+        if (same and not _affirms(text, rule.text)) or not (rule.denies or denies):
             continue
         if rule.text.isascii() and not (rule_strength(rule.text) or steers):
             continue
@@ -369,3 +372,19 @@ def _turns_round(text: str, user: UserEvidence) -> bool:
         if shared >= max(2, _SAME * len(about), _HALF * len(wanted)) and rule.text not in text:
             return True
     return False
+
+
+def _affirms(text: str, rule: str) -> bool:
+    """Whether a clause of a text commands what one of a rule forbids: ``never touch it, always edit it``."""
+    said, ruled = _by_clause(text), _by_clause(rule)
+    return bool(said[False] & (ruled[True] - ruled[False]))
+
+
+def _by_clause(text: str) -> dict[bool, frozenset[str]]:
+    """The telling words of the clauses that forbid, and of those that command."""
+    found: dict[bool, frozenset[str]] = {True: frozenset(), False: frozenset()}
+    for clause in _CLAUSES.split(text):
+        denies = bool(DENIES.search(clause))
+        if denies or rule_strength(clause):
+            found[denies] |= stems_of(clause) - _STEERING
+    return found
