@@ -380,6 +380,27 @@ def test_a_value_nobody_speaks_behind_the_word_that_names_it_is_masked_in_any_la
 
 
 @pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("пароль: {}", "Тигр2024!"),
+        ("密码是 {}", "Xy9kQw22Lp"),
+        ("lösenord: {}", "Qx92klPp"),
+        ("Пароль от базы — {}", "Kx9vQ2mmT1"),
+        ("the token is {} here", "9f8e7d6c5b4a39281706f5e4"),
+        ("set the api key to {}", "9f8e7d6c5b4a39281706f5e4d3c2"),
+        ("the secret key {}", "wJalrXUtn7EMIK7MDENGbPx8fiCY"),
+        ("2FA code seed: {}", "JBSWY3DPEHPK3PXPJBSW"),
+        (
+            "Seed phrase: {}",
+            "abandon ability able about above absent absorb abstract absurd abuse access accident",
+        ),
+    ],
+)
+def test_what_is_said_to_be_a_secret_is_masked(text: str, secret: str) -> None:
+    assert mask_secrets(text.format(secret)) == text.format(MASK)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "Commit: 3f23bb7a9c0d1e2f3a4b5c6d7e8f90a1b2c3d4e5",
@@ -397,6 +418,13 @@ def test_a_value_nobody_speaks_behind_the_word_that_names_it_is_masked_in_any_la
         "ETag => W/Kestrel-harbour-77",
         "we look at Kestrel-harbour-77 in the list of ships and go on",
         "backupFileName: 97f579074d1d59ad@v1",
+        "the token is expired after 1200000 milliseconds",
+        "a secret test_of_token_counting_128000_200000_window",
+        "the key tui_app/agent/Provider2/models128/keys33",
+        "the key 97f579074d1d59ad/97f579074d1d59ad",
+        "Пароль неверный, попыток 3",
+        "mot de passe: requis",
+        "the seed phrase is shown once and never again on the page",
     ],
 )
 def test_what_is_built_like_something_else_is_no_value_of_a_secret(text: str) -> None:

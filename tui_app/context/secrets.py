@@ -13,6 +13,10 @@ from collections import Counter
 MASK = "[secret removed]"
 """What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
 PASSWORDS = r"pass(?:word|wd|phrase)|kennwort|passwort|contraseña|mot de passe"
+_ABROAD = (
+    r"palavra-passe|senha|parola|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|parolă|şifre|пароль|парола|лозинка|κωδικός"
+    r"|סיסמה|كلمة المرور|كلمة السر|पासवर्ड|รหัสผ่าน|mật khẩu|kata sandi|密码|密碼|口令|パスワード|비밀번호|암호"
+)
 NAMES = (
     rf"(?:{PASSWORDS}|secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?|api[_-]?key|private[_-]?key|credentials?"
     r"|(?:access|auth|refresh|session|id)[_-]?token|client[_-]?secret)"
@@ -122,14 +126,34 @@ _LOGIN_LINE = re.compile(
     r"(?P<value>(?=[^\s\"'\\\[]{0,100}[0-9])[^\s\"'\\\[]{4,200})"
 )
 _SAID = re.compile(
-    rf"(?i)(?P<name>\b(?:{PASSWORDS})[ \t]{{1,4}}(?:is|was|ist|lautet|es|est)[ \t:]{{1,3}}\\{{0,3}}[\"'`]?)"
-    rf"(?P<value>(?!sha|md5|base|utf|argon|bcrypt|pbkdf|aes|rot|http)(?=[^\s\"'`]{{0,40}}[0-9])(?=[^\s\"'`]{{0,40}}[a-z])"
-    rf"{_VALUE}{{6,60}})"
+    rf"(?i)(?P<name>(?<![a-zа-я])(?:{PASSWORDS}|{_ABROAD})(?:[ \t]{{0,4}}"
+    r"(?:(?<=[ \t])(?:is|was|ist|lautet|es|est|è|é|är|er|on|to|jest|это|є)(?=[ \t:])"
+    r"|是|为|は|[이가은는]|[—–-])[ \t:]{0,3}|[ \t*_\"'`]{0,4}[:=：＝][ \t*_]{0,4})"
+    r"\\{0,3}[\"'`]?)(?P<value>(?!sha|md5|base|utf|argon|bcrypt|pbkdf|aes|rot|http)"
+    r"(?=[^\s\"'`]{0,40}[0-9])(?=[^\s\"'`]{0,40}[^\W\d_])"
+    rf"(?:(?![\u0590-\u0fff\u3000-\ud7ff]){_VALUE}){{6,60}})"
+)
+_SAID_KEY = re.compile(
+    r"(?i)(?P<name>\b(?:api[ _-]?key|token|secret(?:[ _-]key)?|access[ _-]key)[ \t]{1,4}"
+    r"(?:(?:is|was|to|ist|lautet|es|est|[:=])[ \t]{1,3})?[\"'`]?)(?P<value>"
+    r"(?=[^0-9]{0,40}[0-9])(?-i:(?=[0-9]{0,40}[a-f])[0-9a-f]{20,128}"
+    r"|(?=[^A-Z]{0,40}[A-Z])(?=[^a-z]{0,40}[a-z])(?=(?:[A-Za-z/+]{1,24}[0-9]+){2})[A-Za-z0-9+/]{24,200}={0,2})"
+    r"(?![\w./-]))"
+)
+_SEED = re.compile(
+    r"(?i)(?P<name>\b(?:totp|otp|2fa|mfa)\b[^\r\n]{0,24}?[ \t:=][\"'`]?)"
+    r"(?P<value>(?-i:[A-Z2-7]{16,64})(?![\w-]))"
+)
+_PHRASE = re.compile(
+    r"(?i)(?P<name>\b(?:mnemonic|(?:seed|recovery) phrase)[\"']?(?:[ \t]{0,2}[:=]| is)[ \t]{0,4}[\"'`]?)"
+    r"(?P<value>(?:[a-z]{3,8}[ \t]{1,2}){11,23}[a-z]{3,8}\b)"
 )
 _TOLD_BY = (
     ("-pass", _NAMED_WORD), ("aws_s", _NAMED_WORD), ("htpasswd", _NAMED_WORD), ("chpasswd", _CHPASSWD),
-    ("password", _NETRC), ("password", _LOGIN_LINE), ("pass", _SAID), ("wort", _SAID), ("contrase", _SAID),
-    ("mot de", _SAID),
+    ("password", _NETRC), ("password", _LOGIN_LINE),
+    *((word, _SAID_KEY) for word in ("api", "access", "token", "secret")),
+    ("otp", _SEED), ("2fa", _SEED), ("mfa", _SEED), ("mnemonic", _PHRASE), ("phrase", _PHRASE),
+    *((word, _SAID) for word in re.sub(r"\(\?:[^)]*\)", "", f"{PASSWORDS}|{_ABROAD}").split("|")),
 )  # fmt: skip
 """Patterns with a word that is in whatever they match: most texts hold none, and that is quick to see."""
 
@@ -268,13 +292,13 @@ _OTHER_BUILD = re.compile(
 _CLEAR_SIGNS = frozenset("!#$%&+?@^~")
 _CLEAREST_SIGNS = frozenset("!$^~")
 _CHANGES = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
-_LONG_WORD = re.compile(r"[a-z]{5}")
+_LONG_WORD, _SHORT_WORD = re.compile(r"[a-z]{5}"), re.compile(r"[A-Za-z]{4}")
 _WORDS_AND_NUMBER = re.compile(
     r"[A-Z]?[a-z]{2,20}(?:-[A-Z]?[a-z]{2,20}(?![A-Za-z])|-?[0-9]{2,6}(?![0-9A-Za-z])){1,8}[!?#]?$"
 )
 _ASSIGNED = re.compile(
     r"(?<![\w./?&;$@\[-])(?:[A-Za-z]|[^\x00-\x7f]){2,40}[\"'*]{0,2}[ \t\u00a0\u202f]{0,2}"
-    r"(?::=|=>|->|→|[:=：＝])[*_\"']{0,2}[ \t\u00a0]{0,4}(?:\r?\n[ \t]{0,8})?[\"'`「『“„«*]{0,3}$"
+    r"(?::=|=>|->|→|[:=：＝—–])[*_\"']{0,2}[ \t\u00a0]{0,4}(?:\r?\n[ \t]{0,8})?[\"'`「『“„«*]{0,3}$"
 )
 _STATED = re.compile(r"(?:^|[.。!?:\n])[ \t]*(?:[^\W\d_]+[ \t]+){1,3}[^\W\d_]{1,6}[ \t]{1,3}[\"'`“„«*]{0,3}$")
 _SENTENCE_ENDS = re.compile(r"[\"'`”“»*]{0,3}(?:[.,;!?。](?:\s|$)|[ \t]{0,8}(?:[\r\n]|$))")
@@ -308,7 +332,9 @@ def _unspoken(value: str) -> bool:
         return not _CLEAREST_SIGNS.isdisjoint(value[1:]) and any(map(str.isalpha, value))
     if _WORDS_AND_NUMBER.match(value) or not _CLEAR_SIGNS.isdisjoint(value[1:]):
         return True
-    return len(_CHANGES.findall(value)) >= 4 and not _LONG_WORD.search(value) and looks_random(value)
+    changes = len(_CHANGES.findall(value))
+    mixed = changes >= 4 and not _LONG_WORD.search(value) and looks_random(value)
+    return mixed or (changes >= 5 and not _SHORT_WORD.search(value))
 
 
 # Secrets known by their own shape: the keys of vendors, and hashes of passwords.
