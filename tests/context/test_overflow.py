@@ -41,7 +41,7 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import Provider, Rig, agent, rig, run, too_long
 from tests.context.histories import as_bytes, complaints, long_conversation, prompts
-from tui_app.context.answer_end import CUT_OFF, why_not_whole, with_plain_usage
+from tui_app.context.answer_end import CUT_OFF, as_known, why_not_whole
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.overflow.detection import (
@@ -49,7 +49,6 @@ from tui_app.context.overflow.detection import (
     SIGNALS,
     ContextOverflow,
     detect_overflow,
-    overflow_finish_reason,
     overflow_of_answer,
     tokens_a_minute,
 )
@@ -435,20 +434,6 @@ def test_text_of_strange_errors() -> None:
     assert full_text(http(400, {})) == "status_code: 400, model_name: m, body: {}"
 
 
-@pytest.mark.parametrize(
-    ("reason", "overflow"),
-    [
-        ("model_context_window_exceeded", True),
-        ("MODEL_CONTEXT_WINDOW_EXCEEDED", True),
-        ("length", False),
-        ("", False),
-        (None, False),
-    ],
-)
-def test_finish_reasons(reason, overflow) -> None:
-    assert overflow_finish_reason(reason) is overflow
-
-
 def ended(reason: str, finish: str, input_tokens: int, text: str = "Half of") -> ModelResponse:
     return ModelResponse(
         parts=[TextPart(text)],
@@ -512,7 +497,7 @@ def test_a_stream_without_its_end_is_no_whole_answer_on_any_wire(provider: str) 
 )
 def test_a_usage_report_of_no_whole_numbers_is_none(told: Any, taken: int) -> None:
     usage = RequestUsage(input_tokens=told, output_tokens=5, cache_read_tokens=40, details={"own": 1})
-    plain = with_plain_usage(ModelResponse(parts=[], usage=usage)).usage
+    plain = as_known(ModelResponse(parts=[], usage=usage)).usage
     assert (plain.input_tokens, plain.output_tokens, plain.cache_read_tokens) == (taken, 5, 40)
     assert type(plain.input_tokens) is int
     assert plain.details == {"own": 1}

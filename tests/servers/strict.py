@@ -216,7 +216,7 @@ class Strict:
                 wanted = body.get("stream") or "stream" in self.path
                 streams = bool(wanted) and "error" not in answer
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
-                sent = (_streamed(answer, cut) if streams else json.dumps(answer)).encode()
+                sent = (streamed(answer, cut) if streams else json.dumps(answer)).encode()
                 media = "text/event-stream" if streams else "application/json"
                 if outer.manner is not None and "error" not in answer:
                     media, text = outer.manner(answer, sent.decode())
@@ -402,7 +402,7 @@ CUTS = ("in order", "connection", "error")
 _BUSY = {"type": "overloaded_error", "message": "Overloaded"}
 
 
-def _streamed(answer: Any, cut: str = "") -> str:
+def streamed(answer: Any, cut: str = "") -> str:
     """An answer as a stream, each of its pieces at once; one that is cut says all and does not end."""
     if "choices" in answer:
         (choice,) = answer["choices"]

@@ -25,11 +25,13 @@ from pydantic_ai.exceptions import (
     UsageLimitExceeded,
     UserError,
 )
+from pydantic_ai.messages import ModelResponse
 
 from tui_app.agent import tool_failures as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
+from tui_app.context.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import (
     asked_pause,
@@ -63,21 +65,21 @@ _OPAQUE_WORDS = 4
 _BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
 
 
-def describe_error(error: BaseException, *, model: str, written: int = 0) -> Error:
+def describe_error(error: BaseException, *, model: str, answer: ModelResponse | None = None) -> Error:
     """Word what went wrong in a turn.
 
     Args:
         error: What the turn raised.
         model: Name of the model with its provider, as the user chose it.
-        written: Tokens of the answer that ended the turn; 0 where nobody knows.
+        answer: The one that ended the turn, if there is any.
 
     Returns:
         The event to record: the sentence names no class of any library, and keys are masked throughout.
     """
     model = say.plain(model) or "the model"
     described = _by_kind(error, model) or _by_status(error, model)
-    if _NO_ROOM_LEFT.search(str(error)) and isinstance(error, UnexpectedModelBehavior):
-        described = say.only_thought(model, written)
+    if isinstance(error, UnexpectedModelBehavior):
+        described = _by_end(answer or ModelResponse(parts=[]), error, model) or described
     if described is None and _is_in_a_header(error):
         described = _odd_key(model)
     if described is None and came_damaged(error):
@@ -136,6 +138,26 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
             if isinstance(one, kinds):
                 return wording(one, model)
     return None
+
+
+def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -> Error | None:
+    """Find what the end of an answer says that is of no use."""
+    reason = why_not_whole(answer)
+    if reason == FULL:
+        return say.too_long(model, None, None)
+    if _NO_ROOM_LEFT.search(str(error)):
+        return say.only_thought(model, answer.usage.output_tokens)
+    said = told_end(answer)
+    if not said or says_something(answer) or _TOOL.search(str(error)):
+        return None
+    filtered = reason == FILTERED
+    way_on = "Rephrase the prompt" if filtered else "Send again"
+    return Error(
+        kind="provider",
+        message=f"{model} gave no answer: {say.plain(said)}.",
+        hint=f"{way_on}, or {say.OTHER_MODEL}.",
+        retryable=not filtered,
+    )
 
 
 def _by_status(error: BaseException, model: str) -> Error | None:

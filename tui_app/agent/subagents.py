@@ -25,7 +25,7 @@ from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
 from tui_app.agent.tool_failures import AnswerCutOff, StepWatch
-from tui_app.context.answer_end import CUT_OFF, why_not_whole, with_plain_usage
+from tui_app.context.answer_end import ASKED_AGAIN, as_known, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
@@ -91,9 +91,10 @@ class SubAgentWatch(AbstractCapability[Any]):
         Raises:
             AnswerCutOff: if it is not whole: neither its calls count, nor is it an answer.
         """
+        response = as_known(response)
         calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-        usage = with_plain_usage(response).usage
+        usage = response.usage
         self.said = text or self.said
         self.titles += [(call.tool_name, call.args_as_json_str()) for call in calls]
         step = SubAgentStep(
@@ -111,7 +112,7 @@ class SubAgentWatch(AbstractCapability[Any]):
             for call in calls
         }
         self._step = _Step(step, made)
-        if why_not_whole(response) == CUT_OFF:
+        if why_not_whole(response) in ASKED_AGAIN:
             raise AnswerCutOff
         return response
 

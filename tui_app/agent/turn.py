@@ -43,7 +43,13 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
 from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke, is_absent
-from tui_app.context.answer_end import CUT_OFF, half_call, why_not_whole, with_plain_usage
+from tui_app.context.answer_end import (
+    ASKED_AGAIN,
+    CUT_OFF,
+    as_known,
+    half_call,
+    why_not_whole,
+)
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.overflow.error_text import asked_pause, chain, status_of
@@ -92,7 +98,7 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
 def without_calls(response: ModelResponse) -> ModelResponse | None:
     """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
     said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
-    if len(said) == len(response.parts) or why_not_whole(response) != CUT_OFF:
+    if len(said) == len(response.parts) or why_not_whole(response) not in ASKED_AGAIN:
         return None
     return replace(response, parts=said, state="interrupted")
 
@@ -164,7 +170,7 @@ class Recorder(AbstractCapability[Any]):
         Raises:
             AnswerCutOff: if its stream ended without its end and it calls tools, none of which may run.
         """
-        response = without_secrets(with_unique_calls(with_plain_usage(response)), self.secrets)
+        response = without_secrets(with_unique_calls(as_known(response)), self.secrets)
         if cut := without_calls(response):
             self.answer(cut)
             raise AnswerCutOff

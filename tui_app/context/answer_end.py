@@ -1,16 +1,77 @@
 """Tell whether a response is whole, and why not; and what its usage report is good for."""
 
 import json
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from typing import Final
 
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import BaseToolCallPart, FinishReason, ModelResponse, TextPart, ToolCallPart
 
 CUT_OFF: Final = "the model's answer was cut off"
 TOO_LONG: Final = "the model's answer was cut off at its length limit"
+FULL: Final = "the model's answer was cut off where the context window was full"
 FILTERED: Final = "the provider's filter stopped the model's answer"
-_ENDINGS: dict[str | None, str] = {"length": TOO_LONG, "content_filter": FILTERED, "error": CUT_OFF}
+MALFORMED: Final = "the model's answer or tool call was malformed"
+STOPPED: Final = "the provider stopped the model's answer"
+ASKED_AGAIN: Final = frozenset({CUT_OFF, MALFORMED, STOPPED})
+"""Ends that another try may mend; no call of such an answer is run."""
+_WHOLE: Final = ""
+
+STOPS: Mapping[str, Mapping[str, str]] = {
+    "anthropic": {
+        "end_turn": _WHOLE,
+        "stop_sequence": _WHOLE,
+        "tool_use": _WHOLE,
+        "compaction": _WHOLE,
+        # One that pydantic-ai could not have continued.
+        "pause_turn": CUT_OFF,
+        "max_tokens": TOO_LONG,
+        "model_context_window_exceeded": FULL,
+        "refusal": FILTERED,
+    },
+    "responses": {
+        "completed": _WHOLE,
+        "max_output_tokens": TOO_LONG,
+        "content_filter": FILTERED,
+        "failed": CUT_OFF,
+        "cancelled": CUT_OFF,
+        "incomplete": CUT_OFF,
+    },
+    "google": {
+        "STOP": _WHOLE,
+        "MAX_TOKENS": TOO_LONG,
+        **dict.fromkeys(("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT"), FILTERED),
+        **dict.fromkeys(("SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"), FILTERED),
+        **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"), MALFORMED),
+        **dict.fromkeys(("OTHER", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"), STOPPED),
+    },
+    "mistral": {"model_length": FULL, "error": CUT_OFF},
+    "bedrock": {
+        **dict.fromkeys(("guardrail_intervened", "content_filtered"), FILTERED),
+        **dict.fromkeys(("malformed_model_output", "malformed_tool_use"), MALFORMED),
+    },
+    "openai-chat": {
+        **dict.fromkeys(("stop", "tool_calls", "function_call", "eos", "eos_token"), _WHOLE),
+        "length": TOO_LONG,
+        "context_window_exceeded": FULL,
+        # Of vLLM and SGLang, DeepSeek and Z.ai.
+        **dict.fromkeys(("abort", "insufficient_system_resource", "network_error"), CUT_OFF),
+        "sensitive": FILTERED,
+    },
+}
+"""What the word means by which each protocol says why an answer ended."""
+_STOPS = {word.lower(): end for stops in STOPS.values() for word, end in stops.items()}
+"""All of them: relays hand on the words of the server behind them."""
+_FINISH: Mapping[str, FinishReason] = {
+    TOO_LONG: "length",
+    FULL: "length",
+    FILTERED: "content_filter",
+    CUT_OFF: "error",
+    MALFORMED: "error",
+    STOPPED: "error",
+}
+_ENDINGS: Mapping[str | None, str] = {"length": TOO_LONG, "content_filter": FILTERED, "error": CUT_OFF}
 
 
 def why_not_whole(answer: ModelResponse) -> str:
@@ -20,25 +81,50 @@ def why_not_whole(answer: ModelResponse) -> str:
     its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.
     A server that never tells reasons still tells the usage, which comes last.
     """
-    if reason := _ENDINGS.get(answer.finish_reason):
+    word = _word(answer)
+    if reason := _STOPS.get(word.lower()) or _ENDINGS.get(answer.finish_reason):
         return reason
-    said = (answer.provider_details or {}).get("finish_reason")
-    if answer.finish_reason is None and answer.provider_response_id is not None and answer.parts and not said:
+    if answer.finish_reason is None and answer.provider_response_id is not None and answer.parts and not word:
         # On all other wires a reason comes with the end of every stream.
         return CUT_OFF
     taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
-    unsaid = taken_for_whole and not said and not answer.usage.has_values()
-    return CUT_OFF if answer.state != "complete" or unsaid else ""
+    unsaid = taken_for_whole and not word and not answer.usage.has_values()
+    return CUT_OFF if answer.state != "complete" or unsaid else _WHOLE
+
+
+def told_end(answer: ModelResponse) -> str:
+    """The same with the provider's own words for it, where it has any that say more."""
+    reason, details = why_not_whole(answer), answer.provider_details or {}
+    if reason == FILTERED and (said := details.get("refusal") or details.get("block_reason_message")):
+        return f"{reason}: {said}".rstrip(".")
+    word = _word(answer)
+    if reason in (MALFORMED, STOPPED) or (word and word.lower() not in _STOPS):
+        return f"{reason or STOPPED} ({word})"
+    return reason
+
+
+def says_something(answer: ModelResponse) -> bool:
+    """Whether it has a text or a call: thoughts alone, or nothing at all, are no answer."""
+    return any(
+        isinstance(part, BaseToolCallPart) or (isinstance(part, TextPart) and part.content.strip() != "")
+        for part in answer.parts
+    )
+
+
+def _word(answer: ModelResponse) -> str:
+    """The provider's own word for why an answer ended; empty for none."""
+    said = (answer.provider_details or {}).get("finish_reason")
+    return said if isinstance(said, str) else ""
 
 
 def half_call(answer: ModelResponse) -> ToolCallPart | None:
-    """The call in which an answer was stopped, at its length limit or by a filter; None where it is whole.
+    """The call in which an answer was stopped, at a limit or by a filter; None where it is whole.
 
     Calls in front of the last part are whole: another part was begun behind them. The last one is where its
     arguments are a complete object. None at all, or an empty one, is also what there is before the first.
     """
     last = answer.parts[-1] if answer.parts else None
-    if not isinstance(last, ToolCallPart) or why_not_whole(answer) not in (TOO_LONG, FILTERED):
+    if not isinstance(last, ToolCallPart) or why_not_whole(answer) not in (TOO_LONG, FULL, FILTERED):
         return None
     try:
         args = json.loads(last.args or "null") if isinstance(last.args, str | None) else last.args
@@ -52,11 +138,19 @@ _TOKENS_MOST = 1_000_000_000
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-def with_plain_usage(answer: ModelResponse) -> ModelResponse:
-    """The response with a usage report of whole numbers that can be true; the log and all sums rest on it.
+def as_known(answer: ModelResponse) -> ModelResponse:
+    """The response with a known reason for its end, and a usage report of whole numbers that can be true.
 
-    Servers report fractions, less than nothing, or figures that no request has.
+    What becomes of it rests on the reason, and the log and all sums on the report. pydantic-ai knows no more
+    reasons than those of each vendor's own API; servers report fractions, less than nothing, or figures that
+    no request has.
     """
+    known = _STOPS.get(_word(answer).lower())
+    if known is not None:
+        calls = any(isinstance(part, ToolCallPart) for part in answer.parts)
+        whole: FinishReason = "tool_call" if calls else "stop"
+        finish = _FINISH.get(known, answer.finish_reason or whole)
+        answer = answer if finish == answer.finish_reason else replace(answer, finish_reason=finish)
     told = {name: getattr(answer.usage, name) for name in _FIGURES}
     plain = {name: _plain(tokens) for name, tokens in told.items()}
     if plain == told and all(type(tokens) is int for tokens in told.values()):

@@ -11,11 +11,8 @@ from time import monotonic, time
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import (
-    BaseToolCallPart,
-    ModelMessage,
     ModelRequest,
     ModelResponse,
-    TextPart,
     UserContent,
     UserPromptPart,
 )
@@ -23,10 +20,18 @@ from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error, may_be_size
-from tui_app.agent.tool_failures import only_thought
+from tui_app.agent.tool_failures import only_thought, plain
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
-from tui_app.context.answer_end import CUT_OFF, TOO_LONG, why_not_whole
+from tui_app.context.answer_end import (
+    ASKED_AGAIN,
+    FILTERED,
+    FULL,
+    TOO_LONG,
+    says_something,
+    told_end,
+    why_not_whole,
+)
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
@@ -107,6 +112,7 @@ UNANSWERED = Error(
     message="Interrupted: the program ended before this prompt was answered.",
     hint="/retry sends it again.",
 )
+FILTER_HINT = "The partial answer is kept. Rephrase the prompt, or /rewind to leave it out."
 CUT_HINT = "The partial answer is kept. Ask the model to continue, or use /retry."
 EMPTY = "The model gave no answer. /retry sends the prompt again."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
@@ -386,7 +392,7 @@ class Turns:
                 result = await self.runner.run(to_messages(history.items()), model)
             finally:
                 self.compactions.in_run = False
-            if result.error is None and once_more and not result.cancelled and self._take_back_cut():
+            if once_more and not result.cancelled and self._take_back_cut(result.error):
                 once_more = False
                 continue
             if result.error is None:
@@ -412,13 +418,23 @@ class Turns:
             if pause is not None and not await self._wait(told, failed, pause):
                 return TurnResult(cancelled=not self._steered)
 
-    def _take_back_cut(self) -> bool:
-        """Take an answer whose stream has ended without its end out of the view; whether it was one."""
+    def _take_back_cut(self, error: Exception | None) -> bool:
+        """Take an answer out of the view that another try may give whole; whether it was one.
+
+        One that found the window full has made it known as smaller: the next request is, too.
+
+        Args:
+            error: What the run ended with.
+        """
         newest = self.history.items()[-1]
-        if not isinstance(newest.message, ModelResponse) or why_not_whole(newest.message) != CUT_OFF:
+        if not isinstance(newest.message, ModelResponse):
+            return False
+        reason = why_not_whole(newest.message)
+        no_room = reason == FULL and not says_something(newest.message)
+        if not no_room and (error is not None or reason not in ASKED_AGAIN):
             return False
         self.history.append(SessionRewind(to=newest.key, failed=True))
-        reason = f"{CUT_OFF[0].upper()}{CUT_OFF[1:]}."
+        reason = _sentence(told_end(newest.message))
         self.history.append(TurnRetry(attempt=2, attempts=2, wait_s=0.0, reason=reason))
         return True
 
@@ -503,12 +519,13 @@ class Turns:
         if not isinstance(last, ModelResponse):
             return
         reason = why_not_whole(last)
-        if reason == TOO_LONG and not _says_something(last):
+        if reason == TOO_LONG and not says_something(last):
             told = only_thought(self.history.model, last.usage.output_tokens)
             self.history.append(Notice(text=f"{told.message} {told.hint}"))
         elif reason:
-            self.history.append(Notice(text=f"{reason[0].upper()}{reason[1:]}. {CUT_HINT}"))
-        elif not _says_something(last):
+            hint = FILTER_HINT if reason == FILTERED else CUT_HINT
+            self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}"))
+        elif not says_something(last):
             self.history.append(Notice(text=EMPTY))
 
     def _failed(self, error: Exception, prompt: int) -> bool:
@@ -519,26 +536,23 @@ class Turns:
             prompt: Log number of its prompt.
         """
         last = self.history.items()[-1].message
-        written = last.usage.output_tokens if isinstance(last, ModelResponse) else 0
-        told = describe_error(error, model=self.history.model, written=written)
+        answer = last if isinstance(last, ModelResponse) else None
+        told = describe_error(error, model=self.history.model, answer=answer)
         if may_be_size(error, told):
             answered = max((item.reported for item in self.history.items()), default=0)
             told = with_size(told, self.history.usage().total, answered)
         if told.kind == "internal":
             _log.error("the turn failed", exc_info=error)
-        kept = any(item.key > prompt and _says_something(item.message) for item in self.history.items())
+        later = (item.message for item in self.history.items() if item.key > prompt)
+        kept = any(isinstance(each, ModelResponse) and says_something(each) for each in later)
         self.history.append(with_way_back(told, handed_back=not kept))
         if not kept:
             self.history.append(SessionRewind(to=prompt, failed=True))
         return not kept
 
 
-def _says_something(message: ModelMessage) -> bool:
-    """Whether it is an answer with a text or a call: thoughts alone, or nothing at all, are none."""
-    return isinstance(message, ModelResponse) and any(
-        isinstance(part, BaseToolCallPart) or (isinstance(part, TextPart) and part.content.strip() != "")
-        for part in message.parts
-    )
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{plain(reason[1:])}."
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:

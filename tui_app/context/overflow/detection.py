@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
+from tui_app.context.answer_end import FULL, why_not_whole
 from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of, values_of
 
 # How providers say that a request is too long, as data.
@@ -274,10 +275,6 @@ _REFUSED = frozenset({400, 413, 422})
 GATEWAY_STATUSES = frozenset({502, 503, 504, 529})
 """HTTP statuses of a server that is down; gateways also wrap a refusal so, which then names the limit."""
 
-FINISH_REASONS = frozenset({"model_context_window_exceeded", "context_window_exceeded"})
-"""Why an answer ended when the window was full (Anthropic, Bedrock, z.ai)."""
-
-
 # Words of an error that repeat the request, and so are none of the provider's.
 
 _MORE = 8
@@ -381,11 +378,6 @@ def tokens_a_minute(error: BaseException) -> int | None:
     return None
 
 
-def overflow_finish_reason(reason: str | None) -> bool:
-    """Whether an answer ended because the window was full, by the provider's own finish reason."""
-    return reason is not None and reason.lower() in FINISH_REASONS
-
-
 def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow | None:
     """Tell whether an answer was cut off or kept back because the window was full, though no error came.
 
@@ -393,9 +385,7 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
         response: The complete answer.
         limit: Tokens the model is known to accept.
     """
-    details = response.provider_details or {}
-    reason = details.get("finish_reason")
-    if isinstance(reason, str) and overflow_finish_reason(reason):
+    if why_not_whole(response) == FULL:
         return ContextOverflow(None, None, "finish-reason")
     if response.finish_reason == "length" and response.usage.input_tokens >= limit * _FULL:
         return ContextOverflow(None, None, "no-room-for-an-answer")

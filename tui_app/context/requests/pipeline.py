@@ -25,7 +25,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_core import to_json
 
-from tui_app.context.answer_end import with_plain_usage
+from tui_app.context.answer_end import as_known
 from tui_app.context.attempts import PREPARES_ATTEMPTS
 from tui_app.context.cache_marks import CacheMarks
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
@@ -790,7 +790,7 @@ class GovernedRun(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Learn from the reported usage, and give the tools their own names back."""
-        response = with_plain_usage(response)
+        response = as_known(response)
         self.pipeline.answered(request_context, response)
         return self.pipeline.own_names(response)
 
