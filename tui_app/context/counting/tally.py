@@ -29,6 +29,9 @@ _CACHE_BLOCK = 512
 """Tokens that caches of providers leave over at most: they keep whole blocks."""
 _SHARE_MOST = 1.3
 """Factor by which what a report grows and shrinks by may differ from its share."""
+_STRANGE = 6.0
+"""Tokens by which a counted one of another model's calls grows a request more or less, at most, than one of
+the model's own: the same call has other ids, and no signed thoughts beside it."""
 _COUNTED_MIN = 500
 """Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
 
@@ -225,7 +228,7 @@ class Tally:
         if trusted and self._reported > 0:
             total = self._reported + round(self._after.kinds.scaled(factor))
             if self._after.total:
-                total = round(self._as_grown(newest, total, growth))
+                total = round(self._as_grown(newest, total, growth, fixed))
             parts = parts.scaled(factor)
             if parts.total > total:
                 share = total / parts.total
@@ -241,7 +244,7 @@ class Tally:
                 rest, beyond = self._as_reported(newest, before, factor)
             if trusted and parts.total:
                 known = parts.kinds.scaled(of_text) * rest
-                grown = self._as_grown(newest, known + beyond, growth)
+                grown = self._as_grown(newest, known + beyond, growth, fixed)
                 rest *= max(0.0, grown - beyond) / known
             factor = of_text * rest
             parts = parts.scaled(factor, rest)
@@ -272,7 +275,7 @@ class Tally:
         share = min(1.0, self.parts.total / max(1, report.counted.tokens))
         return 1.0, round((report.reported - counted) * share)
 
-    def _as_grown(self, report: Report, share: float, growth: Growth | None) -> float:
+    def _as_grown(self, report: Report, share: float, growth: Growth | None, fixed: Breakdown) -> float:
         """The same total by what the request of a report has grown or shrunk by since, within reason.
 
         A mean factor holds for a mixture as it was: a rewrite takes more of some kinds than of others, and
@@ -282,12 +285,18 @@ class Tally:
             report: The report.
             share: The total by a mean factor.
             growth: By how much a request grows; None while that is not known.
+            fixed: What every request carries.
         """
         asked, (unsent, foreign) = report.asked, self._authors.others(report.model)
-        # What stands around another model's calls is not known: without some of them the mean is nearer.
-        if growth is None or not asked.input or foreign < asked.foreign:
+        if growth is None or not asked.input:
             return share
         grown = asked.input + growth.of(self.parts.kinds.plus(unsent, -1).plus(asked.counted, -1))
+        if (gone := asked.foreign - foreign) > 0:
+            # What stands around another model's calls nobody learns: it is what nothing else explains.
+            # Instructions and schemas have as much to escape as results.
+            carried = fixed.kinds._replace(results=fixed.total)
+            most, unexplained = _STRANGE * asked.foreign, asked.input - growth.of(asked.counted.plus(carried))
+            grown -= min(most, max(-most, unexplained)) * gone / asked.foreign
         return min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
 
 
