@@ -132,6 +132,7 @@ ERRORS: dict[str, dict[str, Any]] = {
     "words": {"error": "The pier is closed."},
     "a detail": {"detail": "The pier is closed."},
     "an old one": {"object": "error", "message": "The pier is closed.", "code": 400},
+    "one of a relay": {"code": 400, "msg": "The pier is closed.", "success": False},
 }
 
 
@@ -211,6 +212,95 @@ def _pieces(*deltas: dict[str, Any], usage: Callable[[int], Any] = lambda _: Non
 
 def _so_far(place: int) -> dict[str, int]:
     return {"prompt_tokens": 700, "completion_tokens": place, "total_tokens": 700 + place}
+
+
+ODD: dict[str, tuple[list[dict[str, Any]], Any]] = {
+    "a call by itself": (
+        [{"tool_calls": {"index": 0, "id": "a", "function": {"name": "look", "arguments": "{}"}}}],
+        0,
+    ),
+    "the form of 2023": ([{"function_call": {"name": "look", "arguments": "{}"}}], 0),
+    "the form of 2023, in pieces": (
+        [{"function_call": {"name": "look", "arguments": "{"}}, {"function_call": {"arguments": "}"}}],
+        0,
+    ),
+    "an id that is a number": (
+        [{"tool_calls": [{"index": 0, "id": 7, "function": {"name": "look", "arguments": "{}"}}]}],
+        0,
+    ),
+    "arguments that are an object": (
+        [{"tool_calls": [{"index": 0, "id": "a", "function": {"name": "look", "arguments": {}}}]}],
+        0,
+    ),
+    "arguments that begin as nothing": (
+        [
+            {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "look", "arguments": None}}]},
+            {"tool_calls": [{"index": 0, "id": "", "function": {"name": "", "arguments": "{}"}}]},
+        ],
+        0,
+    ),
+    "a message as a piece": ([], {"message": {"role": "assistant", "content": "Aye."}}),
+    "no piece with the end": ([{"content": "Aye."}], {"delta": None}),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ODD)
+async def test_pieces_in_other_forms_are_read(strict: Strict, name: str) -> None:
+    deltas, end = ODD[name]
+    chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    chunks.append({"index": 0, "finish_reason": "stop", **(end or {"delta": {}})})
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "k"}
+    lines = [{**head, "choices": [each]} for each in chunks] + [{**head, "choices": [], "usage": _so_far(3)}]
+    strict.manner = lambda _answer, _stream: (
+        EVENTS,
+        "".join(f"data: {json.dumps(each)}\n\n" for each in lines),
+    )
+    answer = await answer_of(strict, "openai-chat")
+    assert why_not_whole(answer) == ""
+    assert answer.usage.input_tokens == 700
+    [part] = answer.parts
+    assert isinstance(part, TextPart if end else ToolCallPart)
+    if isinstance(part, ToolCallPart):
+        assert (part.tool_name, part.args_as_dict(), type(part.tool_call_id)) == ("look", {}, str)
+
+
+COUNTS: dict[str, tuple[dict[str, Any], int]] = {
+    "none at all": ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}, 0),
+    "one missing": ({"prompt_tokens": 700}, 700),
+    "details of another kind": (
+        {**_so_far(3), "prompt_tokens_details": [], "completion_tokens_details": 7},
+        700,
+    ),
+    "no figures in details": (
+        {**_so_far(3), "prompt_tokens_details": {"cached_tokens": None, "tier": "low"}},
+        700,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", COUNTS)
+async def test_counts_that_are_none_spoil_no_answer(strict: Strict, name: str) -> None:
+    usage, read = COUNTS[name]
+    strict.manner = _pieces({"content": "Aye."}, usage=lambda _: usage)
+    answer = await answer_of(strict, "openai-chat")
+    assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["Aye."]
+    assert (answer.usage.input_tokens, why_not_whole(answer)) == (read, "")
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("media", ["text/html", EVENTS])
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_page_in_place_of_an_answer_is_told_as_one(
+    strict: Strict, wire: str, media: str, streamed: bool
+) -> None:
+    if media == EVENTS and not streamed:
+        return
+    strict.manner = lambda _answer, _stream: (media, "<html><body>Sign in to the network</body></html>")
+    with pytest.raises(ModelAPIError) as raised:
+        await answer_of(strict, wire, streamed=streamed)
+    assert "web page came in place of" in describe_error(raised.value, model="k").message
 
 
 @pytest.mark.parametrize("ends", ["data: [DONE]\n\n", "", "and a last one"])

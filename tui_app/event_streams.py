@@ -26,6 +26,11 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _UNUSED = (b"id", b"retry")
 """Fields for a client that connects again, which none does."""
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
+_SAID = ("message", "detail", "msg")
+"""Fields in which servers say what is wrong, where they have no object for that."""
+_PAGE = "a web page came in place of it"
+SIGN_IN = 511
+"""The status of a network that wants a sign-in first: a page with HTTP 200 is told as that."""
 _NAMELESS = "the server reports an error without saying which"
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
@@ -62,7 +67,11 @@ async def _plain(response: httpx2.Response) -> None:
     """Put the reader of plain events in front of an answer that is a stream, or was to be one."""
     wire = Wire.of_path(response.request.url.path)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if wire is None or response.status_code != httpx2.codes.OK or kind not in _MAY_BE_EVENTS:
+    if wire is None or response.status_code != httpx2.codes.OK:
+        return
+    if kind == "text/html":
+        response.status_code = SIGN_IN
+    if kind not in _MAY_BE_EVENTS:
         return
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     packed, headers = response.stream, response.headers.copy()
@@ -135,7 +144,7 @@ class PlainEvents:
             text = head.removeprefix(_MARK).lstrip()
             if not text or _MARK.startswith(head):
                 return b""
-            self._begun, self._whole = True, text.startswith((b"{", b"["))
+            self._begun, self._whole = True, text.startswith((b"{", b"[", b"<"))
             self._line.clear()
             chunk = text
         if self._whole:
@@ -209,14 +218,19 @@ class PlainEvents:
         return self._wire is Wire.ANTHROPIC and (begins_or_ends or not kind)
 
 
-_COUNTS_OR_CALLS = re.compile(rb'"(usage"\s*:\s*\{|tool_calls"\s*:\s*\[\s*\{)')
+_COUNTS_OR_CALLS = re.compile(
+    rb'"(usage"\s*:\s*\{|tool_calls"\s*:\s*(\[\s*)?\{|(function_call|message)"\s*:\s*\{|delta"\s*:\s*null)'
+)
+"""What servers send in other forms than the SDK knows; text has its quotation marks escaped."""
+_COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class _ChatPieces:
     """Keeps the pieces of one answer in OpenAI's chat protocol apart, as its SDK adds them all up.
 
     Some servers count the tokens so far with each piece, repeat the name of a call with each of its pieces,
-    or send one call after the other in the same place.
+    or send one call after the other in the same place. Others send a call by itself, or in the form of 2023,
+    a whole message as a piece, none with the end, ids that are numbers, and counts that are none.
     """
 
     def __init__(self) -> None:
@@ -237,6 +251,8 @@ class _ChatPieces:
     def own(self, chunk: _Json) -> _Json:
         """A piece with its own share of the answer alone."""
         choices = chunk.get("choices")
+        if isinstance(usage := chunk.get("usage"), dict):
+            chunk = {**chunk, "usage": _counts(usage)}
         if not choices:
             self._usages = [] if chunk.get("usage") else self._usages
             return chunk
@@ -245,16 +261,22 @@ class _ChatPieces:
             chunk = {**chunk, "usage": None}
         first = choices[0] if isinstance(choices, list) and isinstance(choices[0], dict) else {}
         self._ended = self._ended or bool(first.get("finish_reason"))
-        given = first.get("delta")
+        given = first.get("delta") or first.get("message")
         delta = given if isinstance(given, dict) else {}
-        calls = delta.get("tool_calls")
+        calls = delta.get("tool_calls") or delta.get("function_call")
+        if calls is not None and calls is delta.get("function_call"):
+            calls = {"index": 0, "function": calls}
+        calls = [calls] if isinstance(calls, dict) else calls
         if isinstance(calls, list) and all(isinstance(each, dict) for each in calls):
-            delta = {**delta, "tool_calls": list(map(self._call, calls))}
+            delta = {**delta, "function_call": None, "tool_calls": list(map(self._call, calls))}
+        if delta is not first.get("delta"):
             chunk = {**chunk, "choices": [{**first, "delta": delta}, *choices[1:]]}
         return chunk
 
     def _call(self, piece: _Json) -> _Json:
         index, function = piece.get("index"), piece.get("function")
+        if type(piece.get("id")) is int:
+            piece = {**piece, "id": str(piece["id"])}
         if not isinstance(index, int) or not isinstance(function, dict):
             return piece
         own, name, args = piece.get("id"), function.get("name") or "", function.get("arguments") or ""
@@ -270,6 +292,15 @@ class _ChatPieces:
         known["name"] += name
         known["args"] += args if isinstance(args, str) else ""
         return {**piece, "index": place, "function": function}
+
+
+def _counts(usage: _Json) -> _Json:
+    """A usage report without what is no number of tokens, and with those that the SDK cannot do without."""
+    plain = {name: told for name, told in usage.items() if told is not None}
+    for name in [each for each in plain if each.endswith("_details")]:
+        details = plain[name] if isinstance(plain[name], dict) else {}
+        plain[name] = {kind: told for kind, told in details.items() if isinstance(told, int | float)}
+    return {**dict.fromkeys(_COUNTED, 0), **plain}
 
 
 def _parsed(value: bytes) -> _Json | None:
@@ -315,7 +346,7 @@ def _plain_error(told: _Json, wire: Wire) -> _Json:
     """An error in the words of its server, and in the form that is known for it."""
     error = told.get("error")
     inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
-    said = inner.get("message") or told.get("message") or told.get("detail") or (error if error else "")
+    said = inner.get("message") or next((told[name] for name in _SAID if told.get(name)), error or "")
     inner["message"] = said if isinstance(said, str) and said else json.dumps(said) if said else _NAMELESS
     for name in ("code", "type"):
         if inner.get(name) is None and told.get(name) not in (None, "error"):
@@ -355,6 +386,8 @@ def _status(inner: _Json) -> int:
 
 def _as_events(body: bytes, wire: Wire) -> bytes:
     """The stream that says the same as one object; the body as it is, where it cannot be told what it is."""
+    if body.startswith(b"<"):
+        return _error_event({"error": {"message": _PAGE}}, wire)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -375,7 +408,7 @@ _ANSWER_IN = {
 def _is_error(told: _Json, wire: Wire) -> bool:
     """Whether an object is no answer and says why."""
     answers = any(told.get(name) for name in _ANSWER_IN[wire])
-    return not answers and any(told.get(each) for each in ("error", "message", "detail"))
+    return not answers and any(told.get(each) for each in ("error", *_SAID))
 
 
 def _of_object(told: _Json, wire: Wire) -> bytes | None:

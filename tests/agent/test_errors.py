@@ -178,6 +178,73 @@ CASES = {
         "no credit or quota",
         "billing",
     ),
+    **{
+        f"no credit, {status} {code or 'in words'}": (
+            http(status, {"error": {"message": text, "code": code, "type": "api_error"}}),
+            "rate_limit",
+            False,
+            "no credit or quota",
+            "billing",
+        )
+        for status, code, text in (
+            (403, "insufficient_user_quota", "用户额度不足, 剩余额度: -0.000002"),
+            (403, "", "user quota is not enough (request id: 2025)"),
+            (429, "1113", "余额不足或无可用资源包,请充值。"),
+            (429, "exceeded_current_quota_error", "Your account is suspended"),
+            (400, "Arrearage", "Access denied, please make sure your account is in good standing."),
+            (400, "", "Your credit balance is too low to access the API."),
+        )
+    },
+    **{
+        f"no model, {status}": (
+            http(status, {"error": {"message": text}}),
+            "input",
+            False,
+            f"no model named openai:gpt-5: {text}",
+            "/model",
+        )
+        for status, text in (
+            (400, "The model llama-3.1-70b has been decommissioned and is no longer supported"),
+            (410, "The model gpt-4-32k has been deprecated"),
+            (404, "This model is no longer available to new users"),
+        )
+    },
+    "400 about a parameter of a model": (
+        http(400, {"message": "model gpt-5: temperature is deprecated"}),
+        "provider",
+        False,
+        "refused the request",
+        "ctrl\\+o",
+    ),
+    "404 that knows the model": (
+        http(404, {"error": {"message": "No endpoints found that support tool use.", "code": 404}}),
+        "provider",
+        False,
+        "support tool use",
+        "ctrl\\+o",
+    ),
+    "400 key in Chinese": (
+        http(400, {"message": "无效的令牌"}),
+        "auth",
+        False,
+        "did not accept",
+        "OPENAI_API_KEY",
+    ),
+    "400 filter in Chinese": (
+        http(400, {"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}}),
+        "provider",
+        False,
+        "content filter",
+        "Rephrase",
+    ),
+    "403 of a place": (
+        http(403, {"error": {"message": "Country, region, or territory not supported"}}),
+        "auth",
+        False,
+        "does not allow.*: Country, region, or territory not supported",
+        "OPENAI_API_KEY",
+    ),
+    "a page": (http(511, None, ModelServerError), "network", False, "web page came", "base URL"),
     "429 that speaks of a length": (
         http(
             429,

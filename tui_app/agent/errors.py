@@ -45,6 +45,7 @@ from tui_app.context.overflow.error_text import (
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
+from tui_app.event_streams import SIGN_IN
 from tui_app.events import Error
 from tui_app.providers import key_variable
 
@@ -62,7 +63,29 @@ _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", r
 _A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
 _OPAQUE_WORDS = 4
 """Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
-_BAD_KEY = re.compile(r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key", re.I)
+_BAD_KEY = re.compile(
+    r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key|无效的令牌|身份验证失败",
+    re.I,
+)
+_NO_CREDIT = re.compile(
+    r"credit balance is too low|insufficient (?:account )?balance|quota is not enough|out of credits"
+    r"|余额不足|额度不足|账户欠费",
+    re.I,
+)
+_NO_CREDIT_CODES = frozenset(
+    {"insufficient_quota", "insufficient_user_quota", "exceeded_current_quota_error", "Arrearage", "1113"}
+)
+"""Of OpenAI, one-api and new-api, Moonshot, Alibaba and Z.ai: with any status from 400 to 429."""
+_NO_MODEL = re.compile(
+    r"\bmodel\b[^:,]{0,80}\b(?:decommissioned|been deprecated|retired|no longer available|no longer supported"
+    r"|not exist)",
+    re.I,
+)
+_NO_MODEL_CODES = frozenset({"model_decommissioned", "model_not_found"})
+_LACKING = re.compile(r"\bendpoints? found that support", re.I)
+"""Words of a 404 that knows the model, and finds none that can do what is wanted."""
+_FILTERED_CODES = frozenset({"1301", "data_inspection_failed", "DataInspectionFailed"})
+"""Of Z.ai and Alibaba; OpenAI's and Azure's are known to pydantic-ai."""
 
 
 def describe_error(error: BaseException, *, model: str, answer: ModelResponse | None = None) -> Error:
@@ -77,7 +100,7 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
         The event to record: the sentence names no class of any library, and keys are masked throughout.
     """
     model = say.plain(model) or "the model"
-    described = _by_kind(error, model) or _by_status(error, model)
+    described = _by_reason(error, model) or _by_kind(error, model) or _by_status(error, model)
     if isinstance(error, UnexpectedModelBehavior):
         described = _by_end(answer or ModelResponse(parts=[]), error, model) or described
     if described is None and _is_in_a_header(error):
@@ -108,6 +131,25 @@ def may_be_size(error: BaseException, told: Error) -> bool:
         return True
     opaque = len(provider_message(error).split()) <= _OPAQUE_WORDS
     return told.kind == "provider" and status_of(error) == 400 and opaque
+
+
+def _by_reason(error: BaseException, model: str) -> Error | None:
+    """Find a refusal whose reason its status does not tell: each relay has other ones for the same."""
+    status = status_of(error)
+    if status == SIGN_IN:
+        return say.page_came(error, model)
+    if status is None or not 400 <= status <= 429 or any(isinstance(one, ToolBroke) for one in chain(error)):
+        return None
+    words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}
+    # Google's limits of a minute speak of billing, too, and name a pause.
+    if (codes & _NO_CREDIT_CODES or _NO_CREDIT.search(words)) and not asked_pause(error):
+        return say.out_of_credit(error, model)
+    if codes & _FILTERED_CODES:
+        return _filtered(error, model)
+    if status == 404 and _LACKING.search(words):
+        return say.refused(error, model)
+    gone = codes & _NO_MODEL_CODES or _NO_MODEL.search(words)
+    return say.unknown_model(error, model) if gone and status in (400, 403, 404, 410) else None
 
 
 def _by_kind(error: BaseException, model: str) -> Error | None:
@@ -185,8 +227,6 @@ _NOT_NOW = frozenset({409, 425})
 
 def _limited(error: BaseException, model: str) -> Error:
     """Tell a limit that passes from a quota that is used up: waiting does not mend that."""
-    if "insufficient_quota" in values_of(error, "code", "type"):
-        return say.out_of_credit(error, model)
     # Google names the pause of a minute beside the quota of a day, too.
     daily = any("perday" in str(quota).lower() for quota in values_of(error, "quotaId", "quota_id"))
     if daily or (not asked_pause(error) and _A_DAY.search(own_words(error))):

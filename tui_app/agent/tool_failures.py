@@ -194,7 +194,7 @@ def wrong_key(error: BaseException, model: str) -> Error:
         own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
         where = own if named else "the key of this endpoint"
     if isinstance(error, ModelHTTPError) and error.status_code == 403:
-        message = f"The provider does not allow this key to use {model}."
+        message = f"The provider does not allow this key to use {model}{_reason(error)}."
         hint = f"Check what the account behind {where} may use, or {OTHER_MODEL}."
     else:
         message = f"The provider did not accept the API key for {model}."
@@ -217,7 +217,7 @@ def unknown_model(error: BaseException, model: str) -> Error:
     meant = f"Did you mean {plain(suggestion)}? " if suggestion else ""
     return Error(
         kind="input",
-        message=f"The provider has no model named {model}.",
+        message=f"The provider has no model named {model}{_reason(error)}.",
         hint=f"{meant}Choose a model with /model; for a server of your own also check its base URL.",
     )
 
@@ -281,11 +281,25 @@ def provider_down(error: BaseException, model: str) -> Error:
 
 def refused(error: BaseException, model: str) -> Error:
     """The provider does not want this request, for a reason it may have given."""
-    reason = plain(provider_message(error)).rstrip(".")
     return Error(
         kind="provider",
-        message=f"The provider refused the request to {model}" + (f": {reason}." if reason else "."),
+        message=f"The provider refused the request to {model}{_reason(error)}.",
         hint=f"Press ctrl+o for its full answer, or {OTHER_MODEL}.",
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """What the provider says, behind a colon; empty where it says nothing."""
+    said = plain(provider_message(error)).rstrip(".。")
+    return f": {said}" if said else ""
+
+
+def page_came(_error: BaseException, model: str) -> Error:
+    """A web page with HTTP 200: of a network that wants a sign-in, or of what stands at a wrong address."""
+    return Error(
+        kind="network",
+        message=f"A web page came in place of an answer of {model}.",
+        hint=f"Check the base URL, and whether the network or a proxy wants a sign-in; or {OTHER_MODEL}.",
     )
 
 
