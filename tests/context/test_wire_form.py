@@ -272,6 +272,8 @@ async def test_the_hooks_of_an_agent_have_the_last_word_wherever_they_stand(stri
         ("Invalid value: 'file'. Supported values are: 'text' and 'image_url'.", {"files": {"document"}}),
         ("messages[7]: unknown variant `image_url`, expected `text` at line 1", {"files": {"image"}}),
         ("At most 0 image(s) may be provided in one request.", {"files": {"image"}}),
+        ("Model only support text input", {"files": {"image", "audio", "document"}}),
+        ("Param Incorrect: `text` is not set", {"files": {"image", "audio", "document"}}),
         ("'messages.3.content' must be a string", {"files": {"image", "audio", "document"}}),
         ("Only user and assistant roles are supported!", {"systems": False}),
         ("Only user, assistant and tool roles are supported, got system.", {"joined_system": True}),
@@ -292,6 +294,21 @@ def test_a_refusal_teaches_the_form_that_goes_through(words: str, learnt: dict[s
         given = getattr(other, name)
         assert not (value & given if name == "files" else given is not value), name
     assert learnt or other is form
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "learnt"),
+    [
+        (404, "No endpoints found that support image input", True),
+        (415, "Unsupported media type: image/png", True),
+        (404, "No endpoints found that support tool use", False),
+        (404, "The model image-1 is not supported", False),
+    ],
+)
+def test_a_file_is_refused_with_other_statuses_too(status: int, words: str, learnt: bool) -> None:
+    form = WireForm("openai")
+    other = form.after(ModelHTTPError(status, "m", {"error": {"message": words}}))
+    assert (other is not None and "image" not in other.files) == learnt
 
 
 def test_a_template_without_a_system_role_says_only_that_roles_alternate() -> None:

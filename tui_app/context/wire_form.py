@@ -83,7 +83,10 @@ _FILE_WORDS = {
 _REFUSES = re.compile(
     r"support|not enabled|cannot|can't|could not process|does not accept|unknown variant|no endpoints|mmproj"
     r"|hint|not allowed|invalid (content )?(type|value|image)|unexpected|may be provided|missing data"
-    r"|must be a string"
+    r"|must be a string|is not set"
+)
+_TEXT_ALONE = re.compile(
+    r"(?=.*content).*must be a string|only supports? text\b|`text` is not set", re.DOTALL
 )
 _ALLOWED = re.compile(r"supported values.*|, expected .*", re.DOTALL)
 """What stands behind these words is what a server takes."""
@@ -209,9 +212,10 @@ class WireForm:
             return None
         status = error.status_code if isinstance(error, ModelHTTPError) else 400
         body = error.body if isinstance(error, ModelHTTPError) else ""
-        if status not in (400, 422, 500):
-            return None
         said = f"{error} {body}".lower()
+        # A relay that finds nobody who takes a file says so as if there were no model.
+        if status not in (400, 415, 422, 500) and not (status == 404 and "no endpoints" in said):
+            return None
         for words, steps in _LESSONS:
             if re.search(words, said, re.DOTALL):
                 forms = (replace(self, **cast("dict[str, Any]", step)) for step in steps)
@@ -220,7 +224,7 @@ class WireForm:
             return None
         said = _ALLOWED.sub("", said)
         refused = {kind for kind, words in _FILE_WORDS.items() if re.search(words, said)}
-        if "content" in said and "must be a string" in said:
+        if _TEXT_ALONE.search(said):
             refused = set(_KINDS)
         learnt = replace(self, files=self.files - refused)
         return None if learnt == self else learnt
