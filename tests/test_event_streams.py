@@ -303,6 +303,71 @@ async def test_a_page_in_place_of_an_answer_is_told_as_one(
     assert "web page came in place of" in describe_error(raised.value, model="k").message
 
 
+def _changed(change: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> Manner:
+    """Each event of a stream, or others in its place."""
+
+    def manner(_answer: Any, stream: str) -> tuple[str, str]:
+        told = (json.loads(line[6:]) for line in stream.split("\n") if line.startswith("data: {"))
+        events = [each for event in told for each in change(event)]
+        return EVENTS, "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+
+    return manner
+
+
+def _in(event: dict[str, Any], name: str, **fields: Any) -> list[dict[str, Any]]:
+    return [{**event, name: {**event[name], **fields}} if isinstance(event.get(name), dict) else event]
+
+
+UNUSUAL: dict[str, tuple[str, Manner]] = {
+    "a text that begins as nothing": (
+        "anthropic",
+        _changed(
+            lambda event: (
+                [{**event, "delta": {"type": "text_delta", "text": None}}, event]
+                if event.get("delta", {}).get("type") == "text_delta"
+                else [event]
+            )
+        ),
+    ),
+    "an id of a call that is a number": (
+        "anthropic",
+        _changed(
+            lambda event: (
+                _in(event, "content_block", id=7)
+                if event.get("content_block", {}).get("type") == "tool_use"
+                else [event]
+            )
+        ),
+    ),
+    "all of it with the end": (
+        "responses",
+        _changed(lambda event: [event] if event["type"] == "response.completed" else []),
+    ),
+    "items without ids": (
+        "responses",
+        _changed(
+            lambda event: _in(event | ({"item_id": None} if "item_id" in event else {}), "item", id=None)
+        ),
+    ),
+    "a part of a new kind": (
+        "google",
+        _changed(lambda event: [{**event, "candidates": [{"content": {"parts": [{"hologram": 1}]}}]}, event]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+async def test_unusual_events_are_read(strict: Strict, name: str) -> None:
+    wire, manner = UNUSUAL[name]
+    strict.calls = True
+    strict.manner = manner
+    answer = await answer_of(strict, wire)
+    assert why_not_whole(answer) == ""
+    assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["I look."]
+    [call] = [part for part in answer.parts if isinstance(part, ToolCallPart)]
+    assert (call.tool_name, list(call.args_as_dict()), type(call.tool_call_id)) == ("look", ["at"], str)
+
+
 @pytest.mark.parametrize("ends", ["data: [DONE]\n\n", "", "and a last one"])
 async def test_a_usage_that_comes_with_each_piece_counts_once(strict: Strict, ends: str) -> None:
     made = _pieces({"content": "A"}, {"content": "ye."}, usage=_so_far)

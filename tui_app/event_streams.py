@@ -135,6 +135,8 @@ class PlainEvents:
         self._event = b""
         self._has_data = False
         self._chat = _ChatPieces()
+        self._shown = False
+        """Whether any of an answer has come in front of its end."""
 
     def feed(self, chunk: bytes) -> bytes:
         """Return what the next bytes complete."""
@@ -201,7 +203,16 @@ class PlainEvents:
             return _error_event(told, self._wire).removesuffix(b"\n")
         if told is not None and self._wire is Wire.ANTHROPIC:
             kind = kind or str(told.get("type", "")).encode()
-            value = _dumped(_with_usage(told))
+            value = _dumped(_with_usage(_with_texts(told)))
+        if told is not None and self._wire is Wire.GOOGLE:
+            value = _dumped(_with_known_parts(told))
+        self._shown = self._shown or b'"response.output_' in value
+        if told is not None and self._wire is Wire.RESPONSES:
+            whole = told.get("response")
+            if not self._shown and isinstance(whole, dict) and whole.get("output"):
+                # All of it comes with its end.
+                return _as_events(_dumped(whole), self._wire).removesuffix(b"\n")
+            value = _dumped(_with_item_ids(told))
         before = b""
         if self._wire is Wire.CHAT:
             before = self._chat.counted(whole=True) if value == b"[DONE]" else b""
@@ -212,15 +223,20 @@ class PlainEvents:
     def _may_need_mending(self, value: bytes, kind: bytes) -> bool:
         if kind == b"error" or re.match(rb'\{\s*"error"', value):
             return True
-        if self._wire is Wire.CHAT and _COUNTS_OR_CALLS.search(value):
+        if self._wire in _ODD and _ODD[self._wire].search(value):
             return True
         begins_or_ends = b'"message_start"' in value or b'"message_delta"' in value
         return self._wire is Wire.ANTHROPIC and (begins_or_ends or not kind)
 
 
-_COUNTS_OR_CALLS = re.compile(
-    rb'"(usage"\s*:\s*\{|tool_calls"\s*:\s*(\[\s*)?\{|(function_call|message)"\s*:\s*\{|delta"\s*:\s*null)'
-)
+_ODD = {
+    Wire.CHAT: re.compile(
+        rb'"(usage"\s*:\s*\{|tool_calls"\s*:\s*(\[\s*)?\{|(function_call|message)"\s*:\s*\{|delta"\s*:\s*null)'
+    ),
+    Wire.RESPONSES: re.compile(rb'"(item_)?id"\s*:\s*null|"response\.completed"'),
+    Wire.ANTHROPIC: re.compile(rb'"(text|thinking|partial_json|signature|id)"\s*:\s*(null|\d)'),
+    Wire.GOOGLE: re.compile(rb'"parts"\s*:\s*\['),
+}
 """What servers send in other forms than the SDK knows; text has its quotation marks escaped."""
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
@@ -324,6 +340,46 @@ def _with_usage(event: _Json) -> _Json:
         case "message_delta" if not event.get("usage"):
             return {**event, "usage": {"output_tokens": 0}}
     return event
+
+
+_TEXTS = ("text", "thinking", "partial_json", "signature")
+_PARTS = frozenset(
+    {"text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode"}
+    | {"codeExecutionResult", "toolCall", "toolResponse", "thoughtSignature"}
+)
+"""What a part of Google's holds one of; the library fails at any other kind."""
+
+
+def _with_texts(event: _Json) -> _Json:
+    """An event of Anthropic's with texts and ids in the place of nulls and numbers."""
+    delta, block = event.get("delta"), event.get("content_block")
+    if isinstance(delta, dict) and None in delta.values():
+        texts = {name: "" for name in _TEXTS if name in delta and delta[name] is None}
+        event = {**event, "delta": {**delta, **texts}}
+    if isinstance(block, dict) and type(block.get("id")) is int:
+        event = {**event, "content_block": {**block, "id": str(block["id"])}}
+    return event
+
+
+def _with_known_parts(answer: _Json) -> _Json:
+    """An answer of Google's without parts of unknown kinds."""
+    try:
+        (candidate,) = answer["candidates"]
+        content = candidate["content"]
+        known = [part for part in content["parts"] if _PARTS & part.keys()]
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return answer
+    if len(known) == len(content["parts"]):
+        return answer
+    return {**answer, "candidates": [{**candidate, "content": {**content, "parts": known}}]}
+
+
+def _with_item_ids(event: _Json) -> _Json:
+    """An event of the Responses API with an id for an item that has none, by its place."""
+    own, item = f"item_{event.get('output_index')}", event.get("item")
+    if isinstance(item, dict) and item.get("id") is None:
+        event = {**event, "item": {**item, "id": own}}
+    return {**event, "item_id": own} if "item_id" in event and event["item_id"] is None else event
 
 
 def _is_nonstandard_error(told: _Json, kind: bytes, wire: Wire) -> bool:
