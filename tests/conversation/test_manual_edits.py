@@ -33,6 +33,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.request_ledger import ledger, scaled
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
@@ -273,6 +274,20 @@ def test_the_preview_of_several_is_what_they_come_to(history: SessionHistory) ->
     for rewrite in list(history.view.rewrites):
         history.restore(rewrite)
     assert history.usage().total == back.after
+
+
+@pytest.mark.parametrize("reported", [0, 3_000, 12_000], ids=["nothing", "less", "more"])
+def test_a_row_frees_no_more_than_it_says_it_takes(history: SessionHistory, reported: int) -> None:
+    hand, (first, _) = by_hand(history), talk(history)
+    if reported:
+        answer(history, "Seen again.", (reported, 10))
+    usage = history.usage()
+    [row] = [row for row in scaled(ledger(history.view, {}), usage.scale) if row.seq == first]
+    outlook = hand.outlook(first)
+    assert 0 < outlook.archive.freed <= row.tokens
+    assert row.tokens * 0.8 < outlook.offload.freed <= row.tokens, "all but the note of where it is"
+    hand.relieve((first,), "archive")
+    assert hand.outlook(first).restore.freed < 0
 
 
 # What a model brings back reaches it as it was given: no stage takes a part out again.

@@ -130,7 +130,7 @@ class ManualEdits:
         refused: dict[int, Notice] = {}
         for seq in seqs:
             rewrite = self._decided(seq, stage)
-            if isinstance(rewrite, Rewrite) and self._after(rewrite) >= self.history.usage().total:
+            if isinstance(rewrite, Rewrite) and self._rewriting(rewrite).freed <= 0:
                 rewrite = Refused(NO_GAIN)
             if isinstance(rewrite, Refused):
                 refused[seq] = Notice(text=rewrite.reason, passing=True)
@@ -258,7 +258,7 @@ class ManualEdits:
         left = self._excluded_with(seqs)
         if isinstance(left, str):
             return Move(refused=left)
-        return Move(self.history.after(head_of(LATER, 0.0, MessageExcluded(seqs=left))), count=len(seqs))
+        return self._moved(head_of(LATER, 0.0, MessageExcluded(seqs=left)), count=len(seqs))
 
     @property
     def _budget(self) -> int:
@@ -311,10 +311,8 @@ class ManualEdits:
         rewrites = [each for each in decided if isinstance(each, Rewrite)]
         if not rewrites:
             return Move(refused=next(each.reason for each in decided if isinstance(each, Refused)))
-        after = self._after(*rewrites)
-        if after < self.history.usage().total:
-            return Move(after, count=len(rewrites))
-        return Move(refused=NO_GAIN)
+        move = self._rewriting(*rewrites)
+        return move if move.freed > 0 else Move(refused=NO_GAIN)
 
     def _restoring(self, seqs: Sequence[int]) -> Move:
         """What taking back the rewrites of some messages would come to."""
@@ -328,13 +326,20 @@ class ManualEdits:
             Head(seq=LATER + place, type=RewriteUndone.TYPE, ref=rewrite)
             for place, rewrite in enumerate(dict.fromkeys(forms))
         ]
-        return Move(self.history.after(*heads), count=len(forms))
+        return self._moved(*heads, count=len(forms))
 
-    def _after(self, *rewrites: Rewrite) -> int:
+    def _rewriting(self, *rewrites: Rewrite) -> Move:
         weigh = self.history.counter.message
         sizes = ([weigh(message).nonzero() for message in new_messages(each)] for each in rewrites)
         events = [rewrite_event(each, counts) for each, counts in zip(rewrites, sizes, strict=True)]
-        return self.history.after(*(head_of(LATER + place, 0.0, each) for place, each in enumerate(events)))
+        heads = (head_of(LATER + place, 0.0, each) for place, each in enumerate(events))
+        return self._moved(*heads, count=len(rewrites))
+
+    def _moved(self, *heads: Head, count: int) -> Move:
+        """What events come to; what they free is on the scale of the rows, which a rewrite may change."""
+        now, then = self.history.usage(), self.history.after(*heads)
+        left = then.parts.total * now.scale / (then.scale or 1.0)
+        return Move(then.total, freed=round(now.parts.total - left), count=count)
 
     def _reword(self, shown: _VisibleSummary, new: RewordedSummary, fact: str = "") -> bool:
         """Put other words in place of a summary's, unless they take too much room."""
@@ -353,7 +358,7 @@ class ManualEdits:
             retention=retention if facts else None,
             facts=facts,
         )
-        before, after = event.tokens_before, history.after(head_of(LATER, 0.0, event))
+        before, after = event.tokens_before, history.after(head_of(LATER, 0.0, event)).total
         fits = history.usage().window.effective
         if after > before and after > fits:
             return self._refuse(TOO_LARGE.format(after, fits))

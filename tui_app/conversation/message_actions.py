@@ -21,6 +21,8 @@ class Move:
     """Tokens of the next request then."""
     refused: str = ""
     """Why it makes no sense, as a sentence; empty when it does."""
+    freed: int = 0
+    """Tokens it takes out, as the rows are counted; less than nothing where it adds some."""
     count: int = 1
     """How many of the messages it can be done to."""
 

@@ -468,7 +468,7 @@ class SessionHistory:
         text, messages = storable_list(new_messages(rewrite))
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
         before = self.usage()
-        event = measured(event, before, self.after(head_of(LATER, 0.0, event)))
+        event = measured(event, before, self.after(head_of(LATER, 0.0, event)).total)
         with as_disk_errors():
             record = self.store.append(self.session, event, text, time=time.time())
         self._messages.put_forms(record.seq, messages)
@@ -493,7 +493,7 @@ class SessionHistory:
         trial = head_of(LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
         said = acknowledged(proposal, self.counter)
         heads = [trial, *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
-        sizes = Sizes(before=self.usage().total, after=self.after(*heads), summary=tokens)
+        sizes = Sizes(before=self.usage().total, after=self.after(*heads).total, summary=tokens)
         whole = self.originals(self.items())
         removed = apart_from(proposal.complete.removed, self.view.excluded)
         proposal = replace(proposal, complete=replace(proposal.complete, removed=removed))
@@ -536,7 +536,7 @@ class SessionHistory:
 
     def _restated(self, event: Restated) -> Record:
         """Record that the view goes back, with its sizes; files follow."""
-        before, after = self.usage().total, self.after(head_of(LATER, 0.0, event))
+        before, after = self.usage().total, self.after(head_of(LATER, 0.0, event)).total
         record = self.append(replace(event, tokens_before=before, tokens_after=after))
         self.sync_files()
         return record
@@ -558,12 +558,12 @@ class SessionHistory:
         if self.window_known:
             self.append(GaugeChanged(usage=self.usage()))
 
-    def after(self, *heads: Head) -> int:
-        """Tokens the next request will have once events have rewritten the view."""
+    def after(self, *heads: Head) -> ContextUsage:
+        """What fills the next request once events have rewritten the view."""
         trial = self.view.copy()
         for head in heads:
             trial.apply(head)
-        return self._basis.usage(tally_of(trial), self.model).total
+        return self._basis.usage(tally_of(trial), self.model)
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if is_private(head):

@@ -57,9 +57,9 @@ ITEMS = tuple(
 TOOLS = LedgerRow(seq=-1, tokens=4_800, age=0, kind="tools", title="definitions of all tools", state="stays")
 OUTLOOK = Outlook(
     seq=1,
-    archive=Move(60_000),
+    archive=Move(60_000, freed=25_500),
     offload=Move(refused="This result is in a file already."),
-    restore=Move(90_000),
+    restore=Move(90_000, freed=-4_500),
     exclude=Move(refused="The newest prompt stays."),
     floor=11_200,
     pinned=3_100,

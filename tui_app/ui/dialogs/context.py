@@ -382,9 +382,8 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
 
 
 def _after(usage: ContextUsage, move: Move) -> str:
-    change = move.after - usage.total
-    what, to = ("adds", "up to") if change > 0 else ("frees", "down to")
-    return f"{what} {tokens(abs(change))}, {to} {percent_text(move.after, usage.window.stated)}"
+    what, to = ("adds", "up to") if move.freed < 0 else ("frees", "down to")
+    return f"{what} {tokens(abs(move.freed))}, {to} {percent_text(move.after, usage.window.stated)}"
 
 
 # Which keys of the context screen act, for its last row.
