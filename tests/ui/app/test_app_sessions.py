@@ -121,7 +121,7 @@ async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpe
         await deck.ready()
         await listed(deck)
         assert "When is low tide?" in deck.text
-        assert len(deck.app.screen.query_one("#sessions-list").options) == 1  # type: ignore[attr-defined]
+        assert "How late is the ferry?  this one" in deck.text
         await deck.press("enter")
         await deck.until(lambda: deck.app.chat.session.id == tide, "the other session")
         await deck.ready()
@@ -171,6 +171,24 @@ async def test_deleting_asks_and_keeps_by_default(served: Desk) -> None:
             assert tide not in [info.id for info in store.sessions()]
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+
+
+async def test_the_open_session_is_listed_named_and_kept(served: Desk) -> None:
+    ferry = served.store(Story().user("How late is the ferry?").answer("At eleven."))
+    async with shown(served.app(ferry)) as deck:
+        await deck.ready()
+        await listed(deck)
+        assert "There is no other session yet." in deck.text
+        await deck.press("f8")
+        await deck.says("This is the session you are in.")
+        await deck.press("f6")
+        await deck.says("Title of the session")
+        await deck.press("ctrl+u", *"Ferry", "enter")
+        await deck.says("Ferry  this one")
+        await deck.press("enter")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        assert deck.app.chat.session.id == ferry
+        await deck.until(lambda: deck.app.chat.session.state.title == "Ferry", "the header")
 
 
 async def test_what_was_written_stays_in_the_list_around_a_question(served: Desk) -> None:

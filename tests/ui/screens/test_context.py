@@ -438,13 +438,16 @@ def test_columns_stand_below_one_another_and_narrow_ones_say_what_an_item_is() -
     assert ledger_row(rows[1], "", narrow).right == "#120"
 
 
-async def test_a_compaction_is_cancelled_where_it_is_shown() -> None:
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+async def test_a_compaction_is_cancelled_where_it_is_shown(size: tuple[int, int]) -> None:
     source = Source(replace(VIEW, compacting="compacting in the background: c cancels it"))
     app = Host(ContextScreen(source, source.view))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=size) as pilot:
         screen = app.screen
         assert isinstance(screen, ContextScreen)
-        assert "c cancel compaction" in str(screen.key_row.render())
+        hints = str(screen.key_row.render())
+        assert hints.startswith("c cancel ")
+        assert "left/right tabs" in hints, "the other tabs are found meanwhile"
         await pilot.press("c")
         assert source.cancelled == 1
         assert app.screen is screen

@@ -410,8 +410,8 @@ def context_hints(
     leave = Hint("esc", leaves, 0, "screen.close")
     if writes:
         return (Hint("enter", "to the items", 1), leave)
-    stop = (Hint("c", "cancel compaction", 0, "screen.cancel_compaction"),) if view.compacting else ()
-    tabs = Hint("left/right", "tabs", 4)
+    stop = (Hint("c", "cancel", 0, "screen.cancel_compaction"),) if view.compacting else ()
+    tabs = Hint("left/right", "tabs", 2)
     if not listed:
         return (*stop, tabs, leave)
     changes = (

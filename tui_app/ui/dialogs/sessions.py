@@ -5,12 +5,13 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.content import Content
 from textual.widgets import Static
@@ -42,6 +43,7 @@ class SessionChoice:
     id: str = ""
 
 
+_NO_OTHER = "There is no other session yet."
 _FOLDER_CELLS, _FIGURES_CELLS, _USED_CELLS = 20, 20, 18
 
 
@@ -58,20 +60,30 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 """In English whatever the locale is, as everything else."""
 
 
-def session_line(row: SessionInfo, width: int, tz: tzinfo | None = None) -> Content:
+THIS_ONE = "  this one"
+"""Behind the title of the session that is open here."""
+
+
+def session_line(
+    row: SessionInfo, width: int, tz: tzinfo | None = None, *, is_current: bool = False
+) -> Content:
     """One row: title, messages, tokens, when it was last used, and the folder where there is room."""
     moment = datetime.fromtimestamp(row.updated, tz)
+
+    def named(cells: int) -> Content:
+        mark = THIS_ONE if is_current else ""
+        title = one_line(row.title, cells - len(mark)) or "untitled"
+        return Content.assemble((title, "bold"), (padded(mark, cells - cell_len(title)), "$text-muted"))
+
     if width < 50:
-        title = padded(one_line(row.title, width - 16) or "untitled", width - 16)
         return Content.assemble(
-            (title, "bold"), f" {row.messages:>4} msg", (f"  {moment:%m-%d}", "$text-muted")
+            named(width - 16), f" {row.messages:>4} msg", (f"  {moment:%m-%d}", "$text-muted")
         )
     folder = f"  {padded(one_line(PurePath(row.cwd).name, 18), 18)}" if width >= 90 else ""
     cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
-    title = padded(one_line(row.title, cells) or "untitled", cells)
     size = f"{row.messages:>10}{tokens(row.tokens) if row.tokens else '?':>10}"
     used = f"  {last_used(moment, datetime.now(tz)):>{_USED_CELLS - 2}}"
-    return Content.assemble((title, "bold"), (folder, "$text-muted"), size, (used, "$text-muted"))
+    return Content.assemble(named(cells), (folder, "$text-muted"), size, (used, "$text-muted"))
 
 
 class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
@@ -88,6 +100,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         self,
         rows: Sequence[SessionInfo],
         *,
+        current: str = "",
         held: Callable[[str], str] = lambda _: "",
         tz: tzinfo | None = None,
     ) -> None:
@@ -95,11 +108,12 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
         Args:
             rows: Newest first.
+            current: Id of the one that is open here, which stays as it is; another one is marked at first.
             held: Says where the session with an id is open, empty where it is not; asked in a thread.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._held, self._tz = held, tz
+        self._current, self._held, self._tz = current, held, tz
         self.offer(rows)
 
     @property
@@ -118,14 +132,19 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         return Content(f"{'session':<{cells}}{folder}{figures}{'last used':>{_USED_CELLS}}")
 
     def line(self, row: SessionInfo, width: int) -> Content:
-        return session_line(row, width, self._tz)
+        return session_line(row, width, self._tz, is_current=row.id == self._current)
+
+    def first(self) -> int:
+        return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
 
     @property
     def nothing(self) -> str:
-        empty = "There is no other session yet."
-        return "No matching session." if self.total else empty
+        return "No matching session." if self.total else _NO_OTHER
 
     def explain(self, row: SessionInfo) -> None:
+        if row.id == self._current and self.total == 1:
+            self.note(_NO_OTHER)
+            return
         self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
     def use(self, row: SessionInfo) -> None:
@@ -141,6 +160,9 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     async def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
         if (row := self.marked) is None:
+            return
+        if row.id == self._current:
+            self.note("This is the session you are in. Open another one to delete it.")
             return
         if who := await asyncio.to_thread(self._held, row.id):
             self.note(f"This session is open in {who}. Close it there first.")
@@ -376,14 +398,21 @@ class Chosen:
     """Log number of the message to show; 0 for the end."""
 
 
-async def choose_session(app: App[Any], launch: Launch, current: str, written: str = "") -> Chosen | None:
+async def choose_session(
+    app: App[Any],
+    launch: Launch,
+    current: str,
+    written: str = "",
+    named: Callable[[str], object] = lambda _: None,
+) -> Chosen | None:
     """Show the sessions until the user opens one or leaves the list.
 
     Args:
         app: Shows the screens.
         launch: Where the sessions are.
-        current: Id of the open session, which is not listed; a search finds it too.
+        current: Id of the open session.
         written: What the list is filtered by at first.
+        named: Called with the title of the open session, which may get another one here.
 
     Returns:
         What to open; None when the list was closed.
@@ -395,8 +424,11 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
             told = explained(error, launch.paths.database)
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
-        rows = [info for info in infos if info.messages and info.id != current]
-        screen = SessionsScreen(rows, held=partial(held_elsewhere, launch))
+        rows = [info for info in infos if info.messages]
+        for row in rows:
+            if row.id == current:
+                named(row.title)
+        screen = SessionsScreen(rows, current=current, held=partial(held_elsewhere, launch))
         screen.written = written
         choice = await app.push_screen_wait(screen)
         written = screen.written
@@ -417,7 +449,13 @@ async def choose_session(app: App[Any], launch: Launch, current: str, written: s
 
 async def resume(app: "Host", session: "ChatSession", words: str) -> None:
     """Let the user choose a session and go to it; a message of this one is shown where it stands."""
-    chosen = await choose_session(app, session.launch, session.id, words)
+
+    def named(title: str) -> None:
+        presenter = session.presenter
+        if title != presenter.state.title:
+            presenter.update(replace(presenter.state, title=title))
+
+    chosen = await choose_session(app, session.launch, session.id, words, named)
     if chosen is None:
         return
     if chosen.session == session.id:
