@@ -13,7 +13,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
-from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
+from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown, write_files
 from tui_app.events import MessagePinned, ToolArchived, ToolOffloaded
 from tui_app.session import preview
 from tui_app.session.entries import Body, Entry
@@ -841,6 +841,17 @@ async def test_a_message_of_the_older_rows_is_gone_to_when_it_is_there(
         deck.app.open_session(session, at=second.seq)
         await deck.says("question 1")
         assert deck.app.chat.pane.transcript.cursor_entry == second
+
+
+async def test_quotations_are_read_from_the_best_one_on(served: Desk) -> None:
+    lines = "".join(f"The tide at mark {n} is high.\n\n" for n in range(40))
+    write_files(served.cwd, {f"notes_{n}.md": f"# Tide {n}\n\n{lines}" for n in range(4)})
+    async with shown(served.app(model="offline:extractive"), (80, 24)) as deck:
+        await deck.ready()
+        for words in ("How high is the tide?", "Which mark?"):
+            await deck.send(words)
+            await deck.idle()
+            assert "Best first" in deck.text, "the next prompt went to the end, and its answer begins again"
 
 
 # What an agent of a person's own returns in a form of its own reads like any answer.

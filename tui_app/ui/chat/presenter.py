@@ -25,6 +25,7 @@ from tui_app.events import (
     TurnRetry,
     TurnStart,
 )
+from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.agent_view import AgentView
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import Head, head_of
@@ -248,6 +249,9 @@ class Presenter:
                     self.give_back(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
+        if isinstance(record.data, AssistantMessage) and record.data.model == OFFLINE_MODEL:
+            # Its best quotation is the first one.
+            self._transcript.show_beginning(record.seq)
 
     def _show_output(self, event: ToolOutput | ShellResult) -> None:
         """Show what a command of the user's prints in its row, while it runs."""

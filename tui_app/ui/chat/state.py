@@ -285,7 +285,8 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo undoes it", "ctrl+o shows the summary")
+            # Its line in the chat says what can be done with it.
+            return f"Compacted {sizes}", ()
         case "cancelled" if done.reason:
             return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
         case "cancelled":

@@ -250,6 +250,13 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self._viewport.show(Spot(slot, 0, 0))
             self._place()
 
+    def show_beginning(self, seq: int) -> None:
+        """Show a row that came as a whole from its first line, unless the user reads further up."""
+        slot = self._pages.slot_of(seq)
+        if slot is not None and self._viewport.following:
+            self._viewport.reveal(slot)
+            self._place()
+
     # The live answer
 
     def live_start(self) -> None:
