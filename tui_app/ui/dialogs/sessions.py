@@ -403,7 +403,7 @@ async def choose_session(
     launch: Launch,
     current: str,
     written: str = "",
-    named: Callable[[str], object] = lambda _: None,
+    listed: Callable[[Sequence[SessionInfo]], object] = lambda _: None,
 ) -> Chosen | None:
     """Show the sessions until the user opens one or leaves the list.
 
@@ -412,7 +412,7 @@ async def choose_session(
         launch: Where the sessions are.
         current: Id of the open session.
         written: What the list is filtered by at first.
-        named: Called with the title of the open session, which may get another one here.
+        listed: Called with the sessions each time they are read, as each may be renamed here.
 
     Returns:
         What to open; None when the list was closed.
@@ -425,9 +425,7 @@ async def choose_session(
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
             return None
         rows = [info for info in infos if info.messages]
-        for row in rows:
-            if row.id == current:
-                named(row.title)
+        listed(rows)
         screen = SessionsScreen(rows, current=current, held=partial(held_elsewhere, launch))
         screen.written = written
         choice = await app.push_screen_wait(screen)
@@ -450,12 +448,13 @@ async def choose_session(
 async def resume(app: "Host", session: "ChatSession", words: str) -> None:
     """Let the user choose a session and go to it; a message of this one is shown where it stands."""
 
-    def named(title: str) -> None:
+    def listed(rows: Sequence[SessionInfo]) -> None:
         presenter = session.presenter
+        title = next((row.title for row in rows if row.id == session.id), presenter.state.title)
         if title != presenter.state.title:
             presenter.update(replace(presenter.state, title=title))
 
-    chosen = await choose_session(app, session.launch, session.id, words, named)
+    chosen = await choose_session(app, session.launch, session.id, words, listed)
     if chosen is None:
         return
     if chosen.session == session.id:
