@@ -26,6 +26,7 @@ ODD = (
     b"\x1b[97;1:3u",
     b"\x1b[55555;1:9u",
     b"\x1b[<0;0;0;0M",
+    b"\x1b[<0;1150;700M",
     b"\x9b\xff\xfe",
 )
 ANSWERS = (
@@ -181,6 +182,16 @@ def test_a_terminal_without_a_screen_gets_a_sentence(machine: Machine) -> None:
     assert terminal.wait_exit() == 1
     assert "plimsoll run" in terminal.words
     assert b"\x1b[" not in terminal.output
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_our_signs_is_painted_in_ascii(machine: Machine, encoding: str) -> None:
+    terminal = machine.start(command=PROGRAM, env={"PYTHONIOENCODING": encoding})
+    terminal.wait_for(" - ok")
+    assert terminal.output.isascii()
+    assert "?" not in terminal.text.replace("? help", "").replace("project do?", "")
+    terminal.write("caf\xe9")
+    terminal.wait_for("> caf")
 
 
 @pytest.mark.tmux

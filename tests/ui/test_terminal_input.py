@@ -63,6 +63,7 @@ SLOW, FAST = 0.75 * SPLIT_S, BY_HAND_S / 2
         pytest.param([b"\x1b[<35;1", SLOW, b"0;3M"], ["MouseMove"], id="the mouse in two packets"),
         pytest.param([b"\x1b[<35;-1;5M"], [], id="the mouse beyond the window"),
         pytest.param([b"\x1b[M \x90\x85"], [], id="the mouse in bytes"),
+        pytest.param([b"\x1b[M \xc4\x80\xc4\x81a"], ["'a'"], id="the mouse in UTF-8"),
         pytest.param([b"\x1b\r"], ["shift+enter"], id="alt+enter"),
         pytest.param([b"\x1b[13;3u"], ["shift+enter"], id="alt+enter, extended"),
         pytest.param([b"\x1b\x1b[D\x1b\x1bOC"], ["ctrl+left", "ctrl+right"], id="alt+arrows, two escapes"),
@@ -80,6 +81,9 @@ SLOW, FAST = 0.75 * SPLIT_S, BY_HAND_S / 2
         pytest.param([b"caf\xe9 "], ["'c'", "'a'", "'f'", "'\ufffd'", "' '"], id="Latin-1"),
         pytest.param([b"\xe9", b"\x1b[A"], ["'\ufffd'", "up"], id="Latin-1 and a key"),
         pytest.param([b"\xf0\x9f", b"\x98\x80"], ["'😀'"], id="a sign in two packets"),
+        pytest.param([b"\xc2", SLOW, b"\xa3"], ["'£'"], id="a sign that may begin an answer"),
+        pytest.param([b"\xc2", b"a\xc2"], ["'\ufffd'", "'a'", "'\ufffd'"], id="half of it"),
+        pytest.param([b"\xc2\x9bA"], ["up"], id="an arrow in eight bits"),
     ],
 )  # fmt: skip
 def test_keys(reads: list[Read], keys: list[str]) -> None:
@@ -91,6 +95,7 @@ ANSWERS = (
     b"\x1b[?62;4;22c", b"\x1b[>41;354;0c", b"\x1bP>|kitty(0.36.4)\x1b\\", b"\x1bP1+r544e=787465726d\x1b\\",
     b"\x1bP1$r0m\x1b\\", b"\x1bP!|00000000\x1b\\", b"\x1b_Gi=31;OK\x1b\\", b"\x1b[?997;1n", b"\x1b[0n",
     b"\x1b[?25u",
+    b"\xc2\x9b?62;4;22c", b"\xc2\x9d11;rgb:1c1c/1c1c/1c1c\xc2\x9c", b"\xc2\x90>|xterm(390)\xc2\x9c",
     b"\x1b[8;40;120t", b"\x1b[24;80R", b"\x1b[?24;80;1R", b"\x1b[12;2$y", b"\x1b[?1;2S", b"\x1b[>4;1m",
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import sys
+from dataclasses import replace
 
 from tui_app.ui.launch import Launch
 
@@ -25,6 +26,8 @@ def run_app(launch: Launch) -> int:
     if not launch.settings.color:
         # Textual reads this variable and nothing else when the application is made.
         os.environ["NO_COLOR"] = "1"
+    if not launch.settings.plain and not _paints_signs():
+        launch = replace(launch, settings=replace(launch.settings, plain=True))
     if launch.settings.plain:
         from tui_app.ui.plain_lines import use_plain_bars
 
@@ -44,6 +47,16 @@ def run_app(launch: Launch) -> int:
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
+
+
+def _paints_signs() -> bool:
+    """Whether the terminal's encoding has our signs; question marks would stand for all others."""
+    encoding = sys.__stderr__.encoding if sys.__stderr__ is not None else "utf-8"
+    try:
+        "⊖┃━→✓…".encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _say_goodbye(text: str, trouble: str) -> None:

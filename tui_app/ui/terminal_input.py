@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import MouseDown
+from textual.message import Message
 
 from tui_app.files import repository_root, write_atomic
 from tui_app.trust import search_path
@@ -65,13 +67,15 @@ _UNFINISHED = rb"(?:\x1b(?:\[[0-?]{0,64}[ -/]{0,2}|" + _STRING + rb"\x1b?|[()*+]
 
 # Outside. Answers to a program that asked for a clipboard are the longest.
 _ANSWER = rb"(?:\](?=[0-9lLI])|P(?=[0-9>!?=$|+{])|[X^_](?=[^ -/\x00-\x1f]))"
-_ANSWERED = rb"[^\x00-\x1f\x7f]{0,1048576}"
+_ANSWERED = rb"[^\x00-\x1f\x7f]{0,1048576}?"
+_COORDINATE = rb"(?:[ -\x7f]|[\xc2-\xdf][\x80-\xbf])"
+"""A number of the mouse in a terminal that writes them as signs of UTF-8."""
 _TYPED = re.compile(
     rb"\x1b(?P<alt>\x1b)?(?:"
-    rb"\[(?:M[ -\xff]{3}|(?P<old>\[[A-E]|[0-9]+\$(?!y))"
+    rb"\[(?:M(?:" + _COORDINATE + rb"{3}|[ -\xff]{3})|(?P<old>\[[A-E]|[0-9]+\$(?!y))"
     rb"|(?P<given>[0-?\-]{0,256})(?P<more>[ -/]{0,4})(?P<final>[@-LN-~]|(?<!\[)M))"
     rb"|O(?P<mods>[0-9]?)(?P<pad>[ -/:-~])"
-    rb"|(?P<answer>" + _ANSWER + _ANSWERED + rb"(?:\x07|\x1b\\))"
+    rb"|(?P<answer>" + _ANSWER + _ANSWERED + rb"(?:\x07|\x1b\\|\xc2\x9c))"
     rb")|\x1b(?P<letter>[\r\n\t\x7f\x08 -NQ-WYZ\\`-~]|[\xc2-\xdf][\x80-\xbf]"
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
 )
@@ -81,6 +85,9 @@ _BEGUN = re.compile(
     rb"|" + _ANSWER + _ANSWERED + rb"\x1b?|[\]PX^_]|[\xc2-\xf4][\x80-\xbf]{0,2})?"
 )
 """A sequence that may not be whole yet."""
+_EIGHT_BITS = re.compile(rb"\xc2(?:[\x90\x98\x9b\x9d-\x9f]|\Z)")
+"""A sequence of a terminal that writes the escape and what is behind it as one sign, perhaps in part."""
+_BEGINS = re.compile(rb"\x1b|" + _EIGHT_BITS.pattern)
 _WITH_ALT = re.compile(rb"\x1b\x1b(?:\[(?:[0-9;:]*[ABCDFH]|[1-8](?:;[0-9:]*)?~)|O[ABCDFH])")
 """Keys that terminals send with alt as an escape in front of their sequence."""
 _MOUSE = re.compile(r"<\d{1,5};-?\d{1,5};-?\d{1,5}")
@@ -309,10 +316,16 @@ class InputFilter:
 
     def _typed(self, data: bytes) -> tuple[str, bytes]:
         """Read text, or one sequence; returns what to pass on, and what is still to read."""
-        if at := len(data) if _ESCAPE not in data else data.index(_ESCAPE):
+        begins = _BEGINS.search(data)
+        if at := begins.start() if begins else len(data):
             return self._decode(data[:at], final=at < len(data)), data[at:]
         if odd := self._decode(b"", final=True):
             return odd, data
+        if _EIGHT_BITS.match(data):
+            if len(data) == 1:
+                self._held = data
+                return "", b""
+            data = _ESCAPE + bytes([data[1] - 0x40]) + data[2:]
         whole = _TYPED.match(data)
         if whole is None:
             if _BEGUN.fullmatch(data):
@@ -338,7 +351,7 @@ class InputFilter:
         by_hand, self._by_hand = self._by_hand, False
         text = begun.lstrip(_ESCAPE)
         escapes = _ESCAPE_KEY * (len(begun) - len(text))
-        if not text or by_hand:
+        if not text or by_hand or not escapes:
             return escapes + text.decode("utf-8", "replace")
         # alt and a bracket or the like; what was typed behind it is no answer of a terminal.
         return ""
@@ -361,6 +374,14 @@ class TerminalDriver(LinuxDriver):
         self._title = app.terminal_title if isinstance(app, Announcing) else None
         self._taken = self._has_terminal = False
         self._extends_keys = "TMUX" in os.environ
+
+    def process_message(self, message: Message) -> None:
+        """Send on what was read; a press beyond the screen would take the keys from the prompt."""
+        if isinstance(message, MouseDown):
+            wide, high = self._app.size
+            if not (0 <= message.x < wide and 0 <= message.y < high):
+                return
+        super().process_message(message)
 
     def start_application_mode(self) -> None:
         """Take the terminal, its title included; one that is gone is not taken once more.
