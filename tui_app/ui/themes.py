@@ -339,7 +339,7 @@ _TONES: Mapping[Tone, str] = {
 }
 """Styles as Textual writes them, over what the text around has."""
 _GROUND_ONLY, _REVERSED = frozenset({Tone.HERE, Tone.UNREAD}), "bold reverse"
-"""Tones known by their ground alone, and what they are where there are no colours."""
+"""Tones known by their ground alone, and what they are without colours, or with a terminal's own."""
 STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
 """Tones of bars, signs and small figures."""
 
@@ -383,8 +383,9 @@ class Palette:
         """
         app, text = widget.app, widget.visual_style
         styles: dict[Tone, Style] = {}
+        reversed_ = _GROUND_ONLY if app.no_color or app.current_theme.ansi else frozenset()
         for tone, said in _TONES.items():
-            over = app.stylesheet.parse_style(_REVERSED if app.no_color and tone in _GROUND_ONLY else said)
+            over = app.stylesheet.parse_style(_REVERSED if tone in reversed_ else said)
             styles[tone] = legible(
                 (text + over).rich_style, STROKE_CONTRAST if tone in STROKES else MIN_CONTRAST
             )

@@ -143,6 +143,10 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
     assert painted(deck) != dark
     assert faint(deck) == set()
     await the_focus_is_seen(deck)
+    deck.app.theme = "ansi-dark"
+    await deck.settle()
+    assert unseen(deck) == set()
+    deck.app.theme = "plimsoll-light"
     if scene not in WITHOUT_DIALOG:
         await keys_are_offered(deck)
     for size in (SMALL, USUAL, (200, 60)):
@@ -150,6 +154,18 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
         await deck.settle()
         await fits(deck, size)
     deck.app.theme = theme
+
+
+def unseen(deck: Deck) -> set[str]:
+    """Text in the terminal's own colour on a ground of another, which may be the same."""
+    return {
+        each.text.strip()
+        for strip in painted(deck)
+        for each in strip
+        if each.text.strip() and (style := each.style) is not None and not style.reverse
+        if style.bgcolor is not None and not style.bgcolor.is_default
+        if style.color is None or style.color.is_default
+    }
 
 
 async def keys_are_offered(deck: Deck) -> None:

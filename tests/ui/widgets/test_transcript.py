@@ -60,6 +60,25 @@ async def test_opens_at_the_end_and_asks_only_for_what_is_visible() -> None:
         assert set(library.asked) <= {entry.seq for entry in entries[-12:]}
 
 
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (40, "@== 203 messages - 91.5k -> 6.2k ="),
+        (60, "@== 203 messages - 91.5k -> 6.2k - 41 of 41 facts ="),
+        (80, "@== 203 messages became a summary - 91.5k -> 6.2k - 41 of 41 facts ="),
+    ],
+)
+async def test_a_compaction_keeps_its_figures_where_there_is_little_room(width: int, words: str) -> None:
+    title = "203 messages became a summary · 91.5k → 6.2k · 41 of 41 facts · import.py edited 3×"
+    app = stage_of(lambda talk: talk.add("compaction", title))
+    async with app.run_test(size=(width, 24)) as pilot:
+        app.transcript.plain = True
+        await pilot.pause()
+        shown = rows(app.transcript)
+        assert any(row.startswith(words) for row in shown), shown
+        assert any("import.py edited 3x" in row for row in shown)
+
+
 async def test_shows_each_kind_in_its_words() -> None:
     app = stage_of(
         lambda talk: talk.add("user", "Why?"),

@@ -218,7 +218,7 @@ def fact_options(
         much = f"  {_counted([fact for _, fact in rows])}"
         options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
         for place, fact in rows:
-            cells = (max(_ROOM_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
+            cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
             options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
     return options
 
@@ -248,14 +248,15 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
     """
     room, source, beside = cells
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
-    text = one_line(fact.text, 300)
+    text, place = one_line(fact.text, 300), one_line(fact.source, _MOST_SOURCE)
+    if not source:
+        text = f"{text}  {place}".rstrip()
     first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
-    place = one_line(fact.source, _MOST_SOURCE)
     row = Content.assemble(
         (f"{signs[fact.state]} ", COLOURS[fact.state]),
         (f"{fact.kind:<9} ", "$text-muted"),
         padded(first, room) if source else first,
-        (f"  {place:<{source - 2}}" if source else f"  {place}".rstrip(), "$text-muted"),
+        (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
         (f"{told:>{beside}}" if beside else "", "$text-muted"),
     )
     lead = " " * _FACT_CELLS
@@ -265,8 +266,8 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
     return Content("\n").join([row, *below])
 
 
-_ROOM_OF_FACT = 24
-"""Cells that the text of a fact keeps at least."""
+_ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
+"""Cells that the text of a fact keeps at least beside what is told of it; and without that."""
 
 
 def message_lines(

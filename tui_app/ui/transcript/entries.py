@@ -485,10 +485,12 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         yield TextPiece("ctrl+o shows details", Tone.DIM)
         return
     what, *figures = title.split(" · ") if title else ("Conversation compacted",)
-    detail = "".join(f"{between}{each}" for each in figures[:2])
-    yield RulePiece(what, detail, Tone.ACCENT if entry.state == "ok" else Tone.DIM)
+    behind = tuple(f"{between}{each}" for each in figures[:2])
+    tone = Tone.ACCENT if entry.state == "ok" else Tone.DIM
+    yield RulePiece(what, what.partition(" became ")[0], behind, tone)
     if rest := figures[2:]:
-        yield TextPiece(between.join(rest), Tone.DIM, apart=between)
+        # The sign for how often is that of what is excluded.
+        yield TextPiece(between.join(rest).replace("×", glyphs.excluded), Tone.DIM, apart=between)
     if entry.state == "ok":
         yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
     else:

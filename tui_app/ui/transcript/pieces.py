@@ -58,13 +58,14 @@ class RulePiece(_OneRow):
     """A line across the conversation with words in it: what stands above has become what it says."""
 
     title: str
-    detail: str
+    short: str
+    """The title where it has no room beside the first figures."""
+    figures: tuple[str, ...] = ()
+    """What is said behind it, each with what stands in front; those without room are left out."""
     tone: Tone = Tone.ACCENT
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the rule; what is in it ends in dots where it has no room."""
-        title = painter.fitted(self.title, painter.width)
-        detail = painter.fitted(self.detail, painter.width - cell_len(title)) if self.detail else ""
+        title, detail = self._worded(painter)
         text = title + detail
         rest = painter.glyphs.gauge_full * max(0, painter.width - cell_len(text) - 1)
         segments = [
@@ -73,6 +74,15 @@ class RulePiece(_OneRow):
             painter.styled(f" {rest}" if rest else "", self.tone),
         ]
         return [painter.crossed(segments, self.tone, end=len(text))]
+
+    def _worded(self, painter: Painter) -> tuple[str, str]:
+        """As many figures as have room behind the title, or behind the short one."""
+        for most in range(len(self.figures), 0, -1):
+            detail = painter.spelled("".join(self.figures[:most]))
+            for title in (self.title, self.short):
+                if cell_len(title + detail) <= painter.width:
+                    return title, detail
+        return painter.fitted(self.title, painter.width), ""
 
 
 @dataclass(frozen=True)
