@@ -8,7 +8,7 @@ with the one in front of them: what begins a word is no yes.
 import asyncio
 import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
@@ -98,11 +98,13 @@ def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tu
     room -= len(right) + 3 if right else 0
     shown = cut_cells(subject, room)
     room -= cell_len(shown) + 3 if shown else 0
+    # Of a few cells, what is not whole says nothing.
+    note = one_line(asked.note, room) if room > 8 or cell_len(asked.note) <= room else ""
     left = Content.assemble(
         (title, "bold $text-warning"),
         f"   {shown}" if shown else "",
-        "   " if asked.note and room > 8 else "",
-        *_note(one_line(asked.note, room) if room > 8 else ""),
+        "   " if note else "",
+        *_note(note),
     )
     gap = " " * max(0, width - left.cell_length - len(right))
     return Content.assemble(left, gap, (right, "bold $text-warning" if below else "$text-muted")), whole
@@ -190,6 +192,17 @@ class QuestionPage(Wrapped):
     marks: "array[int]" = field(default_factory=lambda: array("L"))
     """Where what is no text of the question begins and ends: signs that are written out, counts."""
     gutter: int = 0
+
+    @property
+    def unchanged(self) -> int:
+        """Lines at the end that only show what stands behind the last change."""
+        row = len(self.begins)
+        while row and self.numbers[row - 1] and _KINDS[self.kinds[row - 1]] == "plain":
+            row -= 1
+        # A file of which nothing changes is read as a whole.
+        if not row or row == len(self.begins):
+            return 0
+        return len(self.starts) - bisect_left(self.starts, self.begins[row])
 
 
 def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
@@ -314,8 +327,11 @@ class ApprovalDetail(LongText, can_focus=False):
 
     @property
     def end_seen(self) -> bool:
-        """Whether the last row has been on the screen."""
-        self._end_seen = self._end_seen or (self.line_count > 0 and self.size.height > 0 and not self.below)
+        """Whether the last row has been on the screen, or the last one of a diff that changes something."""
+        lines = self._lines
+        rest = lines.unchanged if isinstance(lines, QuestionPage) else 0
+        is_seen = self.line_count > 0 and self.size.height > 0 and self.below <= rest
+        self._end_seen = self._end_seen or is_seen
         return self._end_seen
 
     def _broken(self, width: int) -> Wrapped:

@@ -123,14 +123,14 @@ def _compacting(status: Status, since: tuple[int, str], short: bool) -> list[tup
     if status.size:
         pieces.append((4, tokens(status.size)))
     if status.stays:
-        pieces.append((5, f"then {tokens(status.stays)} + summary"))
+        pieces.append((6, f"then {tokens(status.stays)} + summary"))
     if status.parts > 1:
         pieces.append((1, f"part {status.part} of {status.parts}"))
     if status.tokens:
         pieces.append((2, count(status.tokens, "token")))
     pieces.append(since)
     if status.model:
-        pieces.append((6, status.model))
+        pieces.append((5, status.model))
     return pieces
 
 

@@ -103,6 +103,22 @@ async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
 
 
 @pytest.mark.usefixtures("_at_once")
+async def test_lines_behind_the_last_change_need_not_be_read(served: Desk, fake_openai: FakeOpenAI) -> None:
+    (served.cwd / "plan.txt").write_text("".join(f"line {number}\n" for number in range(20)))
+    new = "sea\nsky\nwind\nrain"
+    fake_openai.add(tool("edit_file", path="plan.txt", old_text="line 9", new_text=new), Text("Done."))
+    async with shown(served.app(), USUAL) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.says("13 + rain")
+        await deck.says("y yes")
+        assert re.search(r"[1-3] more rows? below", deck.text), "nothing changes there"
+        await deck.press("y")
+        await deck.answered()
+    assert new in (served.cwd / "plan.txt").read_text()
+
+
+@pytest.mark.usefixtures("_at_once")
 @pytest.mark.parametrize("size", [WIDE, USUAL, SMALL], ids=["120x40", "80x24", "40x12"])
 async def test_a_long_diff_leaves_everything_else_on_the_screen(
     served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]

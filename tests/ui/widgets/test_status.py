@@ -79,6 +79,11 @@ def said(app: App[None], sign: str | None = None) -> str:
             "esc cancels",
         ),
         (
+            replace(COMPACTING, size=13_600, stays=4_600),
+            "Compacting conversation history · manual · 13.6k · part 2 of 3 · 1,200 tokens · 0 s · gpt-5",
+            "esc cancels",
+        ),
+        (
             Status(kind="message", text="Compaction cancelled. Nothing changed."),
             "Compaction cancelled. Nothing changed.",
             "",

@@ -289,6 +289,10 @@ def test_a_diff_has_line_numbers_and_names_the_file_where_the_title_cannot() -> 
         "more",
         "wait",
     ]
+    title, _ = question_title(replace(ASKED, subject="import.py", note="+5 -4", waiting=2), 72, 7)
+    assert title.plain.startswith("Allow this edit?   import.py   +5 -4 "), "a few cells are enough for it"
+    title, _ = question_title(replace(ASKED, subject="import.py", note="a new file", waiting=2), 72, 7)
+    assert title.plain.startswith("Allow this edit?   import.py    "), "what is not whole says nothing"
 
 
 def test_what_is_asked_is_whole_and_nothing_in_it_can_hide() -> None:
