@@ -389,7 +389,19 @@ async def queued(deck: Deck) -> None:
 
 async def demo(deck: Deck) -> None:
     await deck.send("/demo")
-    await deck.says("ctrl+g")
+    # The recording plays as long as its reader needs.
+    while "Demo 1 of" not in deck.text:
+        await asyncio.sleep(0.2)
+        await deck.settle()
+
+
+async def begun(_: Deck) -> None:
+    """As it is."""
+
+
+async def commands(deck: Deck) -> None:
+    await opens(PaletteScreen, "ctrl+p")(deck)
+    await deck.press(*"comp")
 
 
 STREAM = f"{EASTER}\nThe ferry runs the Sunday timetable on all four, so `service_for()` needs one more"
@@ -432,7 +444,7 @@ class Picture:
 CHAT = full(39_700, draft("and what about easter?"))
 LIGHT, PLAIN = {"theme": "plimsoll-light"}, {"plain": True}
 PICTURES: Mapping[str, Picture] = {
-    "01-first-run": Picture(full(1_400), None),
+    "01-first-run": Picture(begun, None),
     "02-chat-waterline": Picture(CHAT),
     "03-answer-streaming": Picture(
         full(42_600, answering(STREAM)),
@@ -450,7 +462,7 @@ PICTURES: Mapping[str, Picture] = {
     "13-sessions": Picture(full(39_700, opens(SessionsScreen, command="/resume"))),
     "14-settings": Picture(full(39_700, opens(SettingsScreen, command="/settings"))),
     "15-help": Picture(full(39_700, opens(HelpScreen, "f1"))),
-    "16-palette": Picture(full(39_700, opens(PaletteScreen, "ctrl+p"))),
+    "16-palette": Picture(full(39_700, commands)),
     "17-error": Picture(
         full(46_500),
         lambda: (
@@ -473,7 +485,7 @@ PICTURES: Mapping[str, Picture] = {
     "20-todo-panel": Picture(
         full(52_100, together(answering("`easter()` agrees with all 300", 11), todo)), computing
     ),
-    "21-first-run-80x24": Picture(full(1_400), None, NARROW),
+    "21-first-run-80x24": Picture(begun, None, NARROW),
     "22-chat-80x24": Picture(CHAT, size=NARROW),
     "23-compacting-80x24": Picture(full(101_100, COMPACTING), before, NARROW),
     "24-approval-80x24": Picture(full(46_500, EDIT), computing, NARROW),

@@ -67,6 +67,8 @@ def first_look(launch: "Launch") -> Beginning:
     """What is known before anything is read."""
     home = launch.env.get("HOME")
     folder = short_folder(launch.cwd, Path(home) if home else None)
+    if launch.stage is not None:
+        folder = f"{launch.cwd.name}, a throw-away copy"
     return Beginning(folder=folder, model=launch.first_model)
 
 

@@ -118,6 +118,7 @@ async def test_there_and_back_from_a_session(
         await deck.ready()
         (folder,) = (tmp_path / "tmp").glob("plimsoll-demo-*")
         assert deck.app.chat.session.launch.cwd == folder / "ferry-timetable"
+        await deck.says("ferry-timetable, a throw-away copy · demo:scripted")
         await deck.until(lambda: deck.kinds.count("assistant"), "an answer")
         await deck.send("/demo")
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id == session, "back")
