@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import (
-    AbstractCapability,
-    CapabilityOrdering,
     RawToolArgs,
     WrapToolExecuteHandler,
     WrapToolValidateHandler,
@@ -38,6 +36,7 @@ from pydantic_core import to_json
 
 from tui_app.agent.models import is_loopback
 from tui_app.context.answer_end import half_call, why_not_whole
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.overflow.error_text import (
     asked_pause,
     chain,
@@ -386,11 +385,11 @@ class ToolBroke(Exception):
         self.tool, self.call, self.error = tool, call, error
 
 
-class ToolFailures(AbstractCapability[Any]):
+class ToolFailures(OutermostCapability):
     """Makes what a tool raises its result. One per conversation.
 
-    Only what the tool itself has raised, and the agent's own hooks have let pass: whatever fails around it is
-    no failure of the tool.
+    Only what the tool itself has raised, and the agent's own hooks, which this is around, have let pass:
+    whatever fails around it is no failure of the tool.
 
     Args:
         ours: Names of the tools that write into the session's log. Where they cannot, the turn ends.
@@ -400,10 +399,6 @@ class ToolFailures(AbstractCapability[Any]):
         self._ours = frozenset(ours)
         self._raised: dict[str, Exception] = {}
         """What the tools that are under way have raised, by the id of the call."""
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """Around all others: hooks of the user's own agent see what was raised, and may deal with it."""
-        return CapabilityOrdering(position="outermost")
 
     async def on_tool_execute_error(
         self,
@@ -508,20 +503,16 @@ class HalfCall(ModelRetry):
         )
 
 
-class StepWatch(AbstractCapability[Any]):
+class StepWatch(OutermostCapability):
     """Ends a turn between two steps when asked to, or when it leads nowhere; runs no call by halves.
 
-    One per conversation.
+    One per conversation, in front of the governor, which would compact for a turn that ends.
     """
 
     def __init__(self) -> None:
         self._wanted = False
         self._last = b""
         self._same = 0
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor, which would compact for a turn that ends."""
-        return CapabilityOrdering(position="outermost")
 
     def begin(self) -> None:
         self._wanted, self._last, self._same = False, b"", 0

@@ -1,14 +1,22 @@
-"""What differs between the supported versions of pydantic-ai: attempts at a request, and notes in it."""
+"""Bases of capabilities, and what differs between the supported versions of pydantic-ai."""
 
 from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
 from pydantic_ai import RunContext, exceptions
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
+
+
+class OutermostCapability(AbstractCapability[Any]):
+    """A capability in front of those that an agent has of its own, in the order in which they are given."""
+
+    def get_ordering(self) -> CapabilityOrdering:
+        return CapabilityOrdering(position="outermost")
+
 
 PREPARES_ATTEMPTS: bool = hasattr(exceptions, "RetryModelRequest")
 """Whether pydantic-ai prepares each attempt with hooks of its own, and makes another one where asked to: from

@@ -13,12 +13,13 @@ from typing import Any
 
 from opentelemetry.trace import get_tracer
 from pydantic_ai import DeferredToolRequests, RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset
 
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -226,7 +227,7 @@ def _stop(pipeline: Pipeline) -> None:
         pipeline.compactor.cancel()
 
 
-class ContextGovernor(AbstractCapability[Any]):
+class ContextGovernor(OutermostCapability):
     """Keeps conversations inside their model's context window.
 
     ``Agent(model, capabilities=[ContextGovernor()])`` is all it takes. One instance may serve several agents
@@ -298,10 +299,6 @@ class ContextGovernor(AbstractCapability[Any]):
             self._pipelines = Conversations(
                 policy, known, listener, summary_model, is_pinned, is_excluded, memory_limit_mb, takes_part
             )
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """As each run it hands out: in front of the hooks of an agent."""
-        return CapabilityOrdering(position="outermost")
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
         """The tool by which the model asks for a compaction; a program with a history has its own."""

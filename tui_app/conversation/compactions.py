@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import CompactionPart, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.proposal import Refocus
@@ -468,7 +468,7 @@ def provider_part(response: ModelResponse) -> CompactionPart | None:
     return parts[-1] if parts else None
 
 
-class ProviderCompaction(AbstractCapability[Any]):
+class ProviderCompaction(OutermostCapability):
     """Asks for, stands back for, and records the compactions of one conversation's provider.
 
     Place it in front of the governor: it decides before each request whether that compacts by itself.
@@ -484,10 +484,6 @@ class ProviderCompaction(AbstractCapability[Any]):
         self.compactor = compactor
         self.wanted = wanted
         self._told = ""
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor."""
-        return CapabilityOrdering(position="outermost")
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings] | None:
         """Add what the provider must be told, to the requests it understands."""

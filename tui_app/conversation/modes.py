@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.message_marks import mode_text, mode_told
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.session_history import SessionHistory
@@ -57,7 +57,7 @@ class ModeSwitch:
         return ""
 
 
-class ModeNotes(AbstractCapability[Any]):
+class ModeNotes(OutermostCapability):
     """Tells the model of the mode, in one line behind the newest message, where it knows of another one.
 
     What it knows is read off the view, so it is told again once a compaction has taken the line along.
@@ -65,10 +65,6 @@ class ModeNotes(AbstractCapability[Any]):
 
     def __init__(self, history: SessionHistory, approvals: Approvals) -> None:
         self._history, self._approvals = history, approvals
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor, which builds the request from the view."""
-        return CapabilityOrdering(position="outermost")
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

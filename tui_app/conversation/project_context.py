@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
@@ -36,6 +35,7 @@ from tui_app.agent.instructions import (
     surroundings_text,
 )
 from tui_app.agent.tools.files import is_part
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import folder_text
@@ -332,15 +332,11 @@ def _paths_in(name: str, args: str) -> Sequence[str]:
 _MOST_WORDS = 50
 
 
-class FolderWatch(AbstractCapability[Any]):
+class FolderWatch(OutermostCapability):
     """Lets a ``FolderReader`` speak in front of each request."""
 
     def __init__(self, reader: FolderReader) -> None:
         self._reader = reader
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor, which sends what this adds."""
-        return CapabilityOrdering(position="outermost")
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -372,15 +368,11 @@ class RequestOverhead:
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
 
-class OverheadWatch(AbstractCapability[Any]):
+class OverheadWatch(OutermostCapability):
     """Keeps a ``RequestOverhead`` true: tools may come and go, and another agent's are known only then."""
 
     def __init__(self, overhead: RequestOverhead) -> None:
         self._overhead = overhead
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor, which counts what this notes."""
-        return CapabilityOrdering(position="outermost")
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext

@@ -3,17 +3,17 @@
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 
 from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.context.attempts import OutermostCapability
 from tui_app.context.message_marks import tasks_text
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import TaskEnded, TaskStarted, TaskTold, how_it_ended
 
 
-class TaskNews(AbstractCapability[Any]):
+class TaskNews(OutermostCapability):
     """Tells the model, behind the newest message, which background commands have ended.
 
     Args:
@@ -23,10 +23,6 @@ class TaskNews(AbstractCapability[Any]):
 
     def __init__(self, tasks: BackgroundTasks, history: SessionHistory) -> None:
         self._tasks, self._history = tasks, history
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the governor, which builds the request from what was written down."""
-        return CapabilityOrdering(position="outermost")
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -53,7 +49,7 @@ def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
         record = store.record(session, head.seq)
         match record.data if record is not None else None:
             case TaskStarted(id=id) as started:
-                open_[id], last = started, max(last, _number(id))
+                open_[id], last = started, max(last, int(id[1:]) if id[1:].isdecimal() else 0)
             case TaskEnded(id=id) as ended:
                 open_.pop(id, None)
                 kept.pop(id, None)
@@ -67,7 +63,3 @@ def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
         history.append(TaskEnded(id=id, command=started.command, outcome="lost"))
         untold[id] = how_it_ended("lost", None)
     tasks.resume(last, list(untold.items()), list(kept.values()))
-
-
-def _number(id: str) -> int:
-    return int(id[1:]) if id[1:].isdecimal() else 0

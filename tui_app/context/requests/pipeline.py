@@ -12,21 +12,18 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import (
-    AbstractCapability,
-    CapabilityOrdering,
     WrapModelRequestHandler,
     WrapRunHandler,
 )
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
 from pydantic_ai.run import AgentRunResult
-from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_core import to_json
 
 from tui_app.context.answer_end import as_known
-from tui_app.context.attempts import PREPARES_ATTEMPTS
+from tui_app.context.attempts import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.context.cache_marks import CacheMarks
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.prompt_cache import (
@@ -229,7 +226,13 @@ class CacheWatch:
         if response.state != "complete" or not usage.input_tokens:
             return
         model = f"{request.model.system}:{request.model.model_name}"
-        self._rule = cache_rule(model, _retention(request.model_settings))
+        # What a request asks of providers that want to be asked to keep something.
+        wanted = [
+            value
+            for name, value in (request.model_settings or {}).items()
+            if name.startswith(("cache", "anthropic_cache"))
+        ]
+        self._rule = cache_rule(model, "1h" if "1h" in wanted else "auto" if any(wanted) else "off")
         self._version = version
         self._answers.append(
             CachedAnswer(
@@ -260,14 +263,6 @@ class CacheWatch:
             return None
         last = self._answers[-1]
         return cache_rates(last.model, self._rule, self.now() - last.asked)
-
-
-def _retention(settings: ModelSettings | None) -> str:
-    """What a request asks of providers that want to be asked to keep something."""
-    wanted = [
-        value for name, value in (settings or {}).items() if name.startswith(("cache", "anthropic_cache"))
-    ]
-    return "1h" if "1h" in wanted else "auto" if any(wanted) else "off"
 
 
 SILENT_TRUNCATION = (
@@ -434,19 +429,17 @@ class Pipeline:
             self._forms[key] = first.taught(self.limits.form(model))
         return self._forms[key]
 
-    def _learn_form(self, model: Model[Any]) -> None:
-        """Remember the form that was answered: only that shows what a refusal was about."""
-        form = self._forms.get(self.limits.model_key(model)) if model.provider is not None else None
-        if form is not None:
-            self.limits.learn_form(model, form.learnt(WireForm.of(model, downloads=self.downloads)))
-
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn how the model's own tokenizer compares with the count."""
         self.cache.answered(request, response, self.history.version)
         # Whatever a provider reports with a compaction of its own is not the size of what was sent.
         if response.state != "complete" or is_summary(response):
             return
-        self._learn_form(request.model)
+        # Remember the form that was answered: only that shows what a refusal was about.
+        model = request.model
+        form = self._forms.get(self.limits.model_key(model)) if model.provider is not None else None
+        if form is not None:
+            self.limits.learn_form(model, form.learnt(WireForm.of(model, downloads=self.downloads)))
         overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
         if overflow is not None:
             self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
@@ -726,7 +719,7 @@ class Pipelines(Protocol):
         ...
 
 
-class GovernedRun(AbstractCapability[Any]):
+class GovernedRun(OutermostCapability):
     """Governs the requests of a single run."""
 
     def __init__(self, pipelines: Pipelines, toolset: AbstractToolset[Any] | None = None) -> None:
@@ -749,10 +742,6 @@ class GovernedRun(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         """What the model can call of the governor."""
         return self._toolset
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """In front of the hooks of an agent, which have the last word on a request."""
-        return CapabilityOrdering(position="outermost")
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Hold the conversation's pipeline while the run lasts."""
