@@ -20,7 +20,7 @@ from tests.context.governor_kit import Heard, Provider
 from tests.context.histories import as_bytes, complaints
 from tui_app.context import PLIMSOLL, ContextGovernor
 from tui_app.context.governor import Conversations
-from tui_app.context.message_marks import is_fullness_part
+from tui_app.context.message_marks import note_kind
 from tui_app.context.policy import OFF, Policy
 from tui_app.context.view import is_summary
 from tui_app.events import CompactionComplete, CompactionStart, FullnessTold
@@ -47,7 +47,7 @@ async def test_the_model_is_told_once_for_each_mark_and_what_was_sent_stays() ->
     governor = ContextGovernor(OFF, listener=heard, takes_part=True)
     history = await ask(Agent(provider, capabilities=[governor]), questions(26))
     assert [event.mark for event in heard.of(FullnessTold)] == [50, 70]
-    told = [part.content for each in history for part in each.parts if is_fullness_part(part)]  # type: ignore[union-attr]
+    told = [part.content for each in history for part in each.parts if note_kind(part) == "fullness"]  # type: ignore[union-attr]
     assert told == [event.text for event in heard.of(FullnessTold)]
     for before, after in pairwise(provider.sent):
         sent = [part for message in before for part in message.parts]

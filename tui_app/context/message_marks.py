@@ -205,16 +205,6 @@ def tasks_text(news: Sequence[tuple[str, str]]) -> str:
 _BRACKETS = str.maketrans("[]\n", "() ")
 
 
-def is_fullness_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part says how full the window is, and is not something the user said."""
-    return _matched(part, _FULLNESS) is not None
-
-
-def is_task_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part says how background commands have ended."""
-    return _matched(part, _TASKS) is not None
-
-
 def fullness_told(message: ModelMessage) -> int:
     """How full a message says that the window is, in percent; 0 where it says anything else."""
     alone = isinstance(message, ModelRequest) and len(message.parts) == 1
@@ -318,15 +308,6 @@ def folder_text(instructions: str) -> str:
     return f"{_FOLDER_START}{instructions}"
 
 
-def is_folder_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part brings instructions of a folder and is not something the user said."""
-    return (
-        isinstance(part, UserPromptPart)
-        and isinstance(part.content, str)
-        and part.content.startswith(_FOLDER_START)
-    )
-
-
 # The line that tells the model which mode the session is in.
 
 _MODE = re.compile(r"\[Mode: (\w+)\. [^\]\n]*\]")
@@ -355,17 +336,23 @@ def mode_told(message: ModelMessage) -> Mode | None:
     return mode_named(found[1]) if found else None
 
 
-def is_mode_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part tells which mode the session is in."""
-    return _matched(part, _MODE) is not None
-
-
 # Notes of the program in the middle of a turn, whatever they say.
+
+_LINES = {"fullness": _FULLNESS, "task": _TASKS, "mode": _MODE}
+
+
+def note_kind(part: object) -> str:
+    """What a note that came up in the middle of a turn is about; empty for every other part."""
+    if not isinstance(part, UserPromptPart) or not isinstance(part.content, str):
+        return ""
+    if part.content.startswith(_FOLDER_START):
+        return "folder"
+    return next((kind for kind, line in _LINES.items() if line.fullmatch(part.content)), "")
 
 
 def is_note_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part is a note that came up in the middle of a turn, and asks for no answer."""
-    return is_fullness_part(part) or is_task_part(part) or is_folder_part(part) or is_mode_part(part)
+    """Whether a prompt part is such a note, which asks for no answer."""
+    return bool(note_kind(part))
 
 
 def is_note(message: ModelMessage) -> bool:

@@ -26,13 +26,10 @@ from tui_app.context.message_marks import (
     Stage,
     is_digest,
     is_digest_part,
-    is_folder_part,
-    is_fullness_part,
     is_given_part,
     is_inbox_part,
-    is_note_part,
     is_shell_part,
-    is_task_part,
+    note_kind,
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
@@ -545,16 +542,10 @@ def _kind(part: ModelRequestPart) -> str:
     if isinstance(part, CompactionPart):
         return "summary"
     if isinstance(part, UserPromptPart):
-        if is_fullness_part(part):
-            return "fullness"
-        if is_task_part(part):
-            return "task"
-        if is_folder_part(part):
-            return "folder"
+        if kind := note_kind(part):
+            return kind
         if is_shell_part(part):
             return "shell"
-        if is_note_part(part):
-            return "mode"
         return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
     return "other" if answer_id(part) is None else "answer"
 

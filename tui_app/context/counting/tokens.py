@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ from pydantic_core import to_json
 
 from tui_app.context.counting.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.message_marks import is_digest_part, is_folder_part, is_inbox_part, is_shell_part
+from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shell_part, note_kind
 from tui_app.context.web_searches import is_search
 from tui_app.usage import Breakdown, around, sum_breakdowns
 
@@ -99,11 +99,21 @@ def _request_part(part: object, text: TextCounter, model: str) -> Costs | None:
         case UserPromptPart():
             costs = _user_content(part.content, text, model)
             # Notes of the program's own go out in the user's place, too.
-            by = "memory" if is_inbox_part(part) or is_folder_part(part) else "user"
+            by = "memory" if is_inbox_part(part) or note_kind(part) == "folder" else "user"
             by = "tool_results" if is_digest_part(part) or is_shell_part(part) else by
             return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
-            return _tool_return(part, text, model)
+            content: Any = part.content
+            if is_search(part):
+                # Providers hand the pages out encrypted.
+                shown, hidden = _unsealed(content)
+                return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
+            if isinstance(content, str):
+                return [("tool_results", text.count(part.model_response_str()))]
+            files: list[MultiModalContent] = []
+            data = _without_files(content, files, _DEPTH)
+            tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
+            return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
         case RetryPromptPart() | RetryFeedbackPart():
             # The program's own words on an answer are like those on a call that failed.
             return [("tool_results", text.count(part.model_response()))]
@@ -158,20 +168,6 @@ def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
         elif not isinstance(item, CachePoint):
             spoken += text.count(to_json_text(item))
     return [("user", spoken), *attached]
-
-
-def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
-    content: Any = part.content
-    if is_search(part):
-        # Providers hand the pages out encrypted.
-        shown, hidden = _unsealed(content)
-        return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
-    if isinstance(content, str):
-        return [("tool_results", text.count(part.model_response_str()))]
-    files: list[MultiModalContent] = []
-    data = _without_files(content, files, _DEPTH)
-    tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-    return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
 
 
 def _unsealed(content: Any) -> tuple[Any, str]:
@@ -370,7 +366,9 @@ class TokenCounter:
             for category, cost in costs:
                 tokens[category] += cost
                 tokens["attachments"] += cost if category == _PICTURED else 0
-        plain = Breakdown(**tokens, around=around(tokens["thinking"], _ids(message)))
+        own = (getattr(part, "tool_call_id", "") for part in message.parts)
+        ids = [each for each in own if isinstance(each, str)]
+        plain = Breakdown(**tokens, around=around(tokens["thinking"], ids))
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
@@ -406,14 +404,6 @@ class TokenCounter:
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
             self.forget()
-
-
-def _ids(message: ModelMessage) -> Iterator[str]:
-    """Ids of the calls that a message makes or answers."""
-    for part in message.parts:
-        own = getattr(part, "tool_call_id", "")
-        if isinstance(own, str):
-            yield own
 
 
 def wire_text(tool: ToolDefinition) -> str:
