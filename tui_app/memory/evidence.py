@@ -81,9 +81,20 @@ class Evidence:
                 named_files = [path for path in self.files if _in_text(path, text)]
                 if not named_files:
                     raise NotRemembered("this session changed no file of that name")
-                self._check_rest(_without(named_files, text))
+                # A text without the names of files, and the folders in front of them.
+                names = sorted({path.rsplit("/", 1)[-1] for path in named_files}, key=len, reverse=True)
+                self._check_rest(
+                    re.sub(rf"(?<![\w.-])[\w./~-]*(?:{'|'.join(map(re.escape, names))})(?![\w-])", " ", text)
+                )
             case _:
-                self._check_said(text, source)
+                heard = self.typed.get(source) or self.spoken.get(source)
+                if heard is None:
+                    raise NotRemembered(f"#{source} is not a message of the user or the assistant")
+                if gives_orders(heard) and gives_orders(text):
+                    raise NotRemembered("it repeats an instruction from the transcript")
+                if _share(_words(text), heard) < _OTHER:
+                    raise NotRemembered(f"#{source} does not say that")
+                _names(text, heard)
 
     def _check_rest(self, rest: str) -> None:
         """Make sure that what is claimed of a command or a file was said: what was done bears its name alone.
@@ -115,24 +126,11 @@ class Evidence:
                 return
         raise NotRemembered(f"the user does not say that in #{source}; quote their own words")
 
-    def _check_said(self, text: str, source: int) -> None:
-        said = self.typed.get(source) or self.spoken.get(source)
-        if said is None:
-            raise NotRemembered(f"#{source} is not a message of the user or the assistant")
-        if gives_orders(said) and gives_orders(text):
-            raise NotRemembered("it repeats an instruction from the transcript")
-        if _share(_words(text), said) < _OTHER:
-            raise NotRemembered(f"#{source} does not say that")
-        _names(text, said)
-
 
 def evidence_of(items: Sequence[Item]) -> Evidence:
     """Collect what a session holds."""
-    return evidence_in(read_items(items))
-
-
-def evidence_in(reading: Reading) -> Evidence:
-    """Collect what a session holds that has been taken apart already."""
+    # Collect what a session holds that has been taken apart already.
+    reading = read_items(items)
     commands = (normal_command(command_of(action)) for action in reading.actions if worked(action))
     return Evidence(
         typed=_by_key(reading.typed),
@@ -168,12 +166,6 @@ def _names(text: str, said: str) -> None:
 def _in_text(path: str, text: str) -> bool:
     name = path.rsplit("/", 1)[-1]
     return bool(name) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-
-
-def _without(paths: Sequence[str], text: str) -> str:
-    """A text without the names of files, and the folders in front of them."""
-    names = sorted({path.rsplit("/", 1)[-1] for path in paths}, key=len, reverse=True)
-    return re.sub(rf"(?<![\w.-])[\w./~-]*(?:{'|'.join(map(re.escape, names))})(?![\w-])", " ", text)
 
 
 # A session as the model reads it that keeps the board: data between markers, in parts that fit it.
