@@ -33,15 +33,16 @@ from tui_app.settings.action_keys import ACTION_KEYS
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import (
+    COLOURS,
     POLICIES,
     POLICY_SHARES,
+    THEMES,
     ApprovalRule,
     Ruling,
     misnamed,
     parse_rule,
     policy_keys,
 )
-from tui_app.settings.themes import COLOURS, THEMES
 from tui_app.tool_specs import TOOLS
 from tui_app.ui import themes
 from tui_app.ui.keys import KEYS

@@ -115,7 +115,14 @@ def read_sources(
     """
     path = paths.config_file
     text = read_file(path) if file_text is None else file_text
-    return (from_file(path, text), *_from_env(env), _from_flags(overrides))
+    place, values, names = "command line", dict[str, Any](), dict[str, str]()
+    for key, value in overrides.items():
+        flag = f"--{key.replace('_', '-')}"
+        if key not in _ANYWHERE:
+            raise unknown(place, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
+        if value is not None:
+            values[key], names[key] = _checked(place, flag, SETTINGS[key].rule, value), flag
+    return (from_file(path, text), *_from_env(env), Source("flag", place, values, names))
 
 
 def read_file(path: Path) -> str:
@@ -202,17 +209,6 @@ def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
     on = {key: name for name, key in SWITCHES.items() if env.get(name)}
     switches = Source("environment", place, dict.fromkeys(on, False), on)
     return switches, Source("environment", place, values, names)
-
-
-def _from_flags(overrides: Mapping[str, object]) -> Source:
-    place, values, names = "command line", dict[str, Any](), dict[str, str]()
-    for key, value in overrides.items():
-        flag = f"--{key.replace('_', '-')}"
-        if key not in _ANYWHERE:
-            raise unknown(place, flag, [f"--{known.replace('_', '-')}" for known in _ANYWHERE])
-        if value is not None:
-            values[key], names[key] = _checked(place, flag, SETTINGS[key].rule, value), flag
-    return Source("flag", place, values, names)
 
 
 def merged(sources: Sequence[Source]) -> dict[str, Any]:

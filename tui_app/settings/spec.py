@@ -30,14 +30,15 @@ from tui_app.settings.tables import (
     HOOKS,
     MCP,
     OWN_POLICIES,
+    OWN_THEMES,
     POLICY,
     SHARE,
+    THEME,
     WEB_FETCH,
     Hook,
     McpServer,
     own_words,
 )
-from tui_app.settings.themes import OWN_THEMES, THEME
 
 # Where sessions are kept: the address of a server, which may hold a password.
 
@@ -59,16 +60,6 @@ def shown_store(address: str) -> str:
     user, _, host = parts.netloc.rpartition("@")
     name = user.partition(":")[0]
     return f"{parts.scheme}://{f'{name}@' if name else ''}{host}{parts.path}"
-
-
-def store_secrets(address: str) -> tuple[str, ...]:
-    """The passwords in an address, as written and decoded."""
-    if not address:
-        return ()
-    parts = urlsplit(address)
-    user = parts.netloc.rpartition("@")[0]
-    found = [user.partition(":")[2], *(value for key, value in parse_qsl(parts.query) if key in _SECRETS)]
-    return tuple(dict.fromkeys(each for raw in found if raw for each in (raw, unquote(raw))))
 
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
@@ -467,4 +458,10 @@ class SessionServer:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        return store_secrets(self.url)
+        # The passwords in an address, as written and decoded.
+        if not self.url:
+            return ()
+        parts = urlsplit(self.url)
+        user = parts.netloc.rpartition("@")[0]
+        found = [user.partition(":")[2], *(value for key, value in parse_qsl(parts.query) if key in _SECRETS)]
+        return tuple(dict.fromkeys(each for raw in found if raw for each in (raw, unquote(raw))))

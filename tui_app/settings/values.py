@@ -13,8 +13,7 @@ from tui_app.settings.action_keys import ACTION_KEYS, find_clash, find_writing_k
 from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Text, show
 from tui_app.settings.sources import Origin, SettingsError, Source, giver, merged, origin, read_sources
 from tui_app.settings.spec import SETTINGS, Endpoint, Settings, shown_store
-from tui_app.settings.tables import POLICIES, POLICY_SHARES, build_hooks, build_servers, thresholds
-from tui_app.settings.themes import THEMES
+from tui_app.settings.tables import POLICIES, POLICY_SHARES, THEMES, build_hooks, build_servers, thresholds
 
 OFFLINE_WINDOW = 32_000
 """Tokens of one request to the embedded model."""
