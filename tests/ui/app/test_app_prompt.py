@@ -18,10 +18,17 @@ from tests.ui.kit import USUAL, Deck, Desk, shown, write_files
 from tui_app.session.prompts import PastPrompt
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.prompts import PromptsScreen, listed, prompt_line
+from tui_app.ui.dialogs.prompts import (
+    NO_EDITOR,
+    EditorProblem,
+    PromptsScreen,
+    edited,
+    editor_command,
+    listed,
+    prompt_line,
+)
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.prompt.external_editor import NO_EDITOR, EditorProblem, edited, editor_command
 from tui_app.ui.prompt.row import AttachedRow
 
 # Files and pastes from the prompt to the model: counted before, sent in full, named in plain words.
