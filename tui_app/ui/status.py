@@ -314,15 +314,12 @@ class StatusRow(Widget):
         tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""
         if not self.status.busy:
             return tasks if cell_len(tasks) <= room else ""
-        escape = self._escape(room)
-        both = f"{tasks} {self.glyphs.separator} {escape}"
-        return both if tasks and cell_len(both) <= room else escape
-
-    def _escape(self, room: int) -> str:
-        """Return what Esc does next; without its quotation where there is no room for that."""
+        # What Esc does next, without its quotation where there is no room for that.
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
         hint = one_line(self.status.hint, self._width) or usual
-        return hint if cell_len(hint) <= room else hint.partition(' "')[0]
+        escape = hint if cell_len(hint) <= room else hint.partition(' "')[0]
+        both = f"{tasks} {self.glyphs.separator} {escape}"
+        return both if tasks and cell_len(both) <= room else escape
 
 
 # The queue: prompts that wait, one row each.
@@ -401,8 +398,7 @@ class QueueView(Widget, can_focus=True):
     def watch_prompts(self) -> None:
         self.set_class(bool(self.prompts or self.sending), "-waiting")
 
-    def watch_sending(self) -> None:
-        self.watch_prompts()
+    watch_sending = watch_prompts
 
     def render(self) -> Content:
         return Content("\n".join(self._lines(max(1, self.size.width))))

@@ -87,8 +87,7 @@ class TodoPanel(Widget):
     def watch_items(self) -> None:
         self.set_class(self.is_wanted and bool(self.items), "-listing")
 
-    def watch_is_wanted(self) -> None:
-        self.watch_items()
+    watch_is_wanted = watch_items
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the list, within the greatest height."""

@@ -118,24 +118,6 @@ class ChatHints(HintRow):
     def on_mount(self) -> None:
         self.watch(self.screen, "focused", self.tell)
 
-    def watch_keymap(self) -> None:
-        self.tell()
-
-    def watch_acting(self) -> None:
-        self.tell()
-
-    def watch_locked(self) -> None:
-        self.tell()
-
-    def watch_planned(self) -> None:
-        self.tell()
-
-    def watch_marked(self) -> None:
-        self.tell()
-
-    def watch_shell(self) -> None:
-        self.tell()
-
     def tell(self) -> None:
         """Say what the keys do where the focus is now."""
         beside = any(each.display for each in self.screen.query("#timeline"))
@@ -149,6 +131,8 @@ class ChatHints(HintRow):
             shell=self.shell,
             planned=self.planned,
         )
+
+    watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = tell
 
 
 def hints_for(
@@ -252,8 +236,7 @@ class ChatHeader(Widget):
         told = unpriced_text(self.unpriced, self.unpriced_models)
         self.tooltip = Content(told) if told else None
 
-    def watch_unpriced_models(self) -> None:
-        self.watch_unpriced()
+    watch_unpriced_models = watch_unpriced
 
     def render(self) -> Content:
         """Title at the left, the rest at the right, whole words dropped when it is narrow."""

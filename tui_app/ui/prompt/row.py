@@ -199,14 +199,7 @@ class PromptRow(TellsFailures, Vertical):
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
         self.call_after_refresh(self.editor.refresh)
 
-    def watch_shell(self) -> None:
-        self.watch_count()
-
-    def watch_mode(self) -> None:
-        self.watch_count()
-
-    def on_resize(self) -> None:
-        self.watch_count()
+    watch_shell = watch_mode = on_resize = watch_count
 
     def _said(self) -> Content:
         """What stands behind the draft: its size, and the mode; where there is no room, one but the usual."""
