@@ -141,25 +141,7 @@ class ContextGauge(Widget):
         bar_width = self.size.width - field - len(note) - 1
         parts: list[Content] = []
         if bar_width >= MIN_BAR:
-            bar = measure_bar(
-                bar_width, self.usage, self.pending, self.background, self.blocking, self.leaving
-            )
-            if not self.window_known:
-                bar = Bar(bar_width, 0, 0, ())  # a share of an unknown limit cannot be drawn
-            cells: list[tuple[str, str]] = []
-            for cell in range(bar_width):
-                if cell in bar.marks:
-                    reached = cell < bar.used
-                    cells.append((self.glyphs.load_mark, f"bold {colour}" if reached else "$text-muted"))
-                elif bar.used - bar.leaving <= cell < bar.used:
-                    cells.append((self.glyphs.leaves, "$accent-soft"))
-                elif cell < bar.used:
-                    cells.append((self.glyphs.gauge_full, colour))
-                elif cell < bar.used + bar.pending:
-                    cells.append((self.glyphs.gauge_part, "$accent-soft"))
-                else:
-                    cells.append((self.glyphs.gauge_empty, "$line-strong"))
-            parts.append(Content.assemble(*cells))
+            parts.append(self._bar(bar_width, colour))
             parts.append(Content(" " * (1 + field - len(text))))
         else:
             parts.append(Content(" " * max(0, self.size.width - len(text) - len(note))))
@@ -203,6 +185,25 @@ class ContextGauge(Widget):
         forms = (*ways, short, f"  {sign}")
         fitting = (form for form in forms if room - len(form) > ROOMY_BAR)
         return next(fitting, forms[-1] if room > len(forms[-1]) else "")
+
+    def _bar(self, width: int, colour: str) -> Content:
+        bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
+        if not self.window_known:
+            bar = Bar(width, 0, 0, ())  # a share of an unknown limit cannot be drawn
+        cells: list[tuple[str, str]] = []
+        for cell in range(width):
+            if cell in bar.marks:
+                reached = cell < bar.used
+                cells.append((self.glyphs.load_mark, f"bold {colour}" if reached else "$text-muted"))
+            elif bar.used - bar.leaving <= cell < bar.used:
+                cells.append((self.glyphs.leaves, "$accent-soft"))
+            elif cell < bar.used:
+                cells.append((self.glyphs.gauge_full, colour))
+            elif cell < bar.used + bar.pending:
+                cells.append((self.glyphs.gauge_part, "$accent-soft"))
+            else:
+                cells.append((self.glyphs.gauge_empty, "$line-strong"))
+        return Content.assemble(*cells)
 
 
 def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:

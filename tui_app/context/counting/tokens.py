@@ -103,17 +103,7 @@ def _request_part(part: object, text: TextCounter, model: str) -> Costs | None:
             by = "tool_results" if is_digest_part(part) or is_shell_part(part) else by
             return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
-            content: Any = part.content
-            if is_search(part):
-                # Providers hand the pages out encrypted.
-                shown, hidden = _unsealed(content)
-                return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
-            if isinstance(content, str):
-                return [("tool_results", text.count(part.model_response_str()))]
-            files: list[MultiModalContent] = []
-            data = _without_files(content, files, _DEPTH)
-            tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
-            return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
+            return _tool_return(part, text, model)
         case RetryPromptPart() | RetryFeedbackPart():
             # The program's own words on an answer are like those on a call that failed.
             return [("tool_results", text.count(part.model_response()))]
@@ -195,6 +185,20 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
     if isinstance(value, list | tuple):
         return [_without_files(item, files, depth - 1) for item in value]
     return value
+
+
+def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
+    content: Any = part.content
+    if is_search(part):
+        # Providers hand the pages out encrypted.
+        shown, hidden = _unsealed(content)
+        return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
+    if isinstance(content, str):
+        return [("tool_results", text.count(part.model_response_str()))]
+    files: list[MultiModalContent] = []
+    data = _without_files(content, files, _DEPTH)
+    tokens = 0 if data is None else text.count(data if isinstance(data, str) else to_json_text(data))
+    return [("tool_results", tokens), *(cost for item in files for cost in _file(item, text, model))]
 
 
 def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
