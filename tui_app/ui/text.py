@@ -481,12 +481,6 @@ def window_text(limit: int) -> str:
     return tokens(limit).replace(".0", "")
 
 
-def amount_text(usage: ContextUsage, pending: int = 0) -> str:
-    """Write the tokens in use, with ``~`` unless the provider reported the number."""
-    sign = "" if usage.exact and not pending else "~"
-    return f"{sign}{tokens(usage.total + pending)}"
-
-
 LOADING = "loading the model's window …"
 
 
@@ -519,7 +513,9 @@ def gauge_text(
     size = window_text(limit) + ("?" if known_by is not None and known_by.source == "default" else "")
     if usage is None:
         return f"?% of {size}" if known else LOADING
-    amount = amount_text(usage, pending)
+    # With ``~`` unless the provider reported the number.
+    sign = "" if usage.exact and not pending else "~"
+    amount = f"{sign}{tokens(usage.total + pending)}"
     if not known:
         return f"{amount} of ?"
     used = usage.total + pending

@@ -333,21 +333,16 @@ class Timeline(RowList):
         if index < len(self._lines):
             slot, number = self._lines[index]
             entry = self._entries[slot]
+            newest = next((each for each in reversed(self._entries) if each.kind == "user"), None)
             return timeline_row(
                 entry,
                 number,
                 self._wording,
                 steps=self._steps(slot),
                 sunk=not self.rail.sees(entry),
-                newest=slot == self._newest,
+                newest=entry is newest,
             )
         return timeline_row(self.running, 0, self._wording) if self.running else Row("")
-
-    @property
-    def _newest(self) -> int:
-        """Where the newest prompt is; -1 where there is none."""
-        slots = range(len(self._entries) - 1, -1, -1)
-        return next((slot for slot in slots if self._entries[slot].kind == "user"), -1)
 
     def _steps(self, slot: int) -> int:
         """Count the tools that a prompt has led to; of other rows there are none."""

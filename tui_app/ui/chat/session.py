@@ -184,10 +184,7 @@ class ChatSession:
         self.id = preview.info.id
         self._begun = begun_elsewhere(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
-        await self._read_notes()
-
-    async def _read_notes(self) -> None:
-        """Show the todo list that the session was left with, and whether a plan waits to be accepted."""
+        # Show the todo list that the session was left with, and whether a plan waits to be accepted.
         folder = SessionFolder(self.folder)
         todos, plan = await asyncio.to_thread(
             lambda: (folder.read_note(folder.todo_file), folder.read_note(folder.plan_file))
@@ -280,7 +277,18 @@ class ChatSession:
             except SessionLocked as locked:
                 if not taken_over:
                     self.presenter.on_typing(self._look_again)
-                await self._wait_for(str(locked))
+                # Show the session, as it grows, until something is asked for after the other window has let
+                # go.
+                who = str(locked)
+                self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
+                self.refuse(WRITTEN_ELSEWHERE.format(who))
+                follower.start()
+                try:
+                    await self.engine.wanted()
+                finally:
+                    self._follower = None
+                    await follower.stop()
+                    self.presenter.update(replace(self.state, locked=""))
                 taken_over = True
             else:
                 break
@@ -300,18 +308,6 @@ class ChatSession:
         figures = StatsReader(database, self.id)
         self.presenter.account(await asyncio.to_thread(figures.read), figures.last)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
-
-    async def _wait_for(self, who: str) -> None:
-        """Show the session, as it grows, until something is asked for after the other window has let go."""
-        self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
-        self.refuse(WRITTEN_ELSEWHERE.format(who))
-        follower.start()
-        try:
-            await self.engine.wanted()
-        finally:
-            self._follower = None
-            await follower.stop()
-            self.presenter.update(replace(self.state, locked=""))
 
     def _look_again(self) -> None:
         if self._follower is not None:

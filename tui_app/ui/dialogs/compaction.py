@@ -703,7 +703,9 @@ class CompactionDetail(Dialog[Decision]):
         with Vertical(classes="dialog -full"):
             yield self.heading(self._head).add_class("-signed")
             yield Static(self._sizes, id="sizes", markup=False)
-            facts = self._fact_rows() or [Option(Content(self._no_facts))]
+            facts = self._fact_rows() or [
+                Option(Content("No facts were found." if self._view.audit is None else _READING))
+            ]
             parts: dict[str, Widget] = {
                 "tab-summary": SentText(view.sent, self._glyphs, plain=self.app.has_class("-plain")),
                 "tab-facts": MarkedList(*facts, id="facts", compact=True),
@@ -770,10 +772,6 @@ class CompactionDetail(Dialog[Decision]):
             at = facts.highlighted
             facts.set_options(self._fact_rows())
             facts.highlighted = at
-
-    @property
-    def _no_facts(self) -> str:
-        return "No facts were found." if self._view.audit is None else _READING
 
     async def _audit(self, read: "Callable[[], Audit]") -> None:
         """Hold it against what it replaced, in a thread: that reads the session's whole log."""

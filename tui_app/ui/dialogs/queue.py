@@ -297,9 +297,6 @@ class TaskScreen(Dialog[None]):
         self.run_worker(self._follow(), exit_on_error=False, group="follow")
         self.set_interval(1.0, self._say_where)  # a clock, no more
 
-    def _show_soon(self) -> None:
-        self.run_worker(self._show(), exclusive=True, exit_on_error=False)
-
     async def _follow(self) -> None:
         """Show what is new while something still runs; what was paged back to stays."""
         await self._show()
@@ -343,7 +340,7 @@ class TaskScreen(Dialog[None]):
             self._start = max(1, (self._first or 1) - PAGE_LINES)
         else:
             self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
-        self._show_soon()
+        self.run_worker(self._show(), exclusive=True, exit_on_error=False)
 
     def action_stop(self) -> None:
         self.run_worker(self._end(), exit_on_error=False, group="stop")

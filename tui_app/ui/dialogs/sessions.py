@@ -202,11 +202,7 @@ def hit_line(found: Found, width: int, tz: tzinfo | None = None) -> Content:
     title = padded(one_line(found.title, cells) or "untitled", cells) + "  " if cells else ""
     who = f"{_WHO.get(found.type, ''):<8} "
     room = max(12, width - len(when) - 2 - Content(title).cell_length - len(who))
-    return Content.assemble((f"{when}  ", "$text-muted"), title, (who, "$text-muted"), _marked(found, room))
-
-
-def _marked(found: Found, width: int) -> Content:
-    """The snippet with its hits set off; cleaned piece by piece, so that the places still fit."""
+    # The snippet with its hits set off; cleaned piece by piece, so that the places still fit.
     pieces: list[tuple[str, str]] = []
     at = 0
     for start, end in found.hits:
@@ -214,10 +210,12 @@ def _marked(found: Found, width: int) -> Content:
         at = end
     pieces.append((_safe(found.snippet[at:]), ""))
     whole = Content.assemble(*pieces)
-    if found.hits and found.hits[0][1] > width:
+    if found.hits and found.hits[0][1] > room:
         # In a narrow window what goes before the hit must not push it out.
-        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - width // 3) :])
-    return whole.truncate(width, ellipsis=True)
+        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - room // 3) :])
+    return Content.assemble(
+        (f"{when}  ", "$text-muted"), title, (who, "$text-muted"), whole.truncate(room, ellipsis=True)
+    )
 
 
 def _safe(text: str) -> str:

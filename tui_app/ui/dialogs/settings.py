@@ -353,15 +353,7 @@ async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
         )
         chosen = await app.push_screen_wait(dialog)
         return _change(desk, entry, chosen) if chosen else _CANCELLED
-    return await _ask(app, desk, entry)
-
-
-def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
-    return desk.change(entry.key, text) or _done(desk, entry, f"is {text}")
-
-
-async def _ask(app: "Host", desk: SettingsDesk, entry: Entry) -> str:
-    """Ask for a value until it is allowed or the user gives up; an empty one is the built-in value."""
+    # Ask for a value until it is allowed or the user gives up; an empty one is the built-in value.
     text, refused = "" if entry.is_unset else entry.value, ""
     while True:
         typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
@@ -374,6 +366,10 @@ async def _ask(app: "Host", desk: SettingsDesk, entry: Entry) -> str:
             shown = shown_store(typed) if entry.key == "store" else typed
             return _done(desk, entry, f"is {shown}") if typed else _built_in(desk, entry)
         text = typed
+
+
+def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
+    return desk.change(entry.key, text) or _done(desk, entry, f"is {text}")
 
 
 async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:

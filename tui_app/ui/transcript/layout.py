@@ -38,7 +38,8 @@ class HeightIndex:
             parent = index + (index & -index)
             if parent < len(self._tree):
                 self._tree[parent] += self._tree[index]
-        self._total = sum(self._heights)
+        self.total = sum(self._heights)
+        """In lines."""
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -46,14 +47,9 @@ class HeightIndex:
     def __getitem__(self, index: int) -> int:
         return self._heights[index]
 
-    @property
-    def total(self) -> int:
-        """Sum of all heights, in lines."""
-        return self._total
-
     def append(self, height: int) -> None:
         self._heights.append(height)
-        self._total += height
+        self.total += height
         node = len(self._heights)
         value, step = height, 1
         while step < node & -node:
@@ -69,7 +65,7 @@ class HeightIndex:
         """
         height = self._heights.pop()
         self._tree.pop()
-        self._total -= height
+        self.total -= height
         return height
 
     def set(self, index: int, height: int) -> int:
@@ -81,7 +77,7 @@ class HeightIndex:
         delta = height - self._heights[index]
         if delta:
             self._heights[index] = height
-            self._total += delta
+            self.total += delta
             node = index + 1
             while node < len(self._tree):
                 self._tree[node] += delta
@@ -105,9 +101,9 @@ class HeightIndex:
         Returns:
             Index of the block and line inside it. With no line at all, the index is the number of blocks.
         """
-        if self._total <= 0:
+        if self.total <= 0:
             return len(self._heights), 0
-        left = min(max(line, 0), self._total - 1)
+        left = min(max(line, 0), self.total - 1)
         node = 0
         step = 1 << len(self._heights).bit_length()
         while step:
@@ -582,11 +578,6 @@ class Viewport:
             self.top = self.backward(layout.end, self.rows)
         return layout.y_of(self.top)
 
-    @property
-    def at_end(self) -> bool:
-        """Whether the last line is visible; exact after :meth:`settle`."""
-        return self._layout.y_of(self.top) + self.rows >= self._layout.total
-
     def scroll(self, lines: int) -> None:
         """Move by some lines (measured); to the end means following again."""
         self.following = False
@@ -625,7 +616,7 @@ class Viewport:
 
     def _follow_if_at_end(self) -> None:
         self.settle()
-        self.following = self.at_end
+        self.following = self._layout.y_of(self.top) + self.rows >= self._layout.total
 
     def _valid(self, spot: Spot) -> Spot:
         """Return the nearest spot that exists, after something changed under it."""
