@@ -83,7 +83,7 @@ def decide(now: Reading, past: Past) -> Step:
         now: The present look.
         past: What was done already.
     """
-    if not is_short(now):
+    if not (0 < now.limit_mb < now.rss_mb):
         return "nothing"
     if past.dropped_at is None or now.rss_mb >= past.dropped_at * _REGROWN:
         return "drop"
@@ -103,7 +103,3 @@ def next_step(now: Reading, past: Past) -> tuple[Step, Past]:
             return step, replace(past, compacted_at=now.rss_mb)
         case _:
             return step, past if now.rss_mb * _REGROWN > now.limit_mb else Past()
-
-
-def is_short(now: Reading) -> bool:
-    return 0 < now.limit_mb < now.rss_mb

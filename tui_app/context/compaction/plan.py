@@ -241,18 +241,14 @@ def plan_compaction(
             return _with_additions(plan, policy, usage.window, additions)
     named = ""
     if trigger in BY_HAND and not span.named:
-        key = _last_before_prompt(items)
+        # Key of the last message in front of the latest prompt; of the last of all where no message is.
+        place = latest_prompt_index(items) or len(items)
+        key = next((item.key for item in reversed(items[:place]) if _is_said(item)), items[-1].key)
         split = split_span(items, Span(last=key), len(items), pinned)
         if isinstance(split, Split):
             floor = sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
             named = f" /compact --up-to #{key} replaces more." if floor < usage.window.effective else ""
     return Refusal(reasons[0] + named)
-
-
-def _last_before_prompt(items: Sequence[Item]) -> int:
-    """Key of the last message in front of the latest prompt; of the last of all where no message is."""
-    place = latest_prompt_index(items) or len(items)
-    return next((item.key for item in reversed(items[:place]) if _is_said(item)), items[-1].key)
 
 
 def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:

@@ -125,14 +125,10 @@ def choose_prompts(
         taken.append(draft)
         left -= cost + beside
     # The marks take room as well.
-    while len(taken) > 1 and _cost(drafts, count) > budget:
+    while len(taken) > 1 and sum(count(draft.shown()) + _FRAMING for draft in drafts if draft.kept) > budget:
         taken.pop().kept.pop()
     chosen = tuple((draft.key, draft.shown()) for draft in drafts if draft.kept)
     return UserWords(prompts=chosen, omitted=omitted + len(said) - len(chosen))
-
-
-def _cost(drafts: Sequence["_Draft"], count: Callable[[str], int]) -> int:
-    return sum(count(draft.shown()) + _FRAMING for draft in drafts if draft.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +159,14 @@ class _Draft:
             shown += _GAP if gap and shown else "" if gap else between
             shown, end = shown + text, piece.end
         missing = len(self.text) - sum(len(piece.text) for piece, _ in self.kept)
-        if not any(map(str.isalnum, self._rest())):
-            return shown.strip()
-        short = f"{shown.strip()} …[{missing} characters omitted]…"
-        return short if len(short) < len(self.text) else self.text
-
-    def _rest(self) -> str:
-        """What was not taken."""
+        # What was not taken.
         rest, end = "", 0
         for piece, _ in sorted(self.kept, key=lambda taken: taken[0].start):
             rest, end = rest + self.text[end : piece.start], piece.end
-        return rest + self.text[end:]
+        if not any(map(str.isalnum, rest + self.text[end:])):
+            return shown.strip()
+        short = f"{shown.strip()} …[{missing} characters omitted]…"
+        return short if len(short) < len(self.text) else self.text
 
 
 def _pieces(place: int, text: str, prompts: int) -> Iterator[_Piece]:

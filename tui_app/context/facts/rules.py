@@ -259,11 +259,6 @@ def replaces(new: Subject, old: Subject) -> bool:
     return not asks(new.text) and not _BESIDES.search(new.text)
 
 
-def corrects(sentence: str) -> bool:
-    """Whether a sentence sounds like a correction of what was said before."""
-    return _TAKES_BACK.search(sentence) is not None
-
-
 def adds(sentence: str) -> bool:
     """Whether a sentence says that what it asks for comes on top."""
     return _BESIDES.search(sentence) is not None
@@ -378,7 +373,15 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
             found[sentence.casefold()] = Rule(
                 said, sentence, strength, times, pasted=reads_reported(sentence)
             )
-    return _behind_theirs(_mark_replaced(list(found.values())))
+    # Mark every rule that a newer one takes back or gives another value.
+    rules = list(found.values())
+    subjects = [subject_of(rule.text) for rule in rules]
+    gone = [False] * len(rules)
+    for new in range(len(rules)):
+        for old in range(max(0, new - _LOOK_BACK), new):
+            apart = rules[old].said.index != rules[new].said.index
+            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
+    return _behind_theirs([replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)])
 
 
 def rule_facts(reading: Reading) -> list[Fact]:
@@ -470,17 +473,6 @@ def clip_middle(text: str, limit: int) -> str:
     return shown if len(shown) < len(text) else text
 
 
-def _mark_replaced(rules: list[Rule]) -> list[Rule]:
-    """Mark every rule that a newer one takes back or gives another value."""
-    subjects = [subject_of(rule.text) for rule in rules]
-    gone = [False] * len(rules)
-    for new in range(len(rules)):
-        for old in range(max(0, new - _LOOK_BACK), new):
-            apart = rules[old].said.index != rules[new].said.index
-            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
-    return [replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)]
-
-
 def _behind_theirs(rules: list[Rule]) -> list[Rule]:
     """Give what takes a rule back the strength and the place of that rule, where it still stands."""
     placed: list[Rule] = []
@@ -542,7 +534,8 @@ def superseded(typed: Sequence[Said]) -> tuple[tuple[int, str], ...]:
         for given in _values(said):
             before = held.setdefault(given.label, [])
             if before and before[-1].value != given.value and before[-1].index != given.index:
-                if corrects(given.sentence):
+                # Whether a sentence sounds like a correction of what was said before.
+                if _TAKES_BACK.search(given.sentence) is not None:
                     gone |= dict.fromkeys((old.key, old.sentence) for old in before)
                 before.clear()
             before.append(given)

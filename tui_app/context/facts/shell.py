@@ -244,7 +244,7 @@ def file_effects(command: str) -> Iterator[Effect]:
             continue
         program = _git_effects if words and posixpath.basename(words[0]) == "git" else _program_effects
         for effect in (*program(words), *targets):
-            if effect.verb in ON_TRAILS and _is_tree(effect.path):
+            if effect.verb in ON_TRAILS and effect.path in {WHOLE_TREE, "./", ":/", "*"}:
                 yield Effect(WHOLE_TREE, effect.verb)
             elif _is_file(effect.path) or effect.verb in ON_TRAILS:
                 yield Effect(_join(folder, effect.path), effect.verb)
@@ -308,7 +308,9 @@ def _program_effects(words: list[str]) -> list[Effect]:
         case "rm" | "unlink" | "trash":
             return [Effect(path, "deleted") for path in plain]
         case "mv":
-            return _moved(plain)
+            if len(plain) != 2:
+                return [Effect(path, "deleted") for path in plain[:-1]]
+            return [Effect(plain[0], "deleted"), Effect(_into(plain[0], plain[1]), "created")]
         case "cp" | "install" if len(plain) == 2:
             return [Effect(_into(plain[0], plain[1]), "written")]
         case "tee" | "touch":
@@ -323,12 +325,6 @@ def _program_effects(words: list[str]) -> list[Effect]:
     return []
 
 
-def _moved(plain: list[str]) -> list[Effect]:
-    if len(plain) != 2:
-        return [Effect(path, "deleted") for path in plain[:-1]]
-    return [Effect(plain[0], "deleted"), Effect(_into(plain[0], plain[1]), "created")]
-
-
 def _into(source: str, target: str) -> str:
     """Where a file lands: in the target when that is a folder by its spelling, else at the target."""
     if target.endswith("/") or target in {".", ".."}:
@@ -340,10 +336,6 @@ def _named_file(path: str) -> bool:
     """Whether an argument reads like a file name, so that a script or a pattern is not taken for one."""
     name = posixpath.basename(path)
     return "." in name.strip(".") or "/" in path.strip("/")
-
-
-def _is_tree(path: str) -> bool:
-    return path in {WHOLE_TREE, "./", ":/", "*"}
 
 
 def _is_file(path: str) -> bool:

@@ -224,7 +224,9 @@ def wish_is_unknown(statement: Statement, bare: str, user: UserEvidence) -> bool
     agreed = bool(SAYS_YES.search(bare)) and bool(ANSWERED.search(bare) or OUTWARD.search(bare))
     leaves = any(given) or frees(bare) or agreed
     listed = bool(USER.search(statement.label) and WILLS.search(statement.label))
-    laid_down = listed or _of_user(statement.heading)
+    # Whether a heading says that what follows is the user's.
+    heading = statement.heading
+    laid_down = listed or (len(heading) <= _HEADING and bool(USER.search(heading) and WILLS.search(heading)))
     wants = bool(INTENTS.search(statement.heading))
     if not (named or leaves or laid_down or wants or YOU.search(bare)):
         return _is_unheard(text, f"{bare} {statement.heading}", user)
@@ -334,11 +336,6 @@ def _is_forbidden(wanted: frozenset[str], user: UserEvidence) -> bool:
     return nearest > 0 and all(
         sentence.denies for sentence in user.laid_down if len(wanted & sentence.stems) == nearest
     )
-
-
-def _of_user(heading: str) -> bool:
-    """Whether a heading says that what follows is the user's."""
-    return len(heading) <= _HEADING and bool(USER.search(heading) and WILLS.search(heading))
 
 
 def _comparable(text: str, user: UserEvidence) -> bool:

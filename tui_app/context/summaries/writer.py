@@ -833,7 +833,9 @@ class ModelSummariser:
                 language=language,
             )
             report(0)
-            text = await request.ask(prompt, max_tokens=self._max_tokens(task), heard=report)
+            # Tokens the answer may take; what every window keeps free for one is for unexpected thinking.
+            answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
+            text = await request.ask(prompt, max_tokens=answer + self._thinking(), heard=report)
             if self.count(text) > self._answer(task) * _WORDY:
                 raise SummaryFailed("the model wrote far more than it was asked for")
             if reason := await asyncio.to_thread(task.refusal, text):
@@ -855,11 +857,6 @@ class ModelSummariser:
 
     def _thinking(self) -> int:
         return min(_THINKING, self.input_budget() // 4) if thinks(self.model) else 0
-
-    def _max_tokens(self, task: SummaryTask) -> int:
-        """Tokens the answer may take; what every window keeps free for one is for unexpected thinking."""
-        answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
-        return answer + self._thinking()
 
 
 # Summaries without any model: extraction, and as the last resort a marker.

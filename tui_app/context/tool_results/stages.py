@@ -73,14 +73,14 @@ class StageRunner:
         stages, names = self.policy.stages, self._names()
         if (settings := stages.offload) is not None and names is not None:
             # First: the file must hold the whole text, not the cut one.
-            self._commit(offload(items, settings, self.count, names, handles=self._handles))
+            self._commit(offload(items, settings, self.count, names, handles=self.around.handles))
             items = self._fresh()
         if (limits := stages.normalise) is not None:
             if names is None:
                 # Without files, what is far too long is cut instead of moved.
                 limits = replace(limits, spill_chars=sys.maxsize)
             made = names or SpillNames(self.around.now())
-            self._commit(normalise(items, limits, made, handles=self._handles))
+            self._commit(normalise(items, limits, made, handles=self.around.handles))
         self.looked_at = max(self.looked_at, *(item.key for item in self._fresh()))
 
     def share(self) -> None:
@@ -101,7 +101,7 @@ class StageRunner:
             return sizes.estimate(self._weigh(Item(0, ModelRequest(parts=[part]))))
 
         if excess > 0:
-            self._commit(offload_newest(items, settings, excess, size, names, handles=self._handles))
+            self._commit(offload_newest(items, settings, excess, size, names, handles=self.around.handles))
 
     def _fresh(self) -> Sequence[Item]:
         """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
@@ -119,7 +119,7 @@ class StageRunner:
         """Run every stage whose share of the window is reached, the least costly for the model first."""
         stages = self.policy.stages
         if (outdated := stages.superseded) is not None and self._reached(outdated.start):
-            self._commit_batch(superseded(self.history.items(), handles=self._handles), outdated.batch)
+            self._commit_batch(superseded(self.history.items(), handles=self.around.handles), outdated.batch)
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
@@ -131,7 +131,7 @@ class StageRunner:
                 self._names() or SpillNames(self.around.now()),
                 on_disk=self.around.checksum,
                 contains=self.around.contains,
-                handles=self._handles,
+                handles=self.around.handles,
             )
             # Before its share is reached it comes only where it spares a compaction.
             self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
@@ -143,10 +143,6 @@ class StageRunner:
 
     def _weigh(self, item: Item) -> int:
         return self.history.weigh(item).total
-
-    @property
-    def _handles(self) -> bool:
-        return self.around.handles
 
     def _reached(self, share: float) -> bool:
         usage = self.history.usage()
@@ -179,7 +175,7 @@ class StageRunner:
             else:
                 text = heuristic_digest(chosen, settings, items)
                 written = replace(written, text=text, performed_by="heuristic")
-            rewrite = archived(chosen, written.text, handles=self._handles)
+            rewrite = archived(chosen, written.text, handles=self.around.handles)
             self._commit(replace(rewrite, written=written))
 
     def _enough(self, stage: Stage, batch: int) -> int:
