@@ -122,7 +122,10 @@ class OpenSession:
         if (tasks := self.conversation.tooling.tasks) is not None:
             resume_tasks(tasks, self.conversation.history)
         self.turns.mark_unanswered()
-        self._note_mode()
+        # Write the mode down where the log names another one, or none.
+        mode, known = self.conversation.modes.current, chosen_mode(self.store, self.conversation.session)
+        if mode != known:
+            self.conversation.history.append(ModeChange(old=known, new=mode))
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))
         self._tell_folders()
@@ -153,12 +156,6 @@ class OpenSession:
             history.append(Notice(text=text))
         if now != before:
             history.append(FoldersAdded(folders=now))
-
-    def _note_mode(self) -> None:
-        """Write the mode down where the log names another one, or none."""
-        mode, known = self.conversation.modes.current, chosen_mode(self.store, self.conversation.session)
-        if mode != known:
-            self.conversation.history.append(ModeChange(old=known, new=mode))
 
     async def live(self) -> None:
         """Prepare, then read behind everything else the sessions that are over.

@@ -203,9 +203,13 @@ class Extras:
     def overview(self) -> Overview:
         """Everything there is, in plain values."""
         in_use = self.in_use.names()
+        told = dict.fromkeys(self.folders.told().values())
         return Overview(
             servers=self.servers.statuses(),
-            files=(*self.project.files, *self._folder_files()),
+            files=(
+                *self.project.files,
+                *[InstructionFile(path, note="as its folder was read", text=path) for path in told],
+            ),
             skills=tuple(
                 SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
                 for skill in self.project.skills.found
@@ -238,11 +242,6 @@ class Extras:
         ]
         loaded = [tool for name, tools in known.items() if name not in searched for tool in tools]
         return loaded, self._shares(shares)
-
-    def _folder_files(self) -> list[InstructionFile]:
-        told = dict.fromkeys(self.folders.told().values())
-        # The text is in the message itself.
-        return [InstructionFile(path, note="as its folder was read", text=path) for path in told]
 
     def _shares(self, servers: Sequence[Share]) -> tuple[Share, ...]:
         ours = Share("tools", OURS, self._tools(self.own))

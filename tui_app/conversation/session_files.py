@@ -74,7 +74,22 @@ class FileRestoration:
                 return False
             archive.folder.write_checkpoint_file(name, number, record.data.title, record.data.summary)
             return True
-        return self._tool_output(name)
+        store, session = self.history.store, self.history.session
+        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
+            forms = store.message(session, head.seq) or ""
+            if name not in forms:
+                continue
+            places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
+            if places and places[0] < len(head.changes):
+                said = store.message(session, head.changes[places[0]][0]) or "null"
+                bodies = list(_texts(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
+                # The text with the checksum that is written beside its name, else the result itself.
+                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
+                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
+                text = [*fitting, *bodies, ""][0]
+                self.history.archive.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
+                return True
+        return False
 
     def _history(self, number: int) -> bool:
         """The view as it was in front of a compaction."""
@@ -100,24 +115,6 @@ class FileRestoration:
             # As old as it was: the oldest go first where room is short.
             os.utime(path, (record.time, record.time))
         return True
-
-    def _tool_output(self, name: str) -> bool:
-        store, session = self.history.store, self.history.session
-        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
-            forms = store.message(session, head.seq) or ""
-            if name not in forms:
-                continue
-            places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
-            if places and places[0] < len(head.changes):
-                said = store.message(session, head.changes[places[0]][0]) or "null"
-                bodies = list(_texts(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
-                # The text with the checksum that is written beside its name, else the result itself.
-                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
-                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
-                text = [*fitting, *bodies, ""][0]
-                self.history.archive.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
-                return True
-        return False
 
 
 def _texts(message: ModelMessage) -> Iterator[str]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,7 +51,10 @@ class UserShell:
         def show(text: str) -> None:
             self.history.append(ToolOutput(tool_call_id=id, text=text))
 
-        words = parented((_shell(self.runner.env), "-c", work.command))
+        # The user's own shell, where there is one.
+        own = self.runner.env.get("SHELL", "")
+        shell = own if Path(own).is_absolute() and os.access(own, os.X_OK) else SHELL
+        words = parented((shell, "-c", work.command))
         self._running = asyncio.create_task(self.runner.run(words, None, show), name="shell")
         try:
             ended = await self._running
@@ -117,9 +120,3 @@ class UserShell:
                 looked_at=before,
             )
             stages.arrivals()
-
-
-def _shell(env: Mapping[str, str]) -> str:
-    """The user's own shell, where there is one."""
-    own = env.get("SHELL", "")
-    return own if Path(own).is_absolute() and os.access(own, os.X_OK) else SHELL

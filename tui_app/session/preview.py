@@ -171,25 +171,22 @@ class StoreBodies:
         Rows are painted in the middle of a frame, where nothing may be raised.
         """
         try:
-            return self._read(entry)
+            record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
+            if record is None:
+                return Body(text=entry.title)
+            if isinstance(record.data, ToolCall):
+                result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
+                text = result.data.text if result is not None and isinstance(result.data, ToolResult) else ""
+                return Body(text=text, args=record.data.args)
+            if isinstance(record.data, ShellCommand):
+                result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
+                text = result.data.text if result is not None and isinstance(result.data, ShellResult) else ""
+                # How it ended stands in the row.
+                return Body(text=text.partition("\n")[2], args=record.data.text)
+            return body_of(record, entry)
         except sqlite3.Error as error:
             told = storage_error(error, self._store.path)
             return Body(text=str(told) if told else f"This text cannot be read: {error}.")
-
-    def _read(self, entry: Entry) -> Body:
-        record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
-        if record is None:
-            return Body(text=entry.title)
-        if isinstance(record.data, ToolCall):
-            result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
-            text = result.data.text if result is not None and isinstance(result.data, ToolResult) else ""
-            return Body(text=text, args=record.data.args)
-        if isinstance(record.data, ShellCommand):
-            result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
-            text = result.data.text if result is not None and isinstance(result.data, ShellResult) else ""
-            # How it ended stands in the row.
-            return Body(text=text.partition("\n")[2], args=record.data.text)
-        return body_of(record, entry)
 
 
 def body_of(record: Record, entry: Entry) -> Body:

@@ -80,11 +80,6 @@ def _wanted(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
     return "({})".format(" OR ".join(f'"{" ".join([*first, word])}"' for word in longer[last]))
 
 
-def is_word(text: str) -> bool:
-    """Whether the index takes a text for one word."""
-    return WORD.fullmatch(text) is not None
-
-
 # Searching the sessions file in parts, the newest messages first: how far it is, and a way to stop it.
 
 _RANKED = 2_000
@@ -150,7 +145,12 @@ class _Search:
         sessions: Collection[str] | None,
     ) -> None:
         self._db, self._terms, self._limit, self._stopped = db, terms, limit, stopped
-        self._of = "" if sessions is None else _of_sessions(sessions)
+        # In front of a query: only messages of these sessions, whose ids the index holds as words.
+        self._of = (
+            ""
+            if sessions is None
+            else "session : ({}) AND ".format(" OR ".join(f'"{each}"' for each in sessions))
+        )
         self._longer: Mapping[str, Sequence[str]] | None = None
         """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
@@ -204,11 +204,6 @@ class _Search:
             self._db.set_progress_handler(None, 0)
 
 
-def _of_sessions(sessions: Collection[str]) -> str:
-    """In front of a query: only messages of these sessions, whose ids the index holds as words."""
-    return "session : ({}) AND ".format(" OR ".join(f'"{each}"' for each in sessions))
-
-
 _FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
 # Weighing needs every hit. Of a word that stands everywhere, only the newest hits are worth it.
 _NEWEST = (
@@ -243,7 +238,8 @@ def _longer(db: sqlite3.Connection, word: str) -> list[str]:
     )
     low = word.lower()
     rows = db.execute(query, (low, f"{low}{chr(0x10FFFF)}", _WORDS_LOOKED_AT, _WORDS_TAKEN))
-    return [row[0] for row in rows if is_word(row[0])] or [word]
+    # Whether the index takes a text for one word.
+    return [row[0] for row in rows if WORD.fullmatch(row[0]) is not None] or [word]
 
 
 SNIPPET_CHARS = 160

@@ -36,10 +36,6 @@ def _items(record: Json, path: str, *keys: str) -> bool:
     return any(key in item for item in objects_at(record, path) for key in keys)
 
 
-def _is_call(record: Json) -> bool:
-    return record.get("type") in ("function_call", "function_call_output") and "call_id" in record
-
-
 def _is_cline(record: Json) -> bool:
     texts = (value_at(block, "text") for block in block_list(record.get("content")))
     if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
@@ -171,7 +167,10 @@ def program_of(source: Source) -> str:
     records: list[Any] = value[:_LOOKED_AT] if isinstance(value, list) else [value]
     records += islice(found.messages if found else (), _LOOKED_AT)
     known = [record for record in records if isinstance(record, dict)]
-    if isinstance(source.document, list) and any(_is_call(record) for record in known):
+    if isinstance(source.document, list) and any(
+        record.get("type") in ("function_call", "function_call_output") and "call_id" in record
+        for record in known
+    ):
         # On lines of their own the same items are an old rollout of Codex.
         return "OpenAI's Responses API"
     program = next((program for program, is_from in _SIGNS if any(map(is_from, known))), "")

@@ -303,7 +303,11 @@ class _Reader(Reader):
             case "assistant":
                 self._assistant(number, record, blocks)
             case "system":
-                self._system(number, blocks)
+                self.end_answer()
+                if text := self.text(blocks, number):
+                    self.out.system(text, self.time, number)
+                else:
+                    self.out.leave(number, _ABOUT)
             case "tool" if answers:
                 self._user(number, blocks)
             case "tool":
@@ -324,13 +328,6 @@ class _Reader(Reader):
             self.out.leave(number, "thoughts that only their vendor can read were left out")
         for block in blocks:
             self.answer(number).thinking(text_at(block, "thinking", "text"))
-
-    def _system(self, number: int, blocks: list[Any]) -> None:
-        self.end_answer()
-        if text := self.text(blocks, number):
-            self.out.system(text, self.time, number)
-        else:
-            self.out.leave(number, _ABOUT)
 
     def _assistant(self, number: int, record: Json, blocks: list[Any]) -> None:
         # What the model thought may stand in a record of its own before.
