@@ -516,18 +516,15 @@ class EditorSession:
             case ApprovalDecided(id=id):
                 self._permissions.withdraw(id)
             case QuestionAsked() as put:
-                self._put_question(put)
+                # Let the editor ask; an editor has no line for an answer in words: the next prompt is it.
+                if not put.choices:
+                    self.say(put.question)
+                    self.opened.conversation.tooling.questions.postpone(put.id)
+                elif self._permissions.opens(put.id):
+                    self._asked[put.tool_call_id] = put.id
+                    self._put([choice_of(put)])
             case ToolResult(tool_call_id=call) if call in self._asked:
                 self._permissions.withdraw(self._asked.pop(call))
-
-    def _put_question(self, asked: QuestionAsked) -> None:
-        """Let the editor ask; an editor has no line for an answer in words: the next prompt is it."""
-        if not asked.choices:
-            self.say(asked.question)
-            self.opened.conversation.tooling.questions.postpone(asked.id)
-        elif self._permissions.opens(asked.id):
-            self._asked[asked.tool_call_id] = asked.id
-            self._put([choice_of(asked)])
 
     def say(self, text: str) -> None:
         """Tell the editor something that is no event."""

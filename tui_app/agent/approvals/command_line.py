@@ -222,7 +222,7 @@ def _unnamed(command: Command, named: int, folder: Folder, inside: Sequence[str]
     words = command.words
     if words[0] in _MOVES and (words[0] != "cd" or len(words) != 2 or words[1] == "-" or command.is_fed):
         return f"{words[0]} leads to a folder that is not known"
-    if command.is_fed and _reads_commands(words):
+    if command.is_fed and (reads_program(words) or any(word in _READ_COMMANDS for word in words)):
         return f"{words[0]} runs what it reads"
     program, at = _known(words) or (_UNKNOWN, 1)
     for number, role in enumerate(_roles(words[at:], program), at):
@@ -273,10 +273,6 @@ def _objection(word: str, role: _Role, program: "_Program", folder: Folder, insi
             if program.is_remote and ":" in word:
                 return _OUTSIDE
             return folder.objection(word, inside, reads=program.reads, follows=program.follows)
-
-
-def _reads_commands(words: Sequence[str]) -> bool:
-    return reads_program(words) or any(word in _READ_COMMANDS for word in words)
 
 
 def _without_globals(words: tuple[str, ...], wanted: Sequence[str]) -> tuple[str, ...]:

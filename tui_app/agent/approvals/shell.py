@@ -544,7 +544,10 @@ def _find_words(command: str, wanted: Sequence[str]) -> Found:
         if any(part.is_fed and reads_program(part.words) for part in parts):
             # Nobody sees it before it runs.
             found = "perhaps"
-        aliases = _aliases(parts)
+        # What a line itself gives other names to; whether its shell heeds that is not known.
+        named = (word.casefold() for part in parts if part.words[0] == "alias" for word in part.words[1:])
+        split = (word.partition("=") for word in named if "=" in word)
+        aliases = {name: tuple(value.split()) for name, _, value in split}
         for part in parts:
             words = tuple(word.casefold() for word in part.words)
             if _begins_somewhere(words, wanted):
@@ -560,13 +563,6 @@ def _find_words(command: str, wanted: Sequence[str]) -> Found:
     except TooLong:
         return "perhaps"
     return found
-
-
-def _aliases(parts: Sequence[Part]) -> dict[str, tuple[str, ...]]:
-    """What a line itself gives other names to; whether its shell heeds that is not known."""
-    named = (word.casefold() for part in parts if part.words[0] == "alias" for word in part.words[1:])
-    split = (word.partition("=") for word in named if "=" in word)
-    return {name: tuple(value.split()) for name, _, value in split}
 
 
 def _bare(text: str) -> list[str]:
