@@ -12,7 +12,7 @@ import re
 import shutil
 import stat
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import translate
@@ -113,7 +113,8 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
         entries = _entries(folder)
         is_whole = is_whole and len(entries) < _MOST_ENTRIES
         names = {entry.name for entry in entries}
-        if is_repository(names):
+        # Whether a folder is one that git takes for a repository, whatever its name is.
+        if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= set(names)):
             for git in (folder, *within_git(folder)):
                 if git not in own:
                     repositories.append(git)
@@ -129,18 +130,11 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
                 places[path] = stamp(path)
             elif is_folder and entry.name not in _PASSED_OVER:
                 waiting.append(path)
-    return Triggers(places, _texts(places), tuple(repositories), is_whole)
-
-
-def _texts(places: Collection[Path]) -> dict[Path, bytes]:
     found = [path for path in places if path.name.casefold() in _INSTRUCTIONS][:MOST_PLACES]
     held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
-    return {path: text for path, text in held if text is not None}
-
-
-def is_repository(names: Collection[str]) -> bool:
-    """Whether a folder is one that git takes for a repository, whatever its name is."""
-    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= set(names))
+    return Triggers(
+        places, {path: text for path, text in held if text is not None}, tuple(repositories), is_whole
+    )
 
 
 def within_git(git: Path) -> Iterator[Path]:

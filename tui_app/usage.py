@@ -174,17 +174,14 @@ def percent_text(used: int, limit: int, marks: Iterable[float] = ()) -> str:
     """
     if limit <= 0:
         return "?%"
-    return _percent(_whole_percent(used, limit, marks), used) if used > 0 else "0%"
+    share = _whole_percent(used, limit, marks)
+    return "0%" if used <= 0 else f"{share}%" if share else "<1%"
 
 
 def _whole_percent(used: int, limit: int, marks: Iterable[float]) -> int:
     share = (used * 200 + limit) // (2 * limit)
     ahead = any(used < int(limit * mark) and share >= round(mark * 100) for mark in (*marks, 1.0) if mark > 0)
     return used * 100 // limit if ahead else share
-
-
-def _percent(share: int, used: int) -> str:
-    return "<1%" if used > 0 and not share else f"{share}%"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -99,7 +99,11 @@ def _audit_each(
         if stopped := _audit(program, source, policies, done):
             return stopped
         if len(done) > before and not as_json:
-            _show(done[-1])
+            audited = done[-1]
+            for line in audit_lines(audited.to_json()):
+                say(line)
+            say_left_out(audited.recorded.notes, audited.recorded.skipped)
+            say()
     return OK
 
 
@@ -148,13 +152,6 @@ def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
     else:
         with program.sessions() as store:
             yield recorded_session(store, source)
-
-
-def _show(audited: "Audit") -> None:
-    for line in audit_lines(audited.to_json()):
-        say(line)
-    say_left_out(audited.recorded.notes, audited.recorded.skipped)
-    say()
 
 
 COMMANDS = (

@@ -40,15 +40,11 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     opening = replace(opening, cwd=folder, model=args.model or info.model)
     if args.message:
         return run_until_signal(_propose(opening, as_json=args.json))
-    return _show(program, opening, as_json=args.json)
-
-
-def _show(program: Program, opening: Opening, *, as_json: bool) -> int:
     from tui_app.conversation.session_changes import session_changes
 
     with program.sessions() as store:
         changes = session_changes(opening, store)
-    if as_json:
+    if args.json:
         files = [file.to_json() for file in changes.files]
         print_json({"session": opening.session, "files": files, "more": changes.more, "git": changes.problem})
         return OK

@@ -116,7 +116,15 @@ def print_schema(program: Program, args: argparse.Namespace) -> int:
     if args.list:
         if args.type:
             raise WrongUsage("--list names all events. For the schema of one: plimsoll schema TYPE")
-        return list_events(as_json=args.json)
+        if args.json:
+            events = [
+                {"type": payload.TYPE, "stored": payload.STORED, "summary": summary_of(payload)}
+                for payload in PAYLOADS
+            ]
+            print_json({"events": events})
+        else:
+            say_table([(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS])
+        return OK
     if args.type and args.type not in BY_TYPE:
         close = get_close_matches(args.type, BY_TYPE, n=1)
         hint = f"Did you mean {close[0]}?" if close else "To see them all: plimsoll schema --list"
@@ -126,18 +134,6 @@ def print_schema(program: Program, args: argparse.Namespace) -> int:
         print_json(schema)
     else:
         say(json.dumps(schema, indent=2))
-    return OK
-
-
-def list_events(*, as_json: bool) -> int:
-    if as_json:
-        events = [
-            {"type": payload.TYPE, "stored": payload.STORED, "summary": summary_of(payload)}
-            for payload in PAYLOADS
-        ]
-        print_json({"events": events})
-    else:
-        say_table([(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS])
     return OK
 
 

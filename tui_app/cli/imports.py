@@ -61,17 +61,6 @@ class Row:
         }
 
 
-def find_local(program: Program) -> list[Row]:
-    """Look for transcripts, newest first; mark what was imported before."""
-    home = Path(program.env.get("HOME", "").strip() or Path.home())
-    earlier: dict[str, EarlierImport] = {}
-    if program.has_sessions:
-        with program.sessions() as store:
-            earlier = earlier_imports(store)
-    found = find_transcripts(program.env, home=home, cwd=program.cwd)
-    return [Row(each, imported_as(each.path, earlier)) for each in found]
-
-
 def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
         print_json({"transcripts": [row.to_json() for row in rows]})
@@ -129,7 +118,14 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if args.list:
             raise WrongUsage("--list looks for transcripts itself. Leave out the files, or leave out --list.")
         return _import_all(program, [Path(name) for name in args.files], args)
-    rows = find_local(program)
+    # Look for transcripts, newest first; mark what was imported before.
+    home = Path(program.env.get("HOME", "").strip() or Path.home())
+    earlier: dict[str, EarlierImport] = {}
+    if program.has_sessions:
+        with program.sessions() as store:
+            earlier = earlier_imports(store)
+    found = find_transcripts(program.env, home=home, cwd=program.cwd)
+    rows = [Row(each, imported_as(each.path, earlier)) for each in found]
     list_local(rows, as_json=args.json)
     if args.list or args.json or not rows or sys.stdin is None or not sys.stdin.isatty():
         return OK
