@@ -223,18 +223,7 @@ def mask_in_place(text: str) -> str:
     text = _WEBHOOK.sub(rf"\1{MASK}", text)
     text = _ACCOUNT_KEY.sub(rf"\1{MASK}", text)
     text = _OPTION.sub(_masked_option, text)
-    # Mask the lines of a block that a name of a secret opens.
-    pieces: list[str] = []
-    position = 0
-    for opening in _BLOCK.finditer(text):
-        kind = _name_before(opening) if opening.start() >= position else ""
-        if not kind or kind.casefold() == "token" or PLACEHOLDER.match(text, opening.end()):
-            continue
-        lines = re.compile(_BLOCK_LINES.format(deep=len(opening["indent"])))
-        if block := lines.match(text, opening.end()):
-            pieces += [text[position : opening.end()], MASK]
-            position = block.end()
-    text = "".join([*pieces, text[position:]])
+    text = _without_blocks(text)
     text = _NEXT_LINE.sub(_masked_line, text)
     text = _ELEMENT.sub(_masked_element, text)
     return _CONTINUED.sub(rf"\1{MASK}", text)
@@ -245,6 +234,21 @@ def _masked_option(match: re.Match[str]) -> str:
     if PLACEHOLDER.match(value) or not _telling(match["kind"], value):
         return match[0]
     return f"{match['name']}{match['open'] or ''}{MASK}"
+
+
+def _without_blocks(text: str) -> str:
+    """Mask the lines of a block that a name of a secret opens."""
+    pieces: list[str] = []
+    position = 0
+    for opening in _BLOCK.finditer(text):
+        kind = _name_before(opening) if opening.start() >= position else ""
+        if not kind or kind.casefold() == "token" or PLACEHOLDER.match(text, opening.end()):
+            continue
+        lines = re.compile(_BLOCK_LINES.format(deep=len(opening["indent"])))
+        if block := lines.match(text, opening.end()):
+            pieces += [text[position : opening.end()], MASK]
+            position = block.end()
+    return "".join([*pieces, text[position:]])
 
 
 def _masked_line(match: re.Match[str]) -> str:
@@ -303,6 +307,10 @@ _UNCASED_BEFORE = re.compile(
 )
 """A letter of a script without capitals: there a word is not always parted from the value behind it."""
 _BEFORE_VALUE = 80
+
+
+def _mask_told(text: str) -> str:
+    return _CANDIDATE.sub(_masked_told, text)
 
 
 def _masked_told(match: re.Match[str]) -> str:
@@ -391,6 +399,11 @@ _HASHES = re.compile(
 """What ``/etc/shadow``, ``htpasswd`` and web frameworks keep."""
 
 
+def mask_shapes(text: str) -> str:
+    """Mask the keys and hashes that can be told by their form; see ``mask_secrets``."""
+    return _HASHES.sub(MASK, _MORE_SHAPES.sub(MASK, _KEY_SHAPES.sub(MASK, text)))
+
+
 _KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
 _MAX_KEY = 20_000
@@ -439,7 +452,22 @@ def mask_secrets(text: str) -> str:
     cookies, passwords, tokens and signatures inside of addresses, values given to names like ``password``,
     by options of commands, on a line of their own and in markup too. JSON text stays valid JSON.
     """
-    # Mask key blocks; of one that was cut off, everything that can be part of it.
+    text = mask_headers(mask_shapes(_without_private_keys(text)))
+    text = _HEADER.sub(rf"\1\2{MASK}", text)
+    text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
+    text = _QUOTED.sub(_masked_quoted, text)
+    text = _BARE.sub(_masked_bare, text)
+    text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
+    return _mask_told(mask_options(mask_in_place(text)))
+
+
+def names_secret(name: str) -> bool:
+    """Whether a field of that name holds a secret, whatever its value looks like."""
+    return _FIELD.search(name) is not None
+
+
+def _without_private_keys(text: str) -> str:
+    """Mask key blocks; of one that was cut off, everything that can be part of it."""
     pieces: list[str] = []
     position = 0
     while header := _KEY_HEADER.search(text, position):
@@ -448,21 +476,7 @@ def mask_secrets(text: str) -> str:
         body = _KEY_BODY.match(text, header.end())
         pieces += [text[position : header.start()], MASK]
         position = end + len(footer) if end >= 0 else body.end() if body else header.end()
-    # Mask the keys and hashes that can be told by their form; see ``mask_secrets``.
-    text = mask_headers(
-        _HASHES.sub(MASK, _MORE_SHAPES.sub(MASK, _KEY_SHAPES.sub(MASK, "".join([*pieces, text[position:]]))))
-    )
-    text = _HEADER.sub(rf"\1\2{MASK}", text)
-    text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
-    text = _QUOTED.sub(_masked_quoted, text)
-    text = _BARE.sub(_masked_bare, text)
-    text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
-    return _CANDIDATE.sub(_masked_told, mask_options(mask_in_place(text)))
-
-
-def names_secret(name: str) -> bool:
-    """Whether a field of that name holds a secret, whatever its value looks like."""
-    return _FIELD.search(name) is not None
+    return "".join([*pieces, text[position:]])
 
 
 def _masked_quoted(match: re.Match[str]) -> str:

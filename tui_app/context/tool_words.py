@@ -147,28 +147,7 @@ def result_note(name: str, result_text: str, outcome: str = "success") -> str:
         return _FAILED.get(outcome, outcome)
     if result_text.startswith("[picture ") and name == READ_FILE.name:
         return "picture"
-    match tool_spec(name).result:
-        case Rows(unit, row, more, plural):
-            rows = re.findall(row, result_text, re.MULTILINE) if row else _rows(result_text)
-            if not rows and _rows(result_text):
-                # A tool of the same name in another program, whose rows look otherwise.
-                return _number(len(result_text.splitlines()), "line")
-            return _number(len(rows), unit, bool(more) and more in result_text, plural)
-        case "exit code":
-            # How a command ended, by the first line of its result.
-            first, _, rest = result_text.partition("\n")
-            code = _EXIT.match(first)
-            if code is None:
-                return _plain(first.partition(" and ")[0].rstrip("."))
-            if tests := _tests(rest, ended_well=code[1] == "0"):
-                return tests
-            return _number(len(rest.splitlines()), "line") if code[1] == "0" else f"exit {code[1]}"
-        case "last words":
-            return _plain(result_text.partition("\n")[0].rpartition(": ")[2])
-        case "nothing":
-            return ""
-        case _:
-            return _number(len(result_text.splitlines()), "line")
+    return _counted(tool_spec(name).result, result_text)
 
 
 def command_failed(name: str, result_text: str) -> bool:
@@ -186,13 +165,7 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         others = (value for value in args.values() if not (value is None or isinstance(value, bool)))
         return " ".join(_plain(_short_path(value)) for value in known[:2] or others)
     if title.progress:
-        # How far a list of things to do is, and what is next: ``1 of 3 · use it``.
-        items = args.get(title.argument)
-        known = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-        left = [item for item in known if item.get("state") != "done"]
-        following = next((item for item in left if item.get("state") == "doing"), left[0] if left else {})
-        text = _plain(str(following.get("text", "")))
-        return f"{len(known) - len(left)} of {len(known)}" + (f" · {text}" if text else "")
+        return _progress(args.get(title.argument))
     shown = _plain(args.get(title.argument, title.default))
     place = _plain(args.get(title.place, ".")) if title.place else ""
     return (
@@ -200,6 +173,15 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         + ("" if place in (".", "") else f" in {place}")
         + (_range(args) if title.paged else "")
     )
+
+
+def _progress(items: object) -> str:
+    """How far a list of things to do is, and what is next: ``1 of 3 · use it``."""
+    known = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    left = [item for item in known if item.get("state") != "done"]
+    following = next((item for item in left if item.get("state") == "doing"), left[0] if left else {})
+    text = _plain(str(following.get("text", "")))
+    return f"{len(known) - len(left)} of {len(known)}" + (f" · {text}" if text else "")
 
 
 def _short_path(value: Any) -> Any:
@@ -215,6 +197,35 @@ def _range(args: dict[str, Any]) -> str:
         return ""
     first = start if isinstance(start, int) else 1
     return f" {first}-{first + count - 1}" if isinstance(count, int) else f" {first}-"
+
+
+def _counted(result: Rows | str, text: str) -> str:
+    match result:
+        case Rows(unit, row, more, plural):
+            rows = re.findall(row, text, re.MULTILINE) if row else _rows(text)
+            if not rows and _rows(text):
+                # A tool of the same name in another program, whose rows look otherwise.
+                return _number(len(text.splitlines()), "line")
+            return _number(len(rows), unit, bool(more) and more in text, plural)
+        case "exit code":
+            return _ended(text)
+        case "last words":
+            return _plain(text.partition("\n")[0].rpartition(": ")[2])
+        case "nothing":
+            return ""
+        case _:
+            return _number(len(text.splitlines()), "line")
+
+
+def _ended(text: str) -> str:
+    """How a command ended, by the first line of its result."""
+    first, _, rest = text.partition("\n")
+    code = _EXIT.match(first)
+    if code is None:
+        return _plain(first.partition(" and ")[0].rstrip("."))
+    if tests := _tests(rest, ended_well=code[1] == "0"):
+        return tests
+    return _number(len(rest.splitlines()), "line") if code[1] == "0" else f"exit {code[1]}"
 
 
 _SUMMARY_ROWS = 6

@@ -176,11 +176,7 @@ def without_quotes(text: str) -> str:
     text = _SPEECH.sub(_clipped_speech, text)
     lines = [line for line in text.split("\n") if not _QUOTED_LINE.match(line)]
     blocks = [block for block in re.split(r"\n[ \t]*\n", "\n".join(lines)) if block.strip()]
-    blocks = [
-        block
-        for block in blocks
-        if not (all(line.startswith(("    ", "\t")) for line in block.split("\n")) and not _ITEM.match(block))
-    ] or blocks
+    blocks = [block for block in blocks if not _is_indented(block)] or blocks
     asked = len(blocks) > 2 and blocks[-1].rstrip("\"')* \n").endswith(("?", "？", "؟"))
     if asked and any(
         _DOCUMENT.search(block) or _SAYS.search(block) for block in _short(blocks[0], blocks[-1])
@@ -226,6 +222,10 @@ def is_speech(sentence: str, *, directs: Callable[[str], bool]) -> bool:
 def _is_long(quoted: str) -> bool:
     """Whether quotation marks hold a sentence: three words, or as much without spaces."""
     return len(quoted.split()) > 2 or sum(char > "\u0dff" for char in quoted) > 7
+
+
+def _is_indented(block: str) -> bool:
+    return all(line.startswith(("    ", "\t")) for line in block.split("\n")) and not _ITEM.match(block)
 
 
 def _short(*blocks: str) -> list[str]:

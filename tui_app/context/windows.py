@@ -387,13 +387,11 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
         if isinstance(entry, dict):
             factor = _number(entry.get("factor"))
             sizes = {key: _number(entry.get(key)) for key in _SIZES}
-            value = entry.get("form")
-            fields = value.items() if isinstance(value, dict) else ()
             lessons[name] = _Lesson(
                 # Clamped first: a whole number in the file may be too large for a float.
                 factor=float(_clamp(factor)) if factor is not None else None,
                 grown=_grown(entry.get("grown")),
-                form={name: wanted for name, wanted in fields if isinstance(wanted, bool)},
+                form=_form(entry.get("form")),
                 **{key: size for key, size in sizes.items() if isinstance(size, int) and size <= _LIMIT_MAX},
             )
     return lessons
@@ -414,6 +412,11 @@ def _grown(value: object) -> Grown | None:
     ):
         return None
     return Grown(sums[0], tuple(sums[1:11]), tuple(sums[11:]))
+
+
+def _form(value: object) -> Mapping[str, bool]:
+    fields = value.items() if isinstance(value, dict) else ()
+    return {name: wanted for name, wanted in fields if isinstance(wanted, bool)}
 
 
 def _number(value: object) -> int | float | None:

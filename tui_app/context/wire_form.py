@@ -44,6 +44,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
@@ -173,14 +174,6 @@ class WireForm:
         host = urlsplit(address).hostname or ""
         mistral = profile.get("tool_call_id_length") == 9 or bool(_MISTRAL.search(model.model_name))
         own_rules = host.endswith(("openai.com", "anthropic.com"))
-        # Kinds of files that a model and its adapter take.
-        taken = {
-            "image": profile.get("supports_image_input", True),
-            "audio": profile.get("supports_audio_file_input", True),
-            "video": profile.get("supports_video_input", True),
-            "document": profile.get("supports_document_input", True)
-            and "application/pdf" in profile.get("supported_document_media_types", ("application/pdf",)),
-        }
         return cls(
             model.system,
             address,
@@ -191,7 +184,7 @@ class WireForm:
             one_system=not own_rules,
             # Who is asked to cache takes a system prompt in pieces: the end of one is where a cache ends.
             joined_system=not own_rules and not profile.get("supports_cache", False),
-            files=frozenset(kind for kind, takes in taken.items() if takes),
+            files=_files(profile),
             downloads=downloads,
             alternating=mistral,
         )
@@ -654,6 +647,18 @@ def _calls(messages: Sequence[ModelMessage]) -> bool:
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+
+
+def _files(profile: ModelProfile) -> frozenset[str]:
+    """Kinds of files that a model and its adapter take."""
+    taken = {
+        "image": profile.get("supports_image_input", True),
+        "audio": profile.get("supports_audio_file_input", True),
+        "video": profile.get("supports_video_input", True),
+        "document": profile.get("supports_document_input", True)
+        and "application/pdf" in profile.get("supported_document_media_types", ("application/pdf",)),
+    }
+    return frozenset(kind for kind, takes in taken.items() if takes)
 
 
 def _same_place(one: str, other: str) -> bool:

@@ -207,14 +207,7 @@ class AgentView:
         known = (*self.measured, (self.version, head.seq))
         if self._compaction(head):
             self.cuts.clear()
-            # Remember what was measured before a compaction; its undo and redo bring that back.
-            match head.type:
-                case CompactionComplete.TYPE:
-                    self.measured, self._before[head.seq] = (), known
-                case CompactionUndone.TYPE | CompactionRedone.TYPE:
-                    self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
-                case CompactionEdited.TYPE:
-                    self.measured, self._before = (), {}
+            self._measure_again(head, known)
         elif self._form(head):
             self.cuts.clear()
             self.measured, self._before = (), {}
@@ -225,6 +218,21 @@ class AgentView:
         self.version = head.seq
         self.reports.rewritten()
         return True
+
+    def _measure_again(self, head: Head, known: tuple[tuple[int, int], ...]) -> None:
+        """Remember what was measured before a compaction; its undo and redo bring that back.
+
+        Args:
+            head: What has been folded.
+            known: What was measured of the view that it has changed.
+        """
+        match head.type:
+            case CompactionComplete.TYPE:
+                self.measured, self._before[head.seq] = (), known
+            case CompactionUndone.TYPE | CompactionRedone.TYPE:
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
+            case CompactionEdited.TYPE:
+                self.measured, self._before = (), {}
 
     def _compaction(self, head: Head) -> bool:
         match head.type:
@@ -254,14 +262,7 @@ class AgentView:
             case kind if kind in STAGES:
                 self._rewrite(head)
             case MessageExcluded.TYPE:
-                # Take messages out of the view for as long as a person wants that.
-                exclusion = head.ref or head.seq
-                self._heads[head.seq] = head
-                leaving = {seq for seq, _ in head.removed}
-                # The summary of a compaction that was undone may tell of them: it is not applied again.
-                self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
-                self._hide([item for item in self._visible if item.seq in leaving], exclusion)
-                self.exclusions[exclusion] = head.seq
+                self._exclude(head, head.ref or head.seq)
             case RewriteUndone.TYPE if head.ref in self.exclusions:
                 self._include(head.ref)
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
@@ -590,6 +591,15 @@ class AgentView:
             while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
                 last = behind.order
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
+
+    def _exclude(self, head: Head, exclusion: int) -> None:
+        """Take messages out of the view for as long as a person wants that."""
+        self._heads[head.seq] = head
+        leaving = {seq for seq, _ in head.removed}
+        # The summary of a compaction that was undone may tell of them: it is not applied again.
+        self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
+        self._hide([item for item in self._visible if item.seq in leaving], exclusion)
+        self.exclusions[exclusion] = head.seq
 
     def _excluded_by(self) -> dict[int, int]:
         """All that was excluded, what a summary holds too, and the exclusion of each."""

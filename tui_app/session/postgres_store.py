@@ -344,15 +344,7 @@ class PostgresStore(SqlStore):
 
         def write(db: Connection) -> list[Record]:
             with db.transaction():
-                # Make sure that no other process writes a session until the transaction ends.
-                query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
-                row = db.execute(query, (session,)).fetchone()
-                if row is None:
-                    raise SessionDeleted(session)
-                if hold is None:
-                    borrow(db, session)
-                elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
-                    raise Overtaken(str(row[2]))
+                _check_turn(db, session, hold)
                 return self._write(PostgresDb(db), session, events)
 
         if hold is None:
@@ -423,6 +415,18 @@ class PostgresStore(SqlStore):
     def _end(self, hold: Hold, why: StorageError) -> StorageError:
         hold.lost = why
         return why
+
+
+def _check_turn(db: Connection, session: str, hold: Hold | None) -> None:
+    """Make sure that no other process writes a session until the transaction ends."""
+    query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
+    row = db.execute(query, (session,)).fetchone()
+    if row is None:
+        raise SessionDeleted(session)
+    if hold is None:
+        borrow(db, session)
+    elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
+        raise Overtaken(str(row[2]))
 
 
 def search(

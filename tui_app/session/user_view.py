@@ -100,11 +100,7 @@ class UserView:
             case SessionRewind.TYPE | SessionClear.TYPE:
                 return self._cut(head)
             case MessageExcluded.TYPE:
-                # Mark what has left; one that stands again has its row already.
-                exclusion, seqs = head.ref or head.seq, tuple(seq for seq, _ in head.removed)
-                self._excluded[exclusion] = seqs
-                rows = [change for seq in seqs for change in self._restate(seq, excluded=True)]
-                return (*rows, *(self._restate(head.ref, state="ok") if head.ref else self._started(head)))
+                return self._exclusion(head)
             case ToolResult.TYPE | ShellResult.TYPE:
                 return self._result(head)
             case FilesRestored.TYPE if head.state == "undo":
@@ -126,6 +122,13 @@ class UserView:
                 return self._restate(head.ref, pinned=head.state == "pinned")
             case _:
                 return self._started(head)
+
+    def _exclusion(self, head: Head) -> Sequence[Change]:
+        """Mark what has left; one that stands again has its row already."""
+        exclusion, seqs = head.ref or head.seq, tuple(seq for seq, _ in head.removed)
+        self._excluded[exclusion] = seqs
+        rows = [change for seq in seqs for change in self._restate(seq, excluded=True)]
+        return (*rows, *(self._restate(head.ref, state="ok") if head.ref else self._started(head)))
 
     def row_of_call(self, id: str) -> Entry | None:
         """The row of a tool call that has no result yet; None where there is none."""

@@ -102,33 +102,15 @@ def next_steps(question: Question, turn: Turn, tools: Collection[str], told: str
 def _planned(question: Question, turn: Turn) -> list[Step]:
     match question.kind:
         case "read":
-            # Read the files; where there is none of a path, look for its name and read what is found.
-            lines = question.lines or _PAGE
-            if turn.rounds == 0:
-                return [_read(path, question.start, lines) for path in question.files]
-            missing = [path for path in question.files if not _was_read(path, turn)]
-            if turn.rounds == 1:
-                return [Step(GLOB.name, {"pattern": _by_its_name(path)}) for path in missing]
-            found = [path for each in missing for path in named_files(tried(each, turn))[:1]]
-            return [_read(path, question.start, lines) for path in dict.fromkeys(found)]
+            return _reading(question, turn)
         case "overview":
-            # List the folder, then read what introduces it; a folder of folders is searched for such files.
-            if turn.rounds == 0:
-                return [Step(LS.name, {"path": "."}), Step(GLOB.name, {"pattern": "**/README*"})]
-            if turn.rounds == 1:
-                telling = telling_files(listed_files(turn.found) + named_files(turn.found))
-                return [_read(path, 1, _HEAD) for path in telling[:3]] or [
-                    Step(GLOB.name, {"pattern": "**/*"})
-                ]
-            if any(found.tool == READ_FILE.name for found in turn.found):
-                return []
-            return [_read(path, 1, _HEAD) for path in telling_files(named_files(turn.found))[:3]]
+            return _overview(turn)
         case "conversation":
             return _conversation(question, turn)
         case "general":
             return _general(question, turn)
         case _:
-            return [_order(question)] if turn.rounds == 0 else []
+            return _once(turn, _order(question))
 
 
 def _order(question: Question) -> Step:
@@ -146,6 +128,22 @@ def _order(question: Question) -> Step:
             return Step(WRITE_FILE.name, {"path": question.path, "content": question.pattern})
         case _:
             return Step(LS.name, {"path": "."})
+
+
+def _once(turn: Turn, step: Step) -> list[Step]:
+    return [step] if turn.rounds == 0 else []
+
+
+def _reading(question: Question, turn: Turn) -> list[Step]:
+    """Read the files; where there is none of a path, look for its name and read what is found."""
+    lines = question.lines or _PAGE
+    if turn.rounds == 0:
+        return [_read(path, question.start, lines) for path in question.files]
+    missing = [path for path in question.files if not _was_read(path, turn)]
+    if turn.rounds == 1:
+        return [Step(GLOB.name, {"pattern": _by_its_name(path)}) for path in missing]
+    found = [path for each in missing for path in named_files(tried(each, turn))[:1]]
+    return [_read(path, question.start, lines) for path in dict.fromkeys(found)]
 
 
 def _by_its_name(path: str) -> str:
@@ -166,6 +164,18 @@ def tried(path: str, turn: Turn) -> list[Found]:
         if (each.tool == READ_FILE.name and each.arg("path") == path)
         or (each.tool == GLOB.name and each.arg("pattern") == pattern)
     ]
+
+
+def _overview(turn: Turn) -> list[Step]:
+    """List the folder, then read what introduces it; a folder of folders is searched for such files."""
+    if turn.rounds == 0:
+        return [Step(LS.name, {"path": "."}), Step(GLOB.name, {"pattern": "**/README*"})]
+    if turn.rounds == 1:
+        telling = telling_files(listed_files(turn.found) + named_files(turn.found))
+        return [_read(path, 1, _HEAD) for path in telling[:3]] or [Step(GLOB.name, {"pattern": "**/*"})]
+    if any(found.tool == READ_FILE.name for found in turn.found):
+        return []
+    return [_read(path, 1, _HEAD) for path in telling_files(named_files(turn.found))[:3]]
 
 
 def _conversation(question: Question, turn: Turn) -> list[Step]:

@@ -140,6 +140,16 @@ _LIKE_FILE = re.compile(r"[^\s()]*\.[A-Za-z]\w{0,4}")
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+\S*")
 
 
+def mentioned_files(text: str, attached: Collection[str] = ()) -> tuple[str, ...]:
+    """The files that a prompt mentions or brings along; a decorator such as ``@property`` is none."""
+    named = [
+        path
+        for quoted, bare in MENTION.findall(text)
+        if (path := quoted or bare.rstrip(AFTER)) in attached or quoted or _LIKE_FILE.fullmatch(path)
+    ]
+    return tuple(dict.fromkeys([*named, *attached]))
+
+
 def bare_files(text: str) -> tuple[str, ...]:
     """The files that a prompt names without an ``@``."""
     return tuple(dict.fromkeys(_FILE.findall(_ADDRESS.sub(" ", MENTION.sub(" ", text)))))[:_MAX_BARE]
@@ -305,13 +315,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
         return direct
     half = _READ_CHARS // 2
     text = prompt if len(prompt) <= _READ_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
-    # The files that a prompt mentions or brings along; a decorator such as ``@property`` is none.
-    named = [
-        path
-        for quoted, bare in MENTION.findall(text)
-        if (path := quoted or bare.rstrip(AFTER)) in attached or quoted or _LIKE_FILE.fullmatch(path)
-    ]
-    mentioned = tuple(dict.fromkeys([*named, *attached]))
+    mentioned = mentioned_files(text, attached)
     files = tuple(dict.fromkeys([*mentioned, *bare_files(text)]))
     plain = without_mentions(text, attached)
     terms = _terms(plain) or _terms(text)
@@ -323,12 +327,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
         question = replace(question, kind="conversation", handle=handle.group(0) if handle else "")
     if files or len(command) > _COMMAND_CHARS:
         return question
-    chords = [chord.lower() for chord in _CHORD.findall(command)]
-    words = [word.strip("./\\-").lower() for word in _WORD.findall(_CHORD.sub(" ", command))]
-    told = [word for word in words if word not in STOP_WORDS and word != _PROGRAM]
-    question = replace(
-        question, about=_about(command), words=tuple(dict.fromkeys([*chords, *told]))[:MAX_TERMS]
-    )
+    question = replace(question, about=_about(command), words=_words(command))
     says_nothing = question.kind == "general" and not terms and not question.about
     return replace(question, kind="greeting") if command and says_nothing else question
 
@@ -418,6 +417,13 @@ def _about(text: str) -> About:
     return "asked" if _HOW.match(text) else ""
 
 
+def _words(text: str) -> tuple[str, ...]:
+    chords = [chord.lower() for chord in _CHORD.findall(text)]
+    words = [word.strip("./\\-").lower() for word in _WORD.findall(_CHORD.sub(" ", text))]
+    told = [word for word in words if word not in STOP_WORDS and word != _PROGRAM]
+    return tuple(dict.fromkeys([*chords, *told]))[:MAX_TERMS]
+
+
 def _names_code(word: str) -> bool:
     return bool(re.search(r"[_./\d]|[a-z][A-Z]", word))
 
@@ -488,11 +494,7 @@ def ranked(
     A line with more of the terms, with a phrase, with a heading or definition, or out of prose or of a file
     that is called like a term, goes first. A licence answers only who names it.
     """
-    candidates = [
-        each
-        for each in candidates
-        if not PurePosixPath(each.path).name.lower().startswith(LEGAL) or names_file(each.path, terms)
-    ]
+    candidates = [each for each in candidates if not _is_legal(each.path) or names_file(each.path, terms)]
     exact = [re.compile(rf"(?<![^\W_]){re.escape(term)}(?![^\W_])", re.IGNORECASE) for term in terms]
     joined = [re.compile(rf"{_stem(one)}[^\W_]*[\s_-]+{_stem(two)}", re.IGNORECASE) for one, two in phrases]
     patterns = [re.compile(term_pattern(term), re.IGNORECASE) for term in terms]
@@ -513,9 +515,7 @@ def ranked(
         score *= 1.0 + _COVERED * (sum(map(bool, row)) - 1)
         score *= _EXACT_BONUS if any(pattern.search(each.text) for pattern in exact) else 1.0
         score *= _PHRASE_BONUS if any(pattern.search(each.text) for pattern in joined) else 1.0
-        name = each.path.lower()
-        kind = _PROSE_BONUS if name.endswith(PROSE) else _DATA_PENALTY if name.endswith(DATA) else 1.0
-        scores.append(score * (kind * (_NAME_BONUS if names_file(each.path, terms) else 1.0)))
+        scores.append(score * _weight(each.path, terms))
     order = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
     return [candidates[at] for at in order if scores[at] > 0.0]
 
@@ -524,3 +524,13 @@ def names_file(path: str, terms: Sequence[str]) -> bool:
     """Whether a file is called like one of the terms."""
     name = PurePosixPath(path).name
     return any(re.search(term_pattern(term), name, re.IGNORECASE) for term in terms)
+
+
+def _is_legal(path: str) -> bool:
+    return PurePosixPath(path).name.lower().startswith(LEGAL)
+
+
+def _weight(path: str, terms: Sequence[str]) -> float:
+    name = path.lower()
+    kind = _PROSE_BONUS if name.endswith(PROSE) else _DATA_PENALTY if name.endswith(DATA) else 1.0
+    return kind * (_NAME_BONUS if names_file(path, terms) else 1.0)

@@ -409,18 +409,7 @@ class FileTools:
                 if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
                     return ToolDenied(declined)
                 change = await on_thread(plan)
-                # What a change of a file is asked about as: by its own name, and by the one that was given.
-                place = obeyed(change.shown)
-                action = Action(
-                    tool=(ctx.tool_name or ""),
-                    kind="file",
-                    subject=change.shown,
-                    detail=change.diff,
-                    note=change.note,
-                    guarded=f"always asked: programs obey {place}" if place else "",
-                    call=(ctx.tool_call_id or ""),
-                    spelled=(path,) if path != change.shown and not PurePosixPath(path).is_absolute() else (),
-                )
+                action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "", path)
                 if declined := await self.gate(action):
                     return ToolDenied(declined)
                 await on_thread(lambda: check_unchanged(self.workspace, change))
@@ -431,6 +420,21 @@ class FileTools:
         if len(shown) > _RESULT_DIFF:
             shown = f"{shown[:_RESULT_DIFF]}\n[the rest of the diff is left out]"
         return f"{change.shown}: {change.note}\n{shown}".rstrip()
+
+
+def file_action(change: FileChange, tool: str, call: str, given: str) -> Action:
+    """What a change of a file is asked about as: by its own name, and by the one that was given."""
+    place = obeyed(change.shown)
+    return Action(
+        tool=tool,
+        kind="file",
+        subject=change.shown,
+        detail=change.diff,
+        note=change.note,
+        guarded=f"always asked: programs obey {place}" if place else "",
+        call=call,
+        spelled=(given,) if given != change.shown and not PurePosixPath(given).is_absolute() else (),
+    )
 
 
 _NO_SANDBOX = (

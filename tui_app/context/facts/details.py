@@ -241,15 +241,7 @@ def rank_names(reading: Reading, names: Names, trails: Sequence[Trail] = ()) -> 
     every = {**names.files, **names.code}
     fertile = _ranks({name: value for name, value in _fertility(every).items()})
     relevant = _ranks(_relevance(reading, every))
-    # The share of a name's parts that stand in anything the user typed; rare parts count more.
-    typed = {part for said in reading.typed for part in _terms(said.text)}
-    parts = {name: {part.casefold() for part in _SPLIT.findall(name)} for name in every}
-    counts = Counter(part for found in parts.values() for part in found)
-    asked: dict[str, float] = {}
-    for name, found in parts.items():
-        weights = {part: math.log(1 + len(every) / counts[part]) for part in found}
-        whole = sum(weights.values())
-        asked[name] = sum(weights[part] for part in found & typed) / whole if whole else 0.0
+    asked = _typed_parts(reading, every)
     changed = {trail.path.rpartition("/")[2] for trail in trails if trail.changed()}
     return {
         name: OWN * (seen.written >= 0)
@@ -298,13 +290,7 @@ def _relevance(reading: Reading, every: dict[str, Seen]) -> dict[str, float]:
         here.update(_terms(action.result))
         for text in argument_texts(action.args):
             here.update(_terms(text))
-    # The words of the latest request, the last words, and what the agent wrote in its last few messages.
-    beside = reading.beside or Reading()
-    typed, spoken = [*reading.typed, *beside.typed], [*reading.spoken, *beside.spoken]
-    texts = [max(said, key=lambda each: each.index).text for said in (typed, spoken) if said]
-    acted = sorted((*reading.actions, *beside.actions), key=lambda action: action.index)[-_LATEST:]
-    texts += [text for action in acted for text in argument_texts(action.args)]
-    query = {term for text in texts for term in _terms(text)}
+    query = _query(reading)
     holding = Counter(term for counted in terms.values() for term in query & counted.keys())
     average = sum(counted.total() for counted in terms.values()) / max(1, len(terms)) or 1.0
     scores: dict[int, float] = {}
@@ -326,6 +312,29 @@ def _relevance(reading: Reading, every: dict[str, Seen]) -> dict[str, float]:
 @lru_cache(maxsize=4_096)
 def _terms(text: str) -> tuple[str, ...]:
     return tuple(_TERM.findall(text[:_TERMS_OF].casefold()))
+
+
+def _query(reading: Reading) -> set[str]:
+    """The words of the latest request, the last words, and what the agent wrote in its last few messages."""
+    beside = reading.beside or Reading()
+    typed, spoken = [*reading.typed, *beside.typed], [*reading.spoken, *beside.spoken]
+    texts = [max(said, key=lambda each: each.index).text for said in (typed, spoken) if said]
+    acted = sorted((*reading.actions, *beside.actions), key=lambda action: action.index)[-_LATEST:]
+    texts += [text for action in acted for text in argument_texts(action.args)]
+    return {term for text in texts for term in _terms(text)}
+
+
+def _typed_parts(reading: Reading, every: dict[str, Seen]) -> dict[str, float]:
+    """The share of a name's parts that stand in anything the user typed; rare parts count more."""
+    typed = {part for said in reading.typed for part in _terms(said.text)}
+    parts = {name: {part.casefold() for part in _SPLIT.findall(name)} for name in every}
+    counts = Counter(part for found in parts.values() for part in found)
+    shares: dict[str, float] = {}
+    for name, found in parts.items():
+        weights = {part: math.log(1 + len(every) / counts[part]) for part in found}
+        whole = sum(weights.values())
+        shares[name] = sum(weights[part] for part in found & typed) / whole if whole else 0.0
+    return shares
 
 
 # Details: names by how likely they are to be needed, addresses, versions and measures.

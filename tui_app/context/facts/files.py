@@ -367,15 +367,7 @@ def last_changes(reading: Reading) -> Iterator[Change]:
             continue
         if any(concerns(target, path) for target in undone):
             continue
-        # The longest of the first few new lines: the first are what the edit is about, the longest says most.
-        lines: list[str] = []
-        for new, old in _pairs(action.args):
-            before = set(map(str.strip, old.splitlines()))
-            added = (one_line(line) for line in new.splitlines() if line.strip() not in before)
-            lines += [
-                line for line in added if len(line) >= _CHANGES_SHORTEST and any(map(str.isalpha, line))
-            ][:4]
-        if line := (clip(max(lines, key=len), LINE_LIMIT).replace("`", "'") if lines else ""):
+        if line := _telling(action):
             seen.add(path)
             yield Change(path, line, action.key, action.index)
 
@@ -387,6 +379,18 @@ def _note_undone(undone: list[str], command: str) -> None:
             undone.clear()
         elif effect.verb == "undone":
             undone.append(effect.path)
+
+
+def _telling(action: Action) -> str:
+    """The longest of the first few new lines: the first are what the edit is about, the longest says most."""
+    lines: list[str] = []
+    for new, old in _pairs(action.args):
+        before = set(map(str.strip, old.splitlines()))
+        added = (one_line(line) for line in new.splitlines() if line.strip() not in before)
+        lines += [line for line in added if len(line) >= _CHANGES_SHORTEST and any(map(str.isalpha, line))][
+            :4
+        ]
+    return clip(max(lines, key=len), LINE_LIMIT).replace("`", "'") if lines else ""
 
 
 def _pairs(args: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

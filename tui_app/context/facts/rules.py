@@ -373,15 +373,7 @@ def find_rules(reading: Reading, earlier: Sequence[Rule] = ()) -> list[Rule]:
             found[sentence.casefold()] = Rule(
                 said, sentence, strength, times, pasted=reads_reported(sentence)
             )
-    # Mark every rule that a newer one takes back or gives another value.
-    rules = list(found.values())
-    subjects = [subject_of(rule.text) for rule in rules]
-    gone = [False] * len(rules)
-    for new in range(len(rules)):
-        for old in range(max(0, new - _LOOK_BACK), new):
-            apart = rules[old].said.index != rules[new].said.index
-            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
-    return _behind_theirs([replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)])
+    return _behind_theirs(_mark_replaced(list(found.values())))
 
 
 def rule_facts(reading: Reading) -> list[Fact]:
@@ -471,6 +463,17 @@ def clip_middle(text: str, limit: int) -> str:
     omitted = len(text) - len(head) - len(tail)
     shown = f"{head.rstrip()} …[{omitted}{CLIPPED} {tail.lstrip()}"
     return shown if len(shown) < len(text) else text
+
+
+def _mark_replaced(rules: list[Rule]) -> list[Rule]:
+    """Mark every rule that a newer one takes back or gives another value."""
+    subjects = [subject_of(rule.text) for rule in rules]
+    gone = [False] * len(rules)
+    for new in range(len(rules)):
+        for old in range(max(0, new - _LOOK_BACK), new):
+            apart = rules[old].said.index != rules[new].said.index
+            gone[old] = gone[old] or (apart and replaces(subjects[new], subjects[old]))
+    return [replace(rule, replaced=over) for rule, over in zip(rules, gone, strict=True)]
 
 
 def _behind_theirs(rules: list[Rule]) -> list[Rule]:

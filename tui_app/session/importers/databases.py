@@ -47,15 +47,22 @@ def reading(path: Path, tables: Sequence[str] = ()) -> Iterator[sqlite3.Connecti
                     copyfile(each, Path(folder) / each.name)
                 path, mode = Path(folder) / path.name, "mode=rw"
             database = stack.enter_context(closing(_connect(path, mode)))
-        # See that what is read are tables with columns that the file holds.
-        # One that is not is a view, a virtual table, or has columns that are worked out.
-        for name in tables:
-            pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
-            columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
-            if any(not page for (page,) in pages) or any(column[-1] for column in columns):
-                raise sqlite3.DatabaseError(f"{name} has no rows of its own")
+        _check_stored(database, tables)
         database.set_authorizer(_stored_only)
         yield database
+
+
+def _check_stored(database: sqlite3.Connection, tables: Sequence[str]) -> None:
+    """See that what is read are tables with columns that the file holds.
+
+    Raises:
+        sqlite3.Error: if one is a view, a virtual table, or has columns that are worked out.
+    """
+    for name in tables:
+        pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+        columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
+        if any(not page for (page,) in pages) or any(column[-1] for column in columns):
+            raise sqlite3.DatabaseError(f"{name} has no rows of its own")
 
 
 def _stored_only(

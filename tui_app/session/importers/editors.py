@@ -110,24 +110,28 @@ SURROUNDINGS = re.compile(
 def _cursor(record: Json) -> Json:
     message = object_at(record, "message")
     if record.get("type") == "tool_call":
-        # A call as the program prints it: when it begins, and again with its result when it ends.
-        if record.get("subtype") != "completed":
-            return {"role": ASIDE}
-        call_id = record_text(record, "call_id")
-        name, inner = next(iter(object_at(record, "tool_call").items()), ("", None))
-        result = object_at(inner, "result")
-        failed = bool(result) and "success" not in result
-        call = {
-            "type": "tool_use",
-            "id": call_id,
-            "name": name.removesuffix("ToolCall"),
-            "input": value_at(inner, "args"),
-        }
-        told = {"tool_use_id": call_id, "content": result.get("success", result), "is_error": failed}
-        return {"role": "assistant", "content": [call], "results": [told]}
+        return _cursor_call(record)
     if record.get("type") in ("system", "result", "thinking") and not message:
         return {**record, "role": ASIDE}
     return {**record, **message, "role": record_text(record, "role") or record_text(message, "role")}
+
+
+def _cursor_call(record: Json) -> Json:
+    """A call as the program prints it: when it begins, and again with its result when it ends."""
+    if record.get("subtype") != "completed":
+        return {"role": ASIDE}
+    call_id = record_text(record, "call_id")
+    name, inner = next(iter(object_at(record, "tool_call").items()), ("", None))
+    result = object_at(inner, "result")
+    failed = bool(result) and "success" not in result
+    call = {
+        "type": "tool_use",
+        "id": call_id,
+        "name": name.removesuffix("ToolCall"),
+        "input": value_at(inner, "args"),
+    }
+    told = {"tool_use_id": call_id, "content": result.get("success", result), "is_error": failed}
+    return {"role": "assistant", "content": [call], "results": [told]}
 
 
 CURSOR = Shape(
@@ -147,18 +151,10 @@ CURSOR = Shape(
 
 def _zed(message: Json) -> Json:
     if "segments" in message:
-        # Calls and results of a thread of version 0.2.
-        calls = [{**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")]
         return {
             **message,
-            "content": [
-                {**each, "type": "thinking", "thinking": each.get("text")}
-                if value_at(each, "type") == "thinking"
-                else each
-                for each in list_at(message, "segments")
-            ],
-            "tool_calls": calls,
-            "results": objects_at(message, "tool_results"),
+            "content": [_segment(each) for each in list_at(message, "segments")],
+            **_zed_old(message),
         }
     role = "user" if "User" in message else "assistant" if "Agent" in message else ""
     inner = object_at(message, "User") or object_at(message, "Agent")
@@ -201,6 +197,20 @@ def _zed_block(part: Any) -> Any:
             source = {"type": "base64", "media_type": "image/png", "data": value_at(value, "source")}
             return {"type": "image", "source": source}
     return part
+
+
+def _segment(part: Any) -> Any:
+    return (
+        {**part, "type": "thinking", "thinking": part.get("text")}
+        if value_at(part, "type") == "thinking"
+        else part
+    )
+
+
+def _zed_old(message: Json) -> Json:
+    """Calls and results of a thread of version 0.2."""
+    calls = [{**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")]
+    return {"tool_calls": calls, "results": objects_at(message, "tool_results")}
 
 
 ZED = Shape(

@@ -277,18 +277,7 @@ class ChatSession:
             except SessionLocked as locked:
                 if not taken_over:
                     self.presenter.on_typing(self._look_again)
-                # Show the session, as it grows, until something is asked for after the other window has let
-                # go.
-                who = str(locked)
-                self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
-                self.refuse(WRITTEN_ELSEWHERE.format(who))
-                follower.start()
-                try:
-                    await self.engine.wanted()
-                finally:
-                    self._follower = None
-                    await follower.stop()
-                    self.presenter.update(replace(self.state, locked=""))
+                await self._wait_for(str(locked))
                 taken_over = True
             else:
                 break
@@ -308,6 +297,18 @@ class ChatSession:
         figures = StatsReader(database, self.id)
         self.presenter.account(await asyncio.to_thread(figures.read), figures.last)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
+
+    async def _wait_for(self, who: str) -> None:
+        """Show the session, as it grows, until something is asked for after the other window has let go."""
+        self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
+        self.refuse(WRITTEN_ELSEWHERE.format(who))
+        follower.start()
+        try:
+            await self.engine.wanted()
+        finally:
+            self._follower = None
+            await follower.stop()
+            self.presenter.update(replace(self.state, locked=""))
 
     def _look_again(self) -> None:
         if self._follower is not None:

@@ -212,6 +212,14 @@ def answering(state: ChatState, text: str) -> ChatState:
     return replace(said, status=replace(said.status, under=state.standing))
 
 
+def going_on(state: ChatState, before: Status) -> ChatState:
+    """Keep what answered a key, where something else runs now than when it was said."""
+    status = state.status
+    if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
+        return state
+    return replace(state, status=replace(status, notes=before.notes, under=status))
+
+
 def moved_on(state: ChatState) -> ChatState:
     """Take what answered a key off the status row; what stood there before may have gone on since."""
     under = state.status.under
@@ -341,11 +349,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         or _told(state, payload)
         or state
     )
-    # Keep what answered a key, where something else runs now than when it was said.
-    status = after.status
-    if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
-        return after
-    return replace(after, status=replace(status, notes=before.notes, under=status))
+    return going_on(after, before)
 
 
 def _spending(state: ChatState, payload: Payload) -> ChatState:

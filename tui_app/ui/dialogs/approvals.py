@@ -119,17 +119,10 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     def fill(self, wanted: str) -> None:
         width, wrong = self.row_width, self._view.misnamed
         self._at = self.options.highlighted or 0
-        # Say what holds where no rule fits.
-        text = one_line("anything else that writes, runs or fetches", width - _RULING_CELLS - _SOURCE_CELLS)
-        room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
-        line = Content.assemble(
-            (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
-        )
-        note = "Deny wins over ask, and ask over allow."
         self.offer(
             [
                 *(rule_row(each, width, wrong.get(each, "")) for each in self._view.rules),
-                _Row(line, f"ask {text} built in", note),
+                default_row(width),
                 *(decision_row(each, width, self._tz) for each in self._view.decisions),
             ]
         )
@@ -204,6 +197,17 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
     if wrong:
         note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
     return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
+
+
+def default_row(width: int) -> _Row:
+    """Say what holds where no rule fits."""
+    text = one_line("anything else that writes, runs or fetches", width - _RULING_CELLS - _SOURCE_CELLS)
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    line = Content.assemble(
+        (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
+    )
+    note = "Deny wins over ask, and ask over allow."
+    return _Row(line, f"ask {text} built in", note)
 
 
 def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:

@@ -371,6 +371,21 @@ NO_AGENTS = "There are no agents. Put one in .plimsoll/agents/NAME.md; see docs/
 _SKILLS_NAME_CELLS, _SKILLS_STATE_CELLS = 24, 10
 
 
+def skill_line(row: SkillRow, width: int) -> Content:
+    """One row: name, whether it is in use, what it is for."""
+    narrow = width < _NARROW
+    cells = width - _SKILLS_STATE_CELLS if narrow else _SKILLS_NAME_CELLS
+    name = one_line(row.name, cells - 1)
+    padded = name + " " * (cells - Content(name).cell_length)
+    state = "in use" if row.in_use else row.place
+    room = max(8, width - _SKILLS_NAME_CELLS - _SKILLS_STATE_CELLS)
+    return Content.assemble(
+        (padded, "bold"),
+        (f"{state:<{_SKILLS_STATE_CELLS}}", "$text-success" if row.in_use else "$text-muted"),
+        "" if narrow else one_line(row.description, room),
+    )
+
+
 class SkillsScreen(FilterDialog[SkillRow, str]):
     """Dismisses with the file of the skill to read, or ``None``."""
 
@@ -413,18 +428,7 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
         return f"{row.name} {row.description}"
 
     def line(self, row: SkillRow, width: int) -> Content:
-        # One row: name, whether it is in use, what it is for.
-        narrow = width < _NARROW
-        cells = width - _SKILLS_STATE_CELLS if narrow else _SKILLS_NAME_CELLS
-        name = one_line(row.name, cells - 1)
-        padded = name + " " * (cells - Content(name).cell_length)
-        state = "in use" if row.in_use else row.place
-        room = max(8, width - _SKILLS_NAME_CELLS - _SKILLS_STATE_CELLS)
-        return Content.assemble(
-            (padded, "bold"),
-            (f"{state:<{_SKILLS_STATE_CELLS}}", "$text-success" if row.in_use else "$text-muted"),
-            "" if narrow else one_line(row.description, room),
-        )
+        return skill_line(row, width)
 
     @property
     def nothing(self) -> str:

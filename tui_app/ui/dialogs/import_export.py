@@ -53,6 +53,24 @@ class TranscriptRow(NamedTuple):
     """Whether it was written to since it was imported."""
 
 
+def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) -> Content:
+    """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
+    found, roomy = row.found, width >= 100
+    when = datetime.fromtimestamp(found.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
+    state = ("changed" if row.changed else "imported") if row.session else ""
+    title_width = max(12, width - (69 if roomy else 45))
+    title = one_line(found.title or found.path.name, title_width)
+    padding = " " * (title_width - Content(title).cell_length)
+    size = file_size(found.size) if found.size else ""
+    folder = f"  {one_line(PurePath(found.cwd).name, 16)}" if roomy else ""
+    return Content.assemble(
+        (f"{when}  {padded(one_line(found.program, 11), 11)}  ", "$text-muted"),
+        (title, "bold"),
+        f"{padding} {size:>9}",
+        (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
+    )
+
+
 BY_NAME = "/import FILE imports any file."
 
 
@@ -99,23 +117,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
         return f"{found.title} {found.program} {found.cwd} {found.path}"
 
     def line(self, row: TranscriptRow, width: int) -> Content:
-        # One row: when, program, title, size, whether it was imported, and the folder where there is room.
-        found, roomy = row.found, width >= 100
-        when = datetime.fromtimestamp(found.time, self._tz).strftime(
-            "%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d"
-        )
-        state = ("changed" if row.changed else "imported") if row.session else ""
-        title_width = max(12, width - (69 if roomy else 45))
-        title = one_line(found.title or found.path.name, title_width)
-        padding = " " * (title_width - Content(title).cell_length)
-        size = file_size(found.size) if found.size else ""
-        folder = f"  {one_line(PurePath(found.cwd).name, 16)}" if roomy else ""
-        return Content.assemble(
-            (f"{when}  {padded(one_line(found.program, 11), 11)}  ", "$text-muted"),
-            (title, "bold"),
-            f"{padding} {size:>9}",
-            (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
-        )
+        return transcript_line(row, width, self._tz)
 
     @property
     def nothing(self) -> str:

@@ -108,6 +108,28 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     )
 
 
+def model_line(
+    row: ModelRow, conversation_tokens: int, width: int, name_width: int, *, priced: bool = True
+) -> Content:
+    """One row: name, window, prices, share of the window, note; the last ones go first where it is narrow."""
+    window = window_text(row.window) if row.window else "?"
+    name = padded(one_line(row.name, name_width), name_width)
+    text = Content.assemble((name, "bold" if row.current else ""), f"{window:>8}")
+    room = width - name_width - 8
+    if priced:
+        rates = "".join(f"{rate:>8.2f}" for rate in row.rates) if row.rates else ""
+        text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
+        room -= _PRICE_CELLS
+    # What is missing is said in full, in the place of the bar where it would not fit behind that.
+    rest = room - _BAR_CELLS - 2
+    if rest >= 0 and (row.available or (row.needs_key and rest >= len(model_state(row)) + 2)):
+        text = Content.assemble(text, "  ", share_text(row, conversation_tokens))
+        room -= _BAR_CELLS + 2
+    if room >= 10:
+        text = Content.assemble(text, (f"  {one_line(model_state(row), room - 2)}", "$text-muted"))
+    return text if row.available else text.stylize("$text-muted")
+
+
 class ModelPicker(FilterDialog[ModelRow | str, str]):
     """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
 
@@ -175,24 +197,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
     def line(self, row: ModelRow | str, width: int) -> Content:
         if isinstance(row, str):
             return Content(f"use {one_line(row, 60)}   not in the list")
-        # One row: name, window, prices, share of the window, note; the last ones go first where it is narrow.
-        name_width = self._name_width
-        window = window_text(row.window) if row.window else "?"
-        name = padded(one_line(row.name, name_width), name_width)
-        text = Content.assemble((name, "bold" if row.current else ""), f"{window:>8}")
-        room = width - name_width - 8
-        if self._priced:
-            rates = "".join(f"{rate:>8.2f}" for rate in row.rates) if row.rates else ""
-            text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
-            room -= _PRICE_CELLS
-        # What is missing is said in full, in the place of the bar where it would not fit behind that.
-        rest = room - _BAR_CELLS - 2
-        if rest >= 0 and (row.available or (row.needs_key and rest >= len(model_state(row)) + 2)):
-            text = Content.assemble(text, "  ", share_text(row, self._tokens))
-            room -= _BAR_CELLS + 2
-        if room >= 10:
-            text = Content.assemble(text, (f"  {one_line(model_state(row), room - 2)}", "$text-muted"))
-        return text if row.available else text.stylize("$text-muted")
+        return model_line(row, self._tokens, width, self._name_width, priced=self._priced)
 
     def first(self) -> int:
         """The exact name, else the present model, else the first."""

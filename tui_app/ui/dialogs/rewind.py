@@ -245,11 +245,7 @@ NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to a prompt: the one with a log number, or one that the user chooses."""
     if argument:
-        # Go back to the prompt with a log number, written ``#12`` or ``12``.
-        if (number := log_number(argument)) is not None:
-            await _submit(app, session, Rewind(number))
-        else:
-            session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
+        await rewind_to(app, session, argument)
         return
     points = rewind_points(session.presenter.agent_view)
     if not points:
@@ -266,6 +262,14 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
         await _submit(app, session, Rewind(chosen))
+
+
+async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Go back to the prompt with a log number, written ``#12`` or ``12``."""
+    if (number := log_number(argument)) is not None:
+        await _submit(app, session, Rewind(number))
+    else:
+        session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 
 
 async def retry(app: "Host", session: ChatSession) -> None:

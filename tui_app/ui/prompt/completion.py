@@ -336,18 +336,7 @@ class Completer:
             if named(self.custom, draft) is not None:
                 return Send(draft)
             if isinstance(parsed, UnknownCommand):
-                # Complete a command that does not exist by that name, or say so.
-                found = self._fitting(typed.text.strip())
-                if not found:
-                    self._refuse(parsed.message, typed)
-                    return None
-                marked = (
-                    self._commands[self._shown.marked] if self.is_listing and self._mention is None else None
-                )
-                if marked is None or self._chosen_for != typed.text:
-                    return _command_fill(found[0])
-                # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
-                return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
+                return self._correct(parsed, typed)
             if not parsed.refusal:
                 return Send(draft)
             self._refuse(parsed.refusal, typed)
@@ -357,6 +346,18 @@ class Completer:
         ):
             return Send(draft)
         return self.choice(typed) or Send(draft)
+
+    def _correct(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
+        """Complete a command that does not exist by that name, or say so."""
+        found = self._fitting(typed.text.strip())
+        if not found:
+            self._refuse(unknown.message, typed)
+            return None
+        marked = self._commands[self._shown.marked] if self.is_listing and self._mention is None else None
+        if marked is None or self._chosen_for != typed.text:
+            return _command_fill(found[0])
+        # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
+        return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
 
     def _refuse(self, why: str, typed: AtCursor) -> None:
         self._said_about = typed.text
