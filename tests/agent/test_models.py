@@ -28,7 +28,6 @@ from tui_app.agent.models import (
     ask_window,
     build_model,
     closest,
-    known_window,
     vendor_provider,
 )
 from tui_app.agent.offline.model import OfflineModel
@@ -111,7 +110,7 @@ def address(model: Model[Any]) -> str:
 def test_the_offline_model_needs_nothing() -> None:
     model = build_model("offline:extractive", env={})
     assert isinstance(model, OfflineModel)
-    assert (model.model_id, known_window(model)) == ("offline:extractive", 32_000)
+    assert (model.model_id, model.context_window) == ("offline:extractive", 32_000)
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -119,11 +118,11 @@ def test_pydantic_ai_names_are_taken_as_they_are() -> None:
     assert isinstance(build_model("test", env={}), TestModel)
     model = build_model("openai:gpt-5", env={"OPENAI_API_KEY": "k"})
     assert (type(model).__name__, model.model_name) == ("OpenAIResponsesModel", "gpt-5")
-    assert known_window(model) == 400_000
+    assert model.context_window == 400_000
     chat = build_model("openai-chat:gpt-5", env={"OPENAI_API_KEY": "k"})
     assert type(chat).__name__ == "OpenAIChatModel"
     claude = build_model("anthropic:claude-sonnet-4-5", env={"ANTHROPIC_API_KEY": "k"})
-    assert (type(claude).__name__, known_window(claude)) == ("AnthropicModel", 200_000)
+    assert (type(claude).__name__, claude.context_window) == ("AnthropicModel", 200_000)
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -157,7 +156,7 @@ def test_an_endpoint_speaks_its_protocol_at_its_address(protocol: str, kind: str
     model = build_model("mine:org/model:tag", env={}, endpoints=endpoints)
     assert (type(model).__name__, model.model_name) == (kind, "org/model:tag")
     assert address(model).startswith("http://127.0.0.1:9")
-    assert known_window(model) == 5_000
+    assert model.context_window == 5_000
 
 
 @pytest.mark.usefixtures("no_keys")
@@ -223,7 +222,7 @@ def test_a_key_that_cannot_be_sent_is_told_with_where_it_comes_from(tmp_path: Pa
 def test_local_servers_are_reached_on_their_usual_ports(name: str, port: int) -> None:
     model = build_model(name, env={})
     assert address(model) == f"http://127.0.0.1:{port}/v1"
-    assert known_window(model) is None
+    assert model.context_window is None
 
 
 @pytest.mark.usefixtures("no_keys")

@@ -42,7 +42,6 @@ from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
 from tui_app.context.counting.tokens import (
     MESSAGE_OVERHEAD,
-    REQUEST_OVERHEAD,
     TOOL_OVERHEAD,
     TokenCounter,
     part_costs,
@@ -53,7 +52,7 @@ from tui_app.context.policy import SLIDING_WINDOW, Recent
 from tui_app.context.requests.builder import usage_as_sent
 from tui_app.context.view import boundary_of, to_messages
 from tui_app.events import CompactionStart
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds
 
 # Message counting: every part type, by category, once each.
 
@@ -156,17 +155,6 @@ def test_tools_count_their_schemas_once(counter, words) -> None:
     assert counter.tools([small, replace(large)]) == counter.tools([small]) + counter.tools([large])
     assert len(words.asked) == asked
     assert any("where it is" in text for text in words.asked)
-
-
-def test_a_request_is_the_sum_of_all(counter) -> None:
-    messages = [ModelRequest(parts=[UserPromptPart("one")]), ModelResponse(parts=[TextPart("two")])]
-    tool = ToolDefinition(name="ls")
-    request = counter.request(messages, instructions="be brief", tools=[tool])
-    assert request.system == 2 + FRAME + REQUEST_OVERHEAD
-    assert request.tools == counter.tools([tool])
-    assert request.total == request.system + request.tools + sum(counter.message(m).total for m in messages)
-    assert counter.request([]).total == REQUEST_OVERHEAD
-    assert sum_breakdowns([]) == Breakdown()
 
 
 def test_exact_only_with_the_models_own_tokenizer() -> None:

@@ -50,10 +50,6 @@ def test_what_is_missing_can_be_got_back_by_its_handle_or_is_lost() -> None:
     assert score == round(1 / 10, 4), "a name weighs nothing beside the others"
     lost, _ = judge(FACTS, replacement_text="", recoverable=False)
     assert {fact.state for fact in lost} == {"lost"}
-    on_disk, _ = judge(
-        FACTS, replacement_text="", recoverable=False, recoverable_text="make docs\nretry_limit"
-    )
-    assert [fact.state for fact in on_disk] == ["lost"] * 3 + ["recoverable"] * 2
 
 
 def test_a_bare_name_counts_only_when_no_other_file_has_it() -> None:

@@ -310,21 +310,18 @@ async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_P
     ]
 
 
-async def listing(
-    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
-) -> list[LocalModel] | None:
+async def listing(base_url: str, *, timeout_s: float = 2.0) -> list[LocalModel] | None:
     """Ask a server for its models and their windows.
 
     Args:
         base_url: Address with or without the protocol's ``/v1``.
-        headers: Sent with every question; carries the key if there is one.
         timeout_s: Seconds for everything together.
 
     Returns:
         None when it did not answer, or not with a model listing.
     """
     try:
-        return await ask_listing(base_url, headers=headers, timeout_s=timeout_s)
+        return await ask_listing(base_url, timeout_s=timeout_s)
     except (NoAnswer, NoListing):
         return None
 
@@ -332,7 +329,7 @@ async def listing(
 async def ask_listing(
     base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
 ) -> list[LocalModel]:
-    """As ``listing``, for who wants to know why there is none.
+    """As ``listing``, for who wants to know why there is none; ``headers`` carry the key if there is one.
 
     Raises:
         NoAnswer: if nobody answered.
@@ -501,17 +498,11 @@ def build_model(
     return _vendor_model(name, prefix, env, endpoints)
 
 
-def known_window(model: Model[Any]) -> int | None:
-    """Tokens of one request as pydantic-ai and its price data know them; None when they do not."""
-    return model.context_window
-
-
-async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None:
+async def ask_window(model: Model[Any]) -> int | None:
     """Ask the model's own server how large its window is.
 
     Args:
         model: The model to ask for; only servers with an OpenAI-like listing answer.
-        timeout_s: Seconds after which the question is given up.
 
     Returns:
         Tokens of one request, or None when the server does not say.
@@ -530,7 +521,7 @@ async def ask_window(model: Model[Any], *, timeout_s: float = 2.0) -> int | None
         # The headers that OpenAI's and Anthropic's protocols carry a key in.
         headers = {"Authorization": f"Bearer {client.api_key}", "x-api-key": client.api_key}
     try:
-        models = await ask_listing(url, headers=headers, timeout_s=timeout_s)
+        models = await ask_listing(url, headers=headers)
     except NoListing:
         return None
     named = [each.window for each in models if each.id == model.model_name]

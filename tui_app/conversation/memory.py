@@ -28,7 +28,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.memory.board import Added, ContextBoard, read_out
-from tui_app.memory.entries import PERSON, Draft, Due, Entry, EntryKind
+from tui_app.memory.entries import PERSON, Draft, Due, Entry
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
@@ -221,13 +221,13 @@ class SessionMemory:
 
     # What the user does
 
-    def add(self, text: str, kind: EntryKind = "note", *, everywhere: bool = False) -> Added:
+    def add(self, text: str) -> Added:
         """Put something on the board for the user.
 
         Raises:
             NotRemembered: if it may not be there.
         """
-        draft = Draft(text=text, kind=kind, session=self.history.session, weight=5.0, everywhere=everywhere)
+        draft = Draft(text=text, kind="note", session=self.history.session, weight=5.0)
         done = self.board().add(draft)
         self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
         return done

@@ -116,7 +116,7 @@ class ContextBoard:
         )
         return Added(made, new=True, pruned=tuple(entry.id for entry in (*replaced, *evicted)))
 
-    def prune(self, number: int, by: Maker, reason: str = "") -> Entry:
+    def prune(self, number: int, by: Maker) -> Entry:
         """Take an entry off the board; it stays in the file, marked.
 
         Raises:
@@ -127,9 +127,8 @@ class ContextBoard:
             raise NotRemembered(f"there is no entry {number} on this board")
         if entry.made_by == PERSON and by != PERSON:
             raise NotRemembered("the user wrote it, and only the user can remove it")
-        pruned = self.store.prune(
-            number, by, reason or ("forgotten" if by == PERSON else "out of date"), self.now()
-        )
+        reason = "forgotten" if by == PERSON else "out of date"
+        pruned = self.store.prune(number, by, reason, self.now())
         return pruned or entry
 
     def edit(self, number: int, text: str) -> Added:

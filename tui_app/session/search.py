@@ -361,24 +361,21 @@ def _found(row: Sequence[object], terms: Sequence[Term]) -> Found:
     )
 
 
-def snippet_of(
-    text: str, terms: Sequence[Term], length: int = SNIPPET_CHARS
-) -> tuple[str, tuple[tuple[int, int], ...]]:
+def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Some of a text around its best hits, on one line, and where in it they are.
 
     Args:
         text: The whole text.
         terms: What was looked for.
-        length: Characters to return, without the dots that stand for what is left out.
     """
     pattern = re.compile("|".join(f"({_pattern(term)})" for term in terms), re.IGNORECASE)
-    first = _best(list(islice(pattern.finditer(text, 0, _LOOKED_THROUGH), _HITS)), length * 2 // 3)
+    first = _best(list(islice(pattern.finditer(text, 0, _LOOKED_THROUGH), _HITS)), SNIPPET_CHARS * 2 // 3)
     # A third of it in front: what follows says more than what went before.
-    start = max(0, first - length // 3)
+    start = max(0, first - SNIPPET_CHARS // 3)
     if start:
         start = text.find(" ", start, first) + 1 or start
-    cut = " ".join(text[start : start + length].split())
-    shown = f"{'… ' if start else ''}{cut}{' …' if start + length < len(text) else ''}"
+    cut = " ".join(text[start : start + SNIPPET_CHARS].split())
+    shown = f"{'… ' if start else ''}{cut}{' …' if start + SNIPPET_CHARS < len(text) else ''}"
     return shown, tuple(match.span() for match in pattern.finditer(shown))
 
 

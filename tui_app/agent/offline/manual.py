@@ -117,16 +117,15 @@ def manual_pattern(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.]){re.escape(stem)}\w{{0,5}}", re.IGNORECASE)
 
 
-def best_sections(patterns: Sequence[re.Pattern[str]], most: int = 1) -> list[Section]:
-    """The sections that hold every word, the one that is about them first.
+def best_section(patterns: Sequence[re.Pattern[str]]) -> Section | None:
+    """The section that holds every word and is about them.
 
     Args:
         patterns: What each word is looked for as; none finds nothing.
-        most: How many to return.
     """
     every = sections()
     if not patterns or not every:
-        return []
+        return None
     holding = [sum(bool(each.search(_whole(section))) for section in every) for each in patterns]
     scored: list[tuple[float, int]] = []
     for at, section in enumerate(every):
@@ -145,7 +144,7 @@ def best_sections(patterns: Sequence[re.Pattern[str]], most: int = 1) -> list[Se
             # Of rows that are about it, that of the page which the index lists first.
             score += rarity * (heads + (1.0 if entry else count / (count + length)))
         scored.append((-score, at))
-    return [every[at] for _, at in sorted(scored)[:most]]
+    return every[min(scored)[1]] if scored else None
 
 
 def _whole(section: Section) -> str:
@@ -173,10 +172,11 @@ def from_manual(question: Question, *, named: bool = False) -> str:
         named: Whether it names the program: else a heading must hold one of the words.
     """
     patterns = [manual_pattern(word) for word in question.words]
-    found = best_sections(patterns)
-    heads = f"{found[0].title} {found[0].heading}" if found else ""
-    if not found or not (named or any(each.search(heads) for each in patterns)):
+    section = best_section(patterns)
+    if section is None:
         return ""
-    section = found[0]
+    heads = f"{section.title} {section.heading}"
+    if not (named or any(each.search(heads) for each in patterns)):
+        return ""
     quoted = "\n".join(f"> {line}".rstrip() for line in section.excerpt(patterns).splitlines())
     return f"Plimsoll's own pages say, in `docs/{section.page}` under *{section.heading}*:\n\n{quoted}"

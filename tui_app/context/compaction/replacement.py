@@ -296,11 +296,6 @@ class PreviousSummary:
     known: tuple[Fact, ...] = ()
     """The facts of all that it stands for."""
 
-    @property
-    def notes(self) -> str:
-        """Everything a new summary has to update, as one text."""
-        return with_facts(self.summary, self.facts)
-
     replaced: tuple[Prompt, ...] = ()
     """Sentences that had been corrected by then."""
 

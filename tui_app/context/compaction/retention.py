@@ -168,7 +168,6 @@ def judge(
     facts: Sequence[Fact],
     *,
     replacement_text: str,
-    recoverable_text: str | None = None,
     recoverable: bool = True,
 ) -> tuple[tuple[Fact, ...], float]:
     """Judge for every fact whether the replacement still holds it.
@@ -180,7 +179,6 @@ def judge(
     Args:
         facts: What the dropped history held.
         replacement_text: Everything that stands in its place, as one text.
-        recoverable_text: Text that can still be searched, such as the files the history was written to.
         recoverable: Whether every message with a handle can be got back, as from a session's own log.
 
     Returns:
@@ -188,14 +186,13 @@ def judge(
         that is kept (0 to 1; 1 when there are no facts).
     """
     text = SearchedText(replacement_text)
-    beside = None if recoverable_text is None else SearchedText(recoverable_text)
     names = _shared_names(facts)
     judged: list[Fact] = []
     for fact in facts:
         state: FactState = "lost"
         if _stands_in(fact, text, names):
             state = "kept"
-        elif (recoverable and fact.source) or (beside is not None and _named_in(fact, beside, names)):
+        elif recoverable and fact.source:
             state = "recoverable"
         if fact.state == state:
             judged.append(fact)
@@ -327,13 +324,6 @@ def _stands_in(fact: Fact, told: SearchedText, shared_names: frozenset[str]) -> 
         case _:
             # An error by its line, which says by itself that something failed.
             return _has(_key(fact), told)
-
-
-def _named_in(fact: Fact, told: SearchedText, shared_names: frozenset[str]) -> bool:
-    """Whether whoever searches a text for the fact comes upon it; what is said there can be read then."""
-    if fact.kind == "file":
-        return told.names(_shortest(_key(fact), shared_names))
-    return _has(_key(fact), told)
 
 
 def _has(key: str, told: SearchedText) -> bool:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ from tui_app.context.counting.attachments import attachment_tokens, file_name, t
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shell_part, note_kind
 from tui_app.context.web_searches import is_search
-from tui_app.usage import Breakdown, around, sum_breakdowns
+from tui_app.usage import Breakdown, around
 
 # What one part of a message costs, and under which heading.
 #
@@ -210,8 +210,6 @@ def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
 
 MESSAGE_OVERHEAD = 4
 """Tokens of the markup around one message on the wire, after OpenAI's published chat format."""
-REQUEST_OVERHEAD = 3
-"""Tokens that open the answer, once per request, after the same format."""
 TOOL_OVERHEAD = 8
 """Tokens of the markup around one tool definition."""
 
@@ -344,18 +342,6 @@ class TokenCounter:
         return Breakdown(
             system=self.unscaled(self.instructions(instructions)), tools=self.unscaled(self.tools(tools))
         )
-
-    def request(
-        self,
-        messages: Iterable[ModelMessage],
-        *,
-        instructions: str = "",
-        tools: Sequence[ToolDefinition] = (),
-    ) -> Breakdown:
-        """Tokens of a whole request by category."""
-        counted = [self.message(message) for message in messages]
-        fixed = Breakdown(system=self.instructions(instructions) + REQUEST_OVERHEAD, tools=self.tools(tools))
-        return sum_breakdowns([fixed, *counted])
 
     def _count(self, message: ModelMessage) -> _Counted:
         key = id(message)

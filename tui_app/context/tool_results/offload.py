@@ -108,21 +108,20 @@ def offload_newest(
     return rewrite_results("offload", items, decide)
 
 
-def offload_item(item: Item, settings: Offload, names: SpillNames, *, handles: bool = True) -> Rewrite | None:
+def offload_item(item: Item, settings: Offload, names: SpillNames) -> Rewrite | None:
     """Move the results of one message to files, whatever their size.
 
     Args:
         item: The message.
         settings: How much of each result is shown.
         names: Gives names to the files.
-        handles: Whether the model has a tool that brings a message back by its handle.
 
     Returns:
         The smaller forms and the files, or None where nothing would be smaller.
     """
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        return None if _is_done(part) else _moved(item, part, text, settings, names, handles=handles)
+        return None if _is_done(part) else _moved(item, part, text, settings, names, handles=True)
 
     return rewrite_results("offload", [item], decide)
 

@@ -323,10 +323,10 @@ def parse_json(text: str) -> Any:
     return _mended(value) if "\\ud" in text or "\\uD" in text else value
 
 
-def shown(value: object, limit: int = 40) -> str:
-    """Quote a piece of the file for a message: escaped, and of ``limit`` characters at most."""
+def shown(value: object) -> str:
+    """Quote a piece of the file for a message: escaped, and of 40 characters at most."""
     text = ascii(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _check_depth(value: Any, left: int) -> None:

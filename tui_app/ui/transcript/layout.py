@@ -128,12 +128,8 @@ class LineCache:
     def __init__(self, limit: int = MAX_LINES) -> None:
         self._limit = limit
         self._painted: OrderedDict[Piece, Sequence[Line]] = OrderedDict()
-        self._size = 0
-
-    @property
-    def size(self) -> int:
+        self.size = 0
         """Lines kept at present."""
-        return self._size
 
     def height(self, piece: Piece) -> int | None:
         """Return the height of a piece if it is painted."""
@@ -148,10 +144,10 @@ class LineCache:
             return lines
         lines = piece.lines(painter)
         self._painted[piece] = lines
-        self._size += len(lines)
-        while self._size > self._limit and len(self._painted) > 1:
+        self.size += len(lines)
+        while self.size > self._limit and len(self._painted) > 1:
             _, dropped = self._painted.popitem(last=False)
-            self._size -= len(dropped)
+            self.size -= len(dropped)
         return lines
 
     def keep(self, pieces: Iterable[Piece]) -> None:
@@ -160,12 +156,12 @@ class LineCache:
 
     def forget(self, piece: Piece) -> None:
         """Drop a piece that will not be shown again, such as a former state of a growing one."""
-        self._size -= len(self._painted.pop(piece, ()))
+        self.size -= len(self._painted.pop(piece, ()))
 
     def clear(self) -> None:
         """Forget everything, because colours or width changed."""
         self._painted.clear()
-        self._size = 0
+        self.size = 0
 
 
 _MAX_BLOCKS = 300
