@@ -27,8 +27,9 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
-from tui_app.memory.board import Added, ContextBoard, read_out
+from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Due, Entry
+from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
