@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, takewhile
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic_ai.messages import (
     CompactionPart,
@@ -33,6 +33,8 @@ from tui_app.context.message_marks import (
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
+
+_M = TypeVar("_M", ModelRequest, ModelResponse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +144,18 @@ def to_messages(items: Sequence[Item]) -> list[ModelMessage]:
         if isinstance(message, ModelRequest) and answers_of(message) and not is_prompt(message):
             answers.append(message)
             continue
-        messages.extend(_one_request(answers))
+        messages.extend(as_one(answers))
         answers = []
         messages.append(message)
-    messages.extend(_one_request(answers))
+    messages.extend(as_one(answers))
     return messages
 
 
-def _one_request(answers: Sequence[ModelRequest]) -> Sequence[ModelRequest]:
-    if len(answers) < 2:
-        return answers
-    return [replace(answers[0], parts=[part for answer in answers for part in answer.parts])]
+def as_one(row: Sequence[_M]) -> Sequence[_M]:
+    """Messages of a kind in a row as one that holds the parts of all; none stays none."""
+    if len(row) < 2:
+        return row
+    return [replace(row[0], parts=[part for message in row for part in message.parts])]
 
 
 def rejoined(items: Sequence[Item]) -> Iterator[tuple[ModelMessage, tuple[Item, ...]]]:

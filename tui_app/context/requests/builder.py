@@ -32,6 +32,7 @@ from tui_app.context.policy import Policy
 from tui_app.context.view import (
     Item,
     answer_id,
+    as_one,
     calls_of,
     is_prompt,
     is_summary,
@@ -185,20 +186,14 @@ def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         if isinstance(message, ModelResponse) and not (row and calls_of(row[-1])):
             row.append(message)
             continue
-        merged.extend(_one_response(row))
+        merged.extend(as_one(row))
         row = []
         if isinstance(message, ModelResponse):
             row.append(message)
         else:
             merged.append(message)
-    merged.extend(_one_response(row))
+    merged.extend(as_one(row))
     return merged
-
-
-def _one_response(row: Sequence[ModelResponse]) -> Sequence[ModelResponse]:
-    if len(row) < 2:
-        return row
-    return [replace(row[0], parts=[part for response in row for part in response.parts])]
 
 
 # From the items of a view to the messages of a request, again and again, at the price of what is new.
