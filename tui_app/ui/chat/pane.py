@@ -470,16 +470,13 @@ class ChatPane(TellsFailures, Vertical):
 
     def begin(self, launch: "Launch") -> None:
         """Show how a conversation begins, in place of an empty one."""
-        self._show_empty(True)
+        self.show_conversation(False)
         self.welcome.beginning = first_look(launch)
 
-    def show_conversation(self) -> None:
-        """Show the conversation, now that there is one."""
-        self._show_empty(False)
-
-    def _show_empty(self, empty: bool) -> None:
-        self.set_class(empty, "-empty")
-        self.header.empty = empty
+    def show_conversation(self, there_is_one: bool = True) -> None:
+        """Show the conversation, or how one begins."""
+        self.set_class(not there_is_one, "-empty")
+        self.header.empty = not there_is_one
 
     async def look_around(self, launch: "Launch", *, trusted: bool) -> None:
         """Say where the conversation takes place, and what it begins with; read in a thread."""

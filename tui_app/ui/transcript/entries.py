@@ -276,9 +276,8 @@ def has_details(entry: Entry) -> bool:
     return entry.kind in ("compaction", "error")
 
 
-def needs_body(entry: Entry, *, expanded: bool) -> bool:
-    """Whether painting needs the full text; a folded row is painted from its title alone."""
-    return expanded or entry.kind in ("user", "assistant", "error", "shell")
+SAYS_MORE = ("user", "assistant", "error", "shell")
+"""Kinds of entries that are painted from their full text, also where they are folded."""
 
 
 def distance(entry: Entry, before: Entry | None) -> int:
@@ -295,11 +294,6 @@ def distance(entry: Entry, before: Entry | None) -> int:
 def apart(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry in what is copied; a prompt's own half lines count as one."""
     return 1 if before is not None and before.kind == "user" else distance(entry, before)
-
-
-def distance_of_answer(before: Entry | None) -> int:
-    """Return the blank lines above an answer that has text."""
-    return 0 if before is None or before.kind == "user" else 1
 
 
 def estimate(entry: Entry, before: Entry | None, width: int) -> int:
@@ -329,7 +323,7 @@ def pieces(
     Args:
         entry: The row.
         before: The visible entry above it, if any.
-        body: Its full text; empty when :func:`needs_body` says that it is not needed.
+        body: Its full text; empty for a folded row of a kind that does not need it.
         wording: Signs and words.
         expanded: Whether the user opened it.
         excerpt: A found part of a text that is too long to be shown whole.
@@ -563,9 +557,6 @@ class LiveMessage:
             self._pending.append(text)
         if thinking:
             self._thinking.append(thinking)
-
-    def end(self) -> None:
-        self.ended = True
 
     @property
     def empty(self) -> bool:

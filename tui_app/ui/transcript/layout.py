@@ -10,14 +10,13 @@ from tui_app.session.entries import Bodies, Body, Entry
 from tui_app.ui.text import clean
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.entries import (
+    SAYS_MORE,
     LiveMessage,
     Rail,
     Wording,
     apart,
-    distance_of_answer,
     estimate,
     has_lines,
-    needs_body,
     pieces,
     shell_line,
 )
@@ -451,12 +450,12 @@ class Layout:
             return known
         before = self.before(slot)
         if slot == len(self.entries) and self.live is not None:
-            expanded, gap = 0 in self.expanded, distance_of_answer(before)
+            expanded, gap = 0 in self.expanded, int(before is not None and before.kind != "user")
             parts = self.live.pieces(self.wording, gap=gap, expanded=expanded)
         else:
             entry = self.entries[slot]
             expanded, excerpt = entry.seq in self.expanded, self.excerpts.get(entry.seq)
-            body = self._bodies.preview(entry) if needs_body(entry, expanded=expanded) else _EMPTY
+            body = self._bodies.preview(entry) if expanded or entry.kind in SAYS_MORE else _EMPTY
             parts = pieces(
                 entry,
                 before,

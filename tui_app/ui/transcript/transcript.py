@@ -290,7 +290,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def live_end(self) -> None:
         """End the answer; it stays until its finished entry, or the next prompt, is appended."""
         if self._pages.live is not None:
-            self._pages.live.end()
+            self._pages.live.ended = True
             self.live_flush()
             if self._pages.live.empty:
                 self._pages.set_live(None)
@@ -469,19 +469,15 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             marked = not line.blank and spot.slot < len(entries) and entries[spot.slot].seq in self._marks
             focused = not line.blank and spot.slot == self.cursor and self.has_focus
             leads = spot.line == 0 and spot.piece == self._pages.lead_piece(spot.slot)
-            strip = painter.signed(
-                strip, rail=self._rail_sign(spot), focused=focused, marked=marked, leads=leads
-            )
+            sign, colour = self._pages.rail_sign(spot)
+            rail = painter.styled(sign, colour) if sign else None
+            strip = painter.signed(strip, rail=rail, focused=focused, marked=marked, leads=leads)
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
 
     def _is_written_at(self, row: int) -> bool:
         """Whether an answer is being written at the end of a row."""
         live = self._pages.live
         return live is not None and not live.ended and not live.empty and row == self._pages.total - 1
-
-    def _rail_sign(self, spot: Spot) -> Segment | None:
-        sign, tone = self._pages.rail_sign(spot)
-        return self._pages.painter.styled(sign, tone) if sign else None
 
     def show_rail(self, rail: Rail) -> None:
         """Show what the model sees of the conversation now."""
