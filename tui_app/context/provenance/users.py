@@ -359,14 +359,16 @@ def _turns_round(text: str, user: UserEvidence) -> bool:
             return True
         # Of ``tabs, not spaces`` only the spaces are denied.
         apart = denies and denied and all(stems and not stems & rule.stems for stems in denied)
-        same = (denies and not apart, excludes) == (rule.denies, rule.excludes)
-        if (same and not _affirms(text, rule.text)) or not (rule.denies or denies):
+        if not (rule.denies or denies):
             continue
         if rule.text.isascii() and not (rule_strength(rule.text) or steers):
             continue
         about = rule.stems - OWN or rule.stems
         shared = len(about & wanted)
-        if shared >= max(2, _SAME * len(about), _HALF * len(wanted)) and rule.text not in text:
+        if shared < max(2, _SAME * len(about), _HALF * len(wanted)) or rule.text in text:
+            continue
+        same = (denies and not apart, excludes) == (rule.denies, rule.excludes)
+        if not same or _affirms(text, rule.text):
             return True
     return False
 
