@@ -28,7 +28,7 @@ _UNUSED = (b"id", b"retry")
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
 _SAID = ("message", "detail", "msg")
 """Fields in which servers say what is wrong, where they have no object for that."""
-_PAGE = "a web page came in place of it"
+PAGE = "a web page came in place of it"
 SIGN_IN = 511
 """The status of a network that wants a sign-in first: a page with HTTP 200 is told as that."""
 _NAMELESS = "the server reports an error without saying which"
@@ -443,7 +443,7 @@ def _status(inner: _Json) -> int:
 def _as_events(body: bytes, wire: Wire) -> bytes:
     """The stream that says the same as one object; the body as it is, where it cannot be told what it is."""
     if body.startswith(b"<"):
-        return _error_event({"error": {"message": _PAGE}}, wire)
+        return _error_event({"error": {"message": PAGE}}, wire)
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

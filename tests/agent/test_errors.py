@@ -244,7 +244,7 @@ CASES = {
         "does not allow.*: Country, region, or territory not supported",
         "OPENAI_API_KEY",
     ),
-    "a page": (http(511, None, ModelServerError), "network", False, "web page came", "base URL"),
+    "a page": (http(511, None, ModelServerError), "network", True, "web page came", "base URL"),
     "429 that speaks of a length": (
         http(
             429,

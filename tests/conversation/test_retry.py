@@ -692,7 +692,7 @@ FAILING = {
     "409": Fault(Failure(409, {"error": "conflict"}), "just now (HTTP 409)"),
     "425 with a page": Fault(Failure(425, "<html>Too Early</html>"), "just now (HTTP 425)"),
     "524 with a page": Fault(Failure(524, "<html>A timeout occurred</html>"), "HTTP 524"),
-    "a page instead of an answer": Fault(Failure(200, "<html>Log in</html>"), "before its first word"),
+    "a page instead of an answer": Fault(Failure(200, "<html>Log in</html>"), "A web page came in place of"),
     "nothing at all": Fault(Failure(200, ""), "before its first word"),
     "an error in the stream": Fault(
         Garbage('{"error": {"message": "upstream died", "type": "server_error", "code": 502}}'), "", 0

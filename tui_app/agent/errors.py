@@ -45,7 +45,7 @@ from tui_app.context.overflow.error_text import (
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
-from tui_app.event_streams import SIGN_IN
+from tui_app.event_streams import PAGE, SIGN_IN
 from tui_app.events import Error
 from tui_app.providers import key_variable
 
@@ -136,7 +136,7 @@ def may_be_size(error: BaseException, told: Error) -> bool:
 def _by_reason(error: BaseException, model: str) -> Error | None:
     """Find a refusal whose reason its status does not tell: each relay has other ones for the same."""
     status = status_of(error)
-    if status == SIGN_IN:
+    if status == SIGN_IN or any(PAGE in str(one) for one in chain(error) if isinstance(one, ModelAPIError)):
         return say.page_came(error, model)
     if status is None or not 400 <= status <= 429 or any(isinstance(one, ToolBroke) for one in chain(error)):
         return None

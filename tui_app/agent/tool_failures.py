@@ -299,6 +299,7 @@ def page_came(_error: BaseException, model: str) -> Error:
         kind="network",
         message=f"A web page came in place of an answer of {model}.",
         hint=f"Check the base URL, and whether the network or a proxy wants a sign-in; or {OTHER_MODEL}.",
+        retryable=True,
     )
 
 
