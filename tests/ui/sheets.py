@@ -168,7 +168,7 @@ class Ferry(Story):
 
     def pytest(self, said: str, tokens: int, command: str = "pytest -x") -> "Ferry":
         failed = "failed" in said
-        text = f"exit {int(failed)}\n{said} in 2.31s"
+        text = f"Exit code {int(failed)}\n{said} in 2.31s"
         return self.tool("run_command", f'{{"command": "{command}"}}', text, tokens=tokens)
 
     def read(self, path: str, lines: int, tokens: int, more: str = "") -> "Ferry":
@@ -177,7 +177,7 @@ class Ferry(Story):
 
     def edit(self, path: str, tokens: int) -> "Ferry":
         args = f'{{"path": "{path}", "old": "if not day:", "new": "if day is None:"}}'
-        return self.tool("edit_file", args, f"Edited {path}.", tokens=tokens)
+        return self.tool("edit_file", args, f"Edited {path}: +9 -3", tokens=tokens)
 
 
 def before(last: int = 9) -> Ferry:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 MIN_BAR = 20
 """Cells below which a bar has no text: only the text is shown then."""
-ROOMY_BAR = 24
-"""Cells the bar keeps before the note on a background compaction takes its longer forms."""
 FIELD = 29
 """Cells of the words: the load lines stand still while numbers change."""
 EXPLAINED = 60
@@ -96,14 +94,10 @@ class ContextGauge(Widget):
     """Share of the window at the first mark; 0 for none."""
     blocking: reactive[float] = reactive(BLOCKING)
     """Share of the window at the second mark; 0 for none."""
-    compacting: reactive[float | None] = reactive(None)
-    """Share done of a background compaction; negative when not known; ``None`` when none runs."""
     leaving: reactive[int] = reactive(0)
     """Tokens that a compaction under way would free."""
     caption: reactive[str] = reactive("")
     """Said in place of the figures; empty for them."""
-    way_out: reactive[str] = reactive("")
-    """The key that cancels it and what it does, ``esc cancels``; empty while the key does something else."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Clicked(Message):
@@ -133,22 +127,15 @@ class ContextGauge(Widget):
         )
 
     def render(self) -> Content:
-        """Draw bar, words and, while one runs, the quiet mark of a background compaction."""
+        """Draw bar and words; the words have a field of their own, so that the marks stand still."""
         colour = COLOURS[self._zone]
         text = self._words().replace("·", self.glyphs.separator)
         field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
-        note = self._note(self.size.width - field)
-        bar_width = self.size.width - field - len(note) - 1
-        parts: list[Content] = []
-        if bar_width >= MIN_BAR:
-            parts.append(self._bar(bar_width, colour))
-            parts.append(Content(" " * (1 + field - len(text))))
-        else:
-            parts.append(Content(" " * max(0, self.size.width - len(text) - len(note))))
-        parts.append(self._styled(text))
-        if note:
-            parts.append(Content.styled(note, "$text-muted"))
-        return Content("").join(parts)
+        bar_width = self.size.width - field - 1
+        if bar_width < MIN_BAR:
+            return Content(" " * max(0, self.size.width - len(text))) + self._styled(text)
+        spaces = Content(" " * (1 + field - len(text)))
+        return self._bar(bar_width, colour) + spaces + self._styled(text)
 
     def _styled(self, text: str) -> Content:
         """The share and a state that needs attention stand out; the rest is read when it is looked for."""
@@ -172,20 +159,6 @@ class ContextGauge(Widget):
             return f"{self.text} · limit not known yet"
         return self.text
 
-    def _note(self, room: int) -> str:
-        """Return the longest note on a background compaction that leaves a bar; empty when none runs."""
-        if self.compacting is None:
-            return ""
-        done = f"{self.compacting:.0%}" if self.compacting >= 0 else ""
-        sign = self.glyphs.load_line
-        dot = f" {self.glyphs.separator} "
-        long = f"  {sign} compacting in the background{f'{dot}{done}' if done else ''}"
-        short = f"  {sign} compacting{f' {done}' if done else ''}"
-        ways = (f"{long}{dot}{self.way_out}", f"{short}{dot}{self.way_out}") if self.way_out else (long,)
-        forms = (*ways, short, f"  {sign}")
-        fitting = (form for form in forms if room - len(form) > ROOMY_BAR)
-        return next(fitting, forms[-1] if room > len(forms[-1]) else "")
-
     def _bar(self, width: int, colour: str) -> Content:
         bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
         if not self.window_known:
@@ -204,6 +177,23 @@ class ContextGauge(Widget):
             else:
                 cells.append((self.glyphs.gauge_empty, "$line-strong"))
         return Content.assemble(*cells)
+
+
+def background_forms(done: float | None, way_out: str, glyphs: Glyphs) -> tuple[str, ...]:
+    """Word a compaction that runs in the background, from the longest form to the shortest.
+
+    Args:
+        done: Share of it that is done; negative when not known, None when none runs.
+        way_out: The key that cancels it and what it does; empty while the key does something else.
+        glyphs: Signs to draw with.
+    """
+    if done is None:
+        return ()
+    sign, dot, share = glyphs.load_line, f" {glyphs.separator} ", f"{done:.0%}" if done >= 0 else ""
+    long = f"{sign} compacting in the background{f'{dot}{share}' if share else ''}"
+    short = f"{sign} compacting{f' {share}' if share else ''}"
+    ways = (f"{long}{dot}{way_out}", f"{short}{dot}{way_out}") if way_out else (long,)
+    return (*ways, short, sign)
 
 
 def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:

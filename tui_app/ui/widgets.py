@@ -124,6 +124,10 @@ def notice_text(notices: int, glyphs: Glyphs = UNICODE) -> str:
     return f"{sign} {notices} notice{'s' if notices > 1 else ''} {glyphs.separator} f2"
 
 
+LEAST_HINTS = 33
+"""Cells of hints that are worth more than the words of what goes on meanwhile."""
+
+
 class HintRow(Widget):
     """Key hints that shorten by leaving out whole ones; a click runs what the key would."""
 
@@ -139,6 +143,8 @@ class HintRow(Widget):
     """Said for a timeline that has no room, for example ``timeline 14``."""
     said: reactive[str] = reactive("")
     """What a key has just done, for example ``copied all``."""
+    meanwhile: reactive[tuple[str, ...]] = reactive(())
+    """What goes on beside the work, from its longest form to its shortest."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def __init__(self, hints: Sequence[Hint] | None = None, *, id: str | None = None) -> None:
@@ -150,15 +156,12 @@ class HintRow(Widget):
     def render(self) -> Content:
         """Hints at the left; what was done, the folded timeline and notices at the right."""
         notices = notice_text(self.notices, self.glyphs)
-        right = Content("  ").join(
-            Content.styled(part, style)
-            for part, style in (
-                (self.said, "$text-success"),
-                (self.folded, "$text-muted"),
-                (notices, "$text-warning"),
-            )
-            if part
-        )
+        parts = [(self.folded, "$text-muted"), (notices, "$text-warning")]
+        beside = self.size.width - sum(len(part) + 2 for part, _ in (*parts, (self.said, "")) if part)
+        fitting = (form for form in self.meanwhile if beside - len(form) > LEAST_HINTS)
+        meanwhile = next(fitting, self.meanwhile[-1] if self.meanwhile else "")
+        parts = [(self.said, "$text-success"), (meanwhile, "$text-muted"), *parts]
+        right = Content("  ").join(Content.styled(part, style) for part, style in parts if part)
         room = self.size.width - (right.cell_length + 2 if right.plain else 0)
         now = {hint.label: hint for hint in self.instead}
         hints = fit_hints([now.get(hint.label, hint) for hint in self.hints], room)

@@ -143,7 +143,7 @@ GAUGES: list[tuple[str, dict[str, Any]]] = [
     ("calm, as reported", {"usage": used(0.52)}),
     ("a draft is added", {"usage": used(0.52), "pending": 20_000}),
     ("near", {"usage": used(0.82)}),
-    ("near, compacting in the background", {"usage": used(0.82), "compacting": 0.4}),
+    ("near, compacting in the background", {"usage": used(0.82), "leaving": 60_000}),
     ("full", {"usage": used(0.97)}),
     ("more than fits", {"usage": used(1.024)}),
     ("nothing measured yet", {"window": WINDOW}),

@@ -164,34 +164,6 @@ async def test_plain_signs_and_no_colour_still_say_everything(monkeypatch: pytes
         assert row(app).count("|") == 2
 
 
-@pytest.mark.parametrize(
-    ("width", "note"), [(120, "compacting in the background · 40%"), (80, "compacting 40%"), (40, "⊖")]
-)
-async def test_background_mark_gives_way_before_the_text(width: int, note: str) -> None:
-    app = GaugeApp()
-    async with app.run_test(size=(width, 5)):
-        gauge = app.query_one(ContextGauge)
-        gauge.usage, gauge.compacting = usage(104_960), 0.4
-        assert row(app).endswith(note)
-        assert gauge.text in row(app)
-
-
-@pytest.mark.parametrize(
-    ("width", "note"),
-    [
-        (120, "compacting in the background · 40% · esc cancels"),
-        (96, "compacting 40% · esc cancels"),
-        (40, "⊖"),
-    ],
-)
-async def test_the_key_that_cancels_stands_with_the_background_mark(width: int, note: str) -> None:
-    app = GaugeApp()
-    async with app.run_test(size=(width, 5)):
-        gauge = app.query_one(ContextGauge)
-        gauge.usage, gauge.compacting, gauge.way_out = usage(104_960), 0.4, "esc cancels"
-        assert row(app).endswith(note)
-
-
 async def test_click_is_a_message() -> None:
     app = GaugeApp()
     async with app.run_test(size=(80, 5)) as pilot:

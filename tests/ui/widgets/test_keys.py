@@ -2,14 +2,17 @@
 
 import re
 
+import pytest
 from textual.app import ComposeResult
 from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
 from tui_app.ui.dialogs.help import help_line, help_rows
+from tui_app.ui.gauge import background_forms
 from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
 from tui_app.ui.slash import ParsedCommand, parse
 from tui_app.ui.slash_commands import COMMANDS
+from tui_app.ui.text import UNICODE
 from tui_app.ui.widgets import HintRow, fit_hints, notice_text
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
@@ -78,6 +81,34 @@ def test_notices_are_counted_in_words() -> None:
     assert notice_text(0) == ""
     assert notice_text(1) == "⚠ 1 notice · f2"
     assert notice_text(3) == "⚠ 3 notices · f2"
+
+
+class Meanwhile(ThemedApp):
+    def compose(self) -> ComposeResult:
+        yield HintRow()
+
+
+@pytest.mark.parametrize(
+    ("width", "way_out", "note"),
+    [
+        (120, "", "? help  ⊖ compacting in the background · 40%  timeline 7"),
+        (120, "esc cancels", "⊖ compacting in the background · 40% · esc cancels  timeline 7"),
+        (80, "", "⊖ compacting 40%  timeline 7"),
+        (76, "esc cancels", "⊖ compacting 40% · esc cancels  timeline 7"),
+        (40, "", "⊖  timeline 7"),
+    ],
+)
+async def test_a_compaction_in_the_background_leaves_room_for_hints(
+    width: int, way_out: str, note: str
+) -> None:
+    app = Meanwhile()
+    async with app.run_test(size=(width, 5)) as pilot:
+        row = app.query_one(HintRow)
+        row.folded, row.meanwhile = "timeline 7", background_forms(0.4, way_out, UNICODE)
+        await pilot.pause()
+        shown = str(row.render())
+        assert shown.endswith(note), shown
+        assert shown.startswith("ctrl+g compact")
 
 
 class Footer(ThemedApp):

@@ -22,7 +22,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from tui_app.settings import Settings
-from tui_app.ui.gauge import ContextGauge, marks
+from tui_app.ui.gauge import ContextGauge, background_forms, marks
 from tui_app.ui.keys import (
     COPY,
     MARK_HINTS,
@@ -373,9 +373,8 @@ class ChatPane(TellsFailures, Vertical):
         header.effort = "" if effort == "default" else effort
         gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
         gauge.usage = state.usage
-        gauge.compacting, gauge.leaving = state.background, state.tokens_leaving
+        gauge.leaving = state.tokens_leaving
         self._writes_summary = state.writes_summary
-        gauge.way_out = "" if state.turn or state.queue else "esc cancels"
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
         queue = self.query_one(QueueView)
@@ -385,6 +384,8 @@ class ChatPane(TellsFailures, Vertical):
         self._explain_escape()
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned
+        way_out = "" if state.turn or state.queue else "esc cancels"
+        hints.meanwhile = background_forms(state.background, way_out, self.glyphs)
         self.prompt.mode = state.mode
         self.query_one(OutputTail).output = state.output
         self._show_todos(state.todos)

@@ -190,7 +190,11 @@ def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Con
         for sign, words in pairs
     ]
     name_cell = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
-    return packed([Content.assemble(name_cell, said[0]), *said[1:]], width, lead=_NAME_CELLS)
+    parts = [Content.assemble(name_cell, said[0]), *said[1:]]
+    line = packed(parts, width, lead=_NAME_CELLS)
+    # Closer together where that saves a row.
+    closer = packed(parts, width, gap="  ", lead=_NAME_CELLS)
+    return min(line, closer, key=lambda each: each.plain.count("\n"))
 
 
 _SCROLLS = Hint("up/down", "scroll", 2)
@@ -290,6 +294,24 @@ SIGNS: tuple[HelpRow, ...] = (
         label='@"a path"',
         text="The same for a path with spaces",
         more="The list after @ adds the quotes.",
+        where="in a prompt",
+    ),
+    HelpRow(
+        label="!command",
+        text="Run a command yourself",
+        more="It runs as you, and what it prints goes with your next prompt.",
+        where="in a prompt",
+    ),
+    HelpRow(
+        label="!!command",
+        text="The same, kept from the model",
+        more="Neither the command nor what it prints is sent.",
+        where="in a prompt",
+    ),
+    HelpRow(
+        label="/",
+        text="Commands",
+        more="At the beginning of a prompt; the list narrows while you type.",
         where="in a prompt",
     ),
 )
