@@ -488,7 +488,8 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     if entry.state == "ok":
         yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
     else:
-        yield TextPiece(f"undone: the full history is back{between}ctrl+o shows what it was", Tone.DIM)
+        said = f"undone: the full history is back{between}ctrl+o shows what it was"
+        yield TextPiece(said, Tone.DIM, apart=between)
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
