@@ -122,6 +122,7 @@ async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpe
         await listed(deck)
         assert "When is low tide?" in deck.text
         assert "How late is the ferry?  this one" in deck.text
+        assert re.search(r"opens at <?\d+% of 128k · ", deck.text), "the same model would answer"
         await deck.press("enter")
         await deck.until(lambda: deck.app.chat.session.id == tide, "the other session")
         await deck.ready()

@@ -3,12 +3,13 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.cells import cell_len
@@ -29,6 +30,7 @@ from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clean, count, one_line, padded, tokens
+from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
@@ -101,6 +103,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         rows: Sequence[SessionInfo],
         *,
         current: str = "",
+        windows: Mapping[str, int] = MappingProxyType({}),
         held: Callable[[str], str] = lambda _: "",
         tz: tzinfo | None = None,
     ) -> None:
@@ -109,11 +112,12 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         Args:
             rows: Newest first.
             current: Id of the one that is open here, which stays as it is; another one is marked at first.
+            windows: Tokens that models hold, where that is known.
             held: Says where the session with an id is open, empty where it is not; asked in a thread.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._current, self._held, self._tz = current, held, tz
+        self._current, self._windows, self._held, self._tz = current, windows, held, tz
         self.offer(rows)
 
     @property
@@ -145,7 +149,9 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         if row.id == self._current and self.total == 1:
             self.note(_NO_OTHER)
             return
-        self.note(f"{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
+        window = self._windows.get(row.model, 0)
+        full = f"opens at {percent_text(row.tokens, window)} of {tokens(window)} · " if window else ""
+        self.note(f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
     def use(self, row: SessionInfo) -> None:
         self.dismiss(SessionChoice("open", row.id))
@@ -401,6 +407,8 @@ async def choose_session(
     launch: Launch,
     current: str,
     written: str = "",
+    *,
+    windows: Mapping[str, int] = MappingProxyType({}),
     listed: Callable[[Sequence[SessionInfo]], object] = lambda _: None,
 ) -> Chosen | None:
     """Show the sessions until the user opens one or leaves the list.
@@ -410,6 +418,7 @@ async def choose_session(
         launch: Where the sessions are.
         current: Id of the open session.
         written: What the list is filtered by at first.
+        windows: Tokens that models hold, where that is known.
         listed: Called with the sessions each time they are read, as each may be renamed here.
 
     Returns:
@@ -424,7 +433,7 @@ async def choose_session(
             return None
         rows = [info for info in infos if info.messages]
         listed(rows)
-        screen = SessionsScreen(rows, current=current, held=partial(held_elsewhere, launch))
+        screen = SessionsScreen(rows, current=current, windows=windows, held=partial(held_elsewhere, launch))
         screen.written = written
         choice = await app.push_screen_wait(screen)
         written = screen.written
@@ -452,7 +461,9 @@ async def resume(app: "Host", session: "ChatSession", words: str) -> None:
         if title != presenter.state.title:
             presenter.update(replace(presenter.state, title=title))
 
-    chosen = await choose_session(app, session.launch, session.id, words, listed)
+    usage = session.state.usage
+    windows = {session.state.model: usage.window.stated} if usage is not None else {}
+    chosen = await choose_session(app, session.launch, session.id, words, windows=windows, listed=listed)
     if chosen is None:
         return
     if chosen.session == session.id:
