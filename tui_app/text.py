@@ -199,6 +199,11 @@ def _bare(line: str) -> str:
 # Numbers in words: one wording for every room.
 
 
+def cut(text: str, limit: int) -> str:
+    """Text of so many characters at most, the last of them a dot of omission where some are missing."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def count(number: int, thing: str) -> str:
     """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -30,6 +30,7 @@ from tui_app.files import write_atomic
 from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
+from tui_app.text import cut
 from tui_app.ui import text as numbers
 from tui_app.ui.text import window_text
 
@@ -268,10 +269,6 @@ def _said(text: str) -> str:
     return escape(_NO_XML.sub("\ufffd", text))
 
 
-def _clipped(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
 @dataclass(frozen=True, slots=True)
 class _Panel:
     """One conversation in one window."""
@@ -295,7 +292,7 @@ class _Panel:
         return round(self.top + _TOP + room * (1 - tokens / (highest * 1.05)), 1)
 
     def drawn(self) -> Iterator[str]:
-        title = _clipped(self.simulation.transcript.title, _TITLE_CHARS)
+        title = cut(self.simulation.transcript.title, _TITLE_CHARS)
         heading = _said(f"{title} in a window of {window_text(self._limit)}")
         yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{heading}</text>'
         yield from self._axes()
@@ -306,7 +303,7 @@ class _Panel:
         for number, outcome in enumerate(self.outcomes):
             colour = number % len(_COLOURS)
             yield f'<path class="line p{colour}" d="M{x} {y - 4}h26"/>'
-            yield f'<text x="{x + 32}" y="{y}">{_said(_clipped(outcome.policy, _NAME_CHARS))}</text>'
+            yield f'<text x="{x + 32}" y="{y}">{_said(cut(outcome.policy, _NAME_CHARS))}</text>'
             x += 44 + 7 * min(_NAME_CHARS, len(outcome.policy))
 
     def _axes(self) -> Iterator[str]:
@@ -340,7 +337,7 @@ class _Panel:
             yield f'<circle class="mark" cx="{right + 12}" cy="{place}" r="6"/>'
             yield f'<path class="mark" d="M{right + 2} {place}h20"/>'
             lowest = max(place + 4, lowest + _LABEL)
-            text = _said(_clipped(f"{window_text(tokens)} {words}", _LABEL_CHARS))
+            text = _said(cut(f"{window_text(tokens)} {words}", _LABEL_CHARS))
             yield f'<text x="{right + 28}" y="{lowest}" font-size="11">{text}</text>'
 
     def _line(self, colour: int, outcome: "Outcome") -> Iterator[str]:

@@ -42,7 +42,7 @@ from tui_app.events import (
 )
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.settings.tables import Hook
-from tui_app.text import plain_text
+from tui_app.text import cut, plain_text
 from tui_app.trust import NotTrusted, ProgramPlace
 
 # What the end of a hook means: pure functions from how its process ended to the event and its effect.
@@ -107,7 +107,7 @@ def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
         exit=ended.exit,
         duration_s=round(ended.duration_s, 3),
         reason=f"{reason}, which denies" if denies else reason,
-        output=_cut("\n".join(text for text in (out, err) if text), OUTPUT_CHARS),
+        output=cut("\n".join(text for text in (out, err) if text), OUTPUT_CHARS),
     )
     return Run(ran, reason if denies else {"ok": out, "vetoed": why}.get(outcome, ""))
 
@@ -123,7 +123,7 @@ def before_compaction(runs: Sequence[Run]) -> str | Veto:
     for run in runs:
         if run.refuses:
             return Veto(f"{run.said.rstrip('.')} (preCompact hook {run.ran.command})")
-    return _cut("\n".join(run.said for run in runs if run.said), INSTRUCTIONS_CHARS)
+    return cut("\n".join(run.said for run in runs if run.said), INSTRUCTIONS_CHARS)
 
 
 def before_tool(runs: Sequence[Run]) -> str:
@@ -200,11 +200,7 @@ def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit,
 
 
 def _one_line(text: str) -> str:
-    return _cut(" ".join(text.split()), _REASON_CHARS)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut(" ".join(text.split()), _REASON_CHARS)
 
 
 # What a hook reads on stdin: the event as ``plimsoll schema`` has it, with which hook it is and why.
@@ -349,7 +345,7 @@ class Hooks:
             if run.refuses:
                 why = run.said.rstrip(".")
                 return "", f"The userPrompt hook {run.ran.command} refused the prompt: {why}."
-        return _cut("\n".join(run.said for run in runs if run.said), PROMPT_CHARS), ""
+        return cut("\n".join(run.said for run in runs if run.said), PROMPT_CHARS), ""
 
     async def before_stop(self, end: TurnEnd) -> str:
         """What the model is told when a hook wants it to go on; empty where the turn may end."""
@@ -513,7 +509,7 @@ class ToolHooks(AbstractCapability[Any]):
             self._hooks.report(
                 Notice(
                     text=f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: "
-                    f"{_cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"
+                    f"{cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"
                 )
             )
         started = monotonic()

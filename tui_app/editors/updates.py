@@ -67,7 +67,7 @@ from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound
 from tui_app.settings import SettingsError
-from tui_app.text import MOST_REMARKS, count, lookalikes, thousands, visible
+from tui_app.text import MOST_REMARKS, count, cut, lookalikes, thousands, visible
 from tui_app.tool_specs import TODO, tool_spec
 
 # What a session has used and cost, as an editor wants to know it.
@@ -273,7 +273,7 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
     places = [ToolCallLocation(path=str(cwd / asked.subject))] if asked.kind == "file" else None
     # In one line, as the call is named elsewhere; the content has all of it.
     subject = "" if asked.kind == "other" else asked.subject
-    title = _cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
+    title = cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
     if asked.note and asked.kind == "file":
         title = f"{title}, {visible(asked.note)}"
     call = ToolCallUpdate(
@@ -289,7 +289,7 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
     if is_seen := _is_seen(asked):
         options.insert(0, PermissionOption(option_id="once", name="Allow", kind="allow_once"))
     if asked.pattern and is_seen:
-        name = f"Allow in this session: {_cut(visible(asked.pattern), _RULE_CHARS)}"
+        name = f"Allow in this session: {cut(visible(asked.pattern), _RULE_CHARS)}"
         options.insert(1, PermissionOption(option_id="always", name=name, kind="allow_always"))
     return Question(id=asked.id, call=call, options=tuple(options), pattern=asked.pattern)
 
@@ -335,10 +335,6 @@ def _piece(text: str) -> ContentToolCallContent:
 def _lines(text: str) -> str:
     """Text with every hidden sign written out; lines and tabs stay what they are."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 Update = Any

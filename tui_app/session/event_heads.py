@@ -63,7 +63,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.pictures import is_picture_name
-from tui_app.text import words_of
+from tui_app.text import cut, words_of
 
 TITLE_LIMIT = 160
 """Characters of a title."""
@@ -140,16 +140,12 @@ class Head:
 def first_line(text: str) -> str:
     """First line with anything on it, cut to a row's length."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return _cut(line)
+    return cut(line, TITLE_LIMIT)
 
 
 def spoken_line(text: str) -> str:
     """First words of a prompt, without Markdown's signs, cut to a row's length."""
-    return _cut(words_of(text))
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= TITLE_LIMIT else f"{line[: TITLE_LIMIT - 1]}…"
+    return cut(words_of(text), TITLE_LIMIT)
 
 
 def output_text(payload: AgentOutput) -> str:

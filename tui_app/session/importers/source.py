@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tui_app.events import Payload
+from tui_app.text import cut
 
 # A JSON document whose end is missing, closed where its last whole value ends.
 
@@ -325,8 +326,7 @@ def parse_json(text: str) -> Any:
 
 def shown(value: object) -> str:
     """Quote a piece of the file for a message: escaped, and of 40 characters at most."""
-    text = ascii(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    return cut(ascii(value), 40)
 
 
 def _check_depth(value: Any, left: int) -> None:
