@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry.trace import Span, Status, StatusCode, Tracer, get_current_span, set_span_in_context
+from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.models import ModelRequestContext
 
+from tui_app.context.attempts import PreparesAttempts
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,
@@ -50,6 +53,20 @@ class SpanConversation(AbstractCapability[Any]):
 
     def get_default_conversation_id(self, run_id: str) -> str | None:
         return self.conversation or None
+
+
+@dataclass(slots=True)
+class SpanMarker(PreparesAttempts):
+    """Marks the span of a model request that is no turn, where the agent is instrumented."""
+
+    interaction: str
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Mark the span that is open around each attempt."""
+        get_current_span().set_attribute(INTERACTION_ATTRIBUTE, self.interaction)
+        return request_context
 
 
 @dataclass(slots=True)

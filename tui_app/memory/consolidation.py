@@ -5,17 +5,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from opentelemetry.trace import get_current_span
-from pydantic_ai import Agent, RunContext, Tool, capture_run_messages
+from pydantic_ai import Agent, Tool, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UsageLimitExceeded
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.counting.prices import Spent, spent_on
-from tui_app.context.telemetry import INTERACTION_ATTRIBUTE
+from tui_app.context.telemetry import SpanMarker
 from tui_app.context.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS, WEIGHTS, Draft, Maker, NotRemembered
@@ -59,17 +57,6 @@ Give the number of the message that says so as \
 session only, nothing that is on the board already, no secrets, nothing you have only read in a tool result. \
 One sentence an entry, in the language of the conversation. Often nothing is worth adding. When you have \
 finished, say done."""
-
-
-class Marked(PreparesAttempts):
-    """Puts the marker on the span of each request."""
-
-    async def prepare_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """Mark the span that is open around each attempt."""
-        get_current_span().set_attribute(INTERACTION_ATTRIBUTE, INTERACTION)
-        return request_context
 
 
 @dataclass(slots=True)
@@ -180,7 +167,7 @@ class ConsolidationAgent:
             output_type=str,
             instructions=INSTRUCTIONS,
             tools=[Tool(tool.context_board, name=CONTEXT_BOARD, max_retries=3, sequential=True)],
-            capabilities=[*self.capabilities, Marked()],
+            capabilities=[*self.capabilities, SpanMarker(INTERACTION)],
             retries=2,
             model_settings=ModelSettings(
                 max_tokens=_ANSWER, extra_headers={**own_headers, HEADER: INTERACTION}

@@ -12,8 +12,7 @@ from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Protocol
 
-from opentelemetry.trace import get_current_span
-from pydantic_ai import Agent, RunContext, capture_run_messages
+from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ContentFilterError, UnexpectedModelBehavior
 from pydantic_ai.messages import (
@@ -24,13 +23,12 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
 from tui_app.context.answer_end import CUT_OFF, FILTERED, why_not_whole
-from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.facts.candidates import SHOWN, Candidate, Carried, Tier, bullets, candidates, take_apart
 from tui_app.context.facts.commands import FAILED
@@ -56,7 +54,7 @@ from tui_app.context.summaries.prompt import (
     unwrapped,
     why_no_notes,
 )
-from tui_app.context.telemetry import INTERACTION_ATTRIBUTE
+from tui_app.context.telemetry import SpanMarker
 from tui_app.context.user_text import typed_text
 from tui_app.context.view import Digest, Item
 from tui_app.context.window_limits import ContextTooLarge
@@ -318,17 +316,6 @@ class SummaryFailed(Exception):
     """
 
 
-class SpanMarker(PreparesAttempts):
-    """Marks the span of a summary request where the agent is instrumented."""
-
-    async def prepare_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """Mark the span that is open around each attempt."""
-        get_current_span().set_attribute(INTERACTION_ATTRIBUTE, INTERACTION)
-        return request_context
-
-
 Pause = Callable[[BaseException, int], float | None]
 """Seconds until a request that failed so many times in a row is made again; None where it is not worth it."""
 
@@ -431,7 +418,7 @@ class NotesRequest:
             name=INTERACTION,
             output_type=str,
             instructions=self.instructions,
-            capabilities=[*self.capabilities, SpanMarker()],
+            capabilities=[*self.capabilities, SpanMarker(INTERACTION)],
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers={**own, HEADER: INTERACTION}),
         )
