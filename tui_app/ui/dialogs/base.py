@@ -136,7 +136,30 @@ def way_row(name: str, what: str, cells: int, gap: str = "") -> Content:
     return Content.assemble(f"{name:<{cells}}", gap, (what, "$text-muted"))
 
 
-class ConfirmDialog(Dialog[bool]):
+class SuddenDialog(Dialog[Result]):
+    """A question that may come up while the user writes, and keeps what is written for the prompt."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin.
+
+        Args:
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the user went on writing while the question was there."""
+        return self._stray.text.rstrip("\n")
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+
+class ConfirmDialog(SuddenDialog[bool]):
     """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
@@ -158,17 +181,11 @@ class ConfirmDialog(Dialog[bool]):
             keep: What the safe one says.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__()
+        super().__init__(clock)
         self._text, self._verb, self._keep = text, verb, keep
-        self._stray = StrayKeys(clock)
         self._lone = LoneLetter(self)
         self._writes = ""
         """What the key would write that is acted on now."""
-
-    @property
-    def typed(self) -> str:
-        """What the user went on writing while the question was there; it belongs to the prompt."""
-        return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -small"):
@@ -201,11 +218,6 @@ class ConfirmDialog(Dialog[bool]):
         if self._stray.catch(event, answers):
             event.stop()
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for the prompt as well."""
-        event.stop()
-        self._stray.text += event.text
-
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -227,7 +239,7 @@ class ConfirmDialog(Dialog[bool]):
         self.action_answer(False)
 
 
-class WaysDialog(Dialog[str]):
+class WaysDialog(SuddenDialog[str]):
     """Dismisses with the name of the way chosen, ``None`` for the last one and Esc; starts on that."""
 
     HINTS: ClassVar[tuple[Hint, ...]] = (
@@ -252,14 +264,8 @@ class WaysDialog(Dialog[str]):
             note: Said below them.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__()
+        super().__init__(clock)
         self._question, self._ways, self._note = question, ways, note
-        self._stray = StrayKeys(clock)
-
-    @property
-    def typed(self) -> str:
-        """What the user went on writing while the question was there; it belongs to the prompt."""
-        return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
         width = max(len(name) for name, _ in self._ways) + 2
@@ -279,11 +285,6 @@ class WaysDialog(Dialog[str]):
         """Let only those keys through to the list that are meant for it."""
         if self._stray.catch(event):
             event.stop()
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for the prompt as well."""
-        event.stop()
-        self._stray.text += event.text
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:

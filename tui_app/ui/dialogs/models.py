@@ -22,6 +22,7 @@ from tui_app.ui.dialogs.base import (
     Dialog,
     LookupCancelled,
     MarkedList,
+    SuddenDialog,
     confirmed,
     look_up,
     way_row,
@@ -30,7 +31,6 @@ from tui_app.ui.dialogs.base import (
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint
 from tui_app.ui.text import UNICODE, clean, cost, one_line, padded, tokens, window_text
-from tui_app.ui.type_ahead import StrayKeys
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck, ModelChoice
@@ -331,7 +331,7 @@ class FitBar(Static):
         return fit_bar(self._plan, max(8, self.content_size.width))
 
 
-class SwitchDialog(Dialog[Way]):
+class SwitchDialog(SuddenDialog[Way]):
     """Dismisses with the way chosen; Esc is ``cancel``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/switch_dialog.tcss"]
@@ -348,14 +348,8 @@ class SwitchDialog(Dialog[Way]):
             plan: What a switch would mean.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__()
+        super().__init__(clock)
         self._plan = plan
-        self._stray = StrayKeys(clock)
-
-    @property
-    def typed(self) -> str:
-        """What the user went on writing while the dialog was there; it belongs to the prompt."""
-        return self._stray.text.rstrip("\n")
 
     def compose(self) -> ComposeResult:
         plan = self._plan
@@ -389,10 +383,6 @@ class SwitchDialog(Dialog[Way]):
         # Bindings act only after this.
         if self._stray.catch(event):
             event.stop()
-
-    def on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self._stray.text += event.text
 
     @on(OptionList.OptionHighlighted)
     def _marked(self, event: OptionList.OptionHighlighted) -> None:
