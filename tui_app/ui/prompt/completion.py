@@ -91,8 +91,7 @@ class OfferList(TellsFailures, Widget):
     def watch_offers(self) -> None:
         self.set_class(self.is_open, "-open")
 
-    def watch_message(self) -> None:
-        self.set_class(self.is_open, "-open")
+    watch_message = watch_offers
 
     def render(self) -> Content:
         """Draw one row per offer: mark, label, summary; the last says which of more than fit are shown."""
