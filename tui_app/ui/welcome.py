@@ -1,7 +1,7 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,21 +55,20 @@ class Beginning:
     """Entries on the board of the repository; None where they cannot be counted."""
 
 
-def short_folder(folder: Path, home: Path | None) -> str:
-    """A folder with ``~`` for the user's own."""
-    if home is not None and folder.is_relative_to(home):
-        rest = folder.relative_to(home).as_posix()
+def folder_name(launch: "Launch") -> str:
+    """The folder, with ``~`` for the user's own."""
+    if launch.stage is not None:
+        return f"{launch.cwd.name}, a throw-away copy"
+    home = launch.env.get("HOME")
+    if home and launch.cwd.is_relative_to(home):
+        rest = launch.cwd.relative_to(home).as_posix()
         return "~" if rest == "." else f"~/{rest}"
-    return str(folder)
+    return str(launch.cwd)
 
 
 def first_look(launch: "Launch") -> Beginning:
     """What is known before anything is read."""
-    home = launch.env.get("HOME")
-    folder = short_folder(launch.cwd, Path(home) if home else None)
-    if launch.stage is not None:
-        folder = f"{launch.cwd.name}, a throw-away copy"
-    return Beginning(folder=folder, model=launch.first_model)
+    return Beginning(folder=folder_name(launch), model=launch.first_model)
 
 
 def place_of(launch: "Launch", *, trusted: bool) -> str:
@@ -82,7 +81,7 @@ def place_of(launch: "Launch", *, trusted: bool) -> str:
     from tui_app.git import Git
     from tui_app.memory.scope import DETACHED, scope_of
 
-    folder, branch = first_look(launch).folder, scope_of(launch.cwd).branch
+    folder, branch = folder_name(launch), scope_of(launch.cwd).branch
     if not branch:
         return folder
     changed = trusted and Git(launch.cwd, launch.opening().outward_env()).is_dirty()
@@ -103,7 +102,6 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
     from tui_app.context.counting.encodings import estimate
     from tui_app.conversation.boards import boards_in
 
-    first = first_look(launch)
     follows = trusted and launch.settings.project_instructions
     files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
     memory = None
@@ -112,9 +110,9 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
         exists = not isinstance(launch.database, Path) or launch.database.exists()
         boards = boards_in(launch.database)
         memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
-    return replace(
-        first,
+    return Beginning(
         folder=place_of(launch, trusted=trusted),
+        model=launch.first_model,
         instructions=tuple((each.path, estimate(each.text)) for each in files if each.text),
         memory=memory,
     )
