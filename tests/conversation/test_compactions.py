@@ -221,7 +221,7 @@ async def test_a_pause_before_a_summary_is_asked_for_again_can_be_cancelled(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
     async with filled(desk, fake_openai) as opened:
-        opened.writers.rules = RetryRules(retries=2, first_s=29.0)
+        opened.writers.rules = RetryRules(retries=2, first_s=20.0)
         before = view_bytes(opened.conversation)
         fake_openai.add(error(500, "down"), phrase=ASKS)
         opened.conversation.submit(Compact())
