@@ -37,6 +37,19 @@ async def compacted(deck: Deck) -> None:
     assert deck.status.startswith("Compacted"), deck.status
 
 
+async def test_the_row_says_the_ways_on_where_the_line_is_out_of_sight(
+    served: Desk, fake_openai: FakeOpenAI, session: str
+) -> None:
+    fake_openai.add(BRIEF)
+    async with shown(served.app(session), (80, 24)) as deck:
+        await deck.ready()
+        await deck.press("pageup", "pageup")
+        await deck.send("/compact")
+        await compacted(deck)
+        assert "became a summary" not in deck.text
+        assert "/undo undoes it" in deck.status
+
+
 async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: str) -> None:
     fake_openai.add(BRIEF, Text("Good.", usage=(2_222, 10)))
     async with shown(served.app(session)) as deck:
@@ -51,6 +64,7 @@ async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: st
         assert not after.exact
         assert "~" in deck.gauge
         assert re.match(r"Compacted 5\.\dk → ~\S+", deck.status), "its line says what can be done"
+        assert "/undo" not in deck.status
         assert "Conversation compacted" in deck.text
         assert len(fake_openai.journal) == 1
         # The next answer's own number takes the estimate's place.

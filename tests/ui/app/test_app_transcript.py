@@ -852,6 +852,9 @@ async def test_quotations_are_read_from_the_best_one_on(served: Desk) -> None:
             await deck.send(words)
             await deck.idle()
             assert "Best first" in deck.text, "the next prompt went to the end, and its answer begins again"
+        await deck.send("/compact")
+        await deck.says("ctrl+o look inside · /undo")
+        assert "shows the summary" not in deck.status, "the line in sight says it"
 
 
 # What an agent of a person's own returns in a form of its own reads like any answer.

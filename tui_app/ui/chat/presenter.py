@@ -199,6 +199,8 @@ class Presenter:
             if isinstance(record.data, ToolOutput | ShellResult):
                 self._show_output(record.data)
             self._draw(record)
+            if state.status.kind == "message" and _has_its_line(record.data) and self._transcript.follows:
+                state = replace(state, status=replace(state.status, notes=()))
         self.update(state)
 
     def update(self, state: ChatState) -> None:
@@ -307,6 +309,11 @@ class Presenter:
         if changed:
             self._transcript.replace(*changed)
             self._timeline.replace(*changed)
+
+
+def _has_its_line(payload: Payload) -> bool:
+    """Whether what can be done with a compaction is said on its line, where that is in sight."""
+    return isinstance(payload, CompactionComplete) and payload.outcome == "success"
 
 
 def _unallowed(state: ChatState) -> frozenset[str]:

@@ -285,8 +285,7 @@ def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[s
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            # Its line in the chat says what can be done with it.
-            return f"Compacted {sizes}", ()
+            return f"Compacted {sizes}", ("/undo undoes it", "ctrl+o shows the summary")
         case "cancelled" if done.reason:
             return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
         case "cancelled":

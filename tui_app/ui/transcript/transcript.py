@@ -83,6 +83,10 @@ def why_not_undone(entry: Entry | None) -> str:
     return "This changed nothing, so there is nothing to undo."
 
 
+_GOES_ON = frozenset({"user", "shell", "compaction", "error"})
+"""Rows behind an answer that are to be seen when they come."""
+
+
 class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     """Shows entries and streamed text, and lets the user walk through them, mark, search and select.
 
@@ -190,6 +194,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._marks: set[int] = set()
         """Log numbers of the marked entries."""
         self._anchor: int | None = None
+        self._begun: Spot | None = None
+        """Where a row that came as a whole is shown from, which the user has not chosen."""
         """Slot of the entry at which marking began."""
 
     def on_mount(self) -> None:
@@ -234,6 +240,8 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     def append(self, entry: Entry) -> None:
         """Add an entry at the end (before the live answer, if that goes on)."""
         before = self._pages.total
+        if entry.kind in _GOES_ON and self._viewport.top == self._begun:
+            self._viewport.following = True
         self._added(self._pages.append(entry), before)
 
     def replace(self, *entries: Entry) -> None:
@@ -256,6 +264,12 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         if slot is not None and self._viewport.following:
             self._viewport.reveal(slot)
             self._place()
+            self._begun = None if self._viewport.following else self._viewport.top
+
+    @property
+    def follows(self) -> bool:
+        """Whether the end is in sight, and what is added."""
+        return self._viewport.following
 
     # The live answer
 
