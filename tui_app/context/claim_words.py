@@ -208,7 +208,8 @@ STILL = re.compile(
     r"(?<!\w)(?:still|continues?|keeps?|immer noch|weiterhin|toujours|sigue|todavía)(?!\w)|仍|还是|まだ"
 )
 OF_THE_PAST = re.compile(
-    r"(?i)(?<!\w)(?:no longer|of the past|behind us|nicht mehr|ne \w+ plus|ya no|больше не)(?!\w)"
+    r"(?i)(?<!\w)(?:no longer|of the past|behind us|(?:not|n['’]t) \w+ any ?(?:more|longer)|nicht mehr"
+    r"|ne \w+ plus|ya no|больше не)(?!\w)"
 )
 UNSOLVED = re.compile(
     r"(?:尚未|还没有?|未|没有?|まだ)\s?(?:被)?(?:修复|解决|修正|解決)|(?:не|ещё не) (?:исправлен|решен"

@@ -384,16 +384,22 @@ _SHAPED = re.compile(r"[a-z][A-Z]|[A-Za-z]\d")
 def solved_is_false(statement: Statement, bare: str, names: Sequence[Name], evidence: Evidence) -> bool:
     """Whether a statement calls an error solved that is still open."""
     folded = UNSOLVED.sub(" ", UNSAID.sub(" ", bare.casefold()))
+    above = SAYS_SOLVED.search(statement.heading) and not UNSOLVED.search(statement.heading)
     labelled = SAYS_SOLVED.search(statement.label) or OF_THE_PAST.search(bare)
-    if AHEAD.search(bare) or not (SAYS_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded)):
+    said_here = bool(SAYS_SOLVED.search(folded) or labelled or NO_FAILURE.search(folded))
+    if AHEAD.search(bare) or not (said_here or above):
         return False
-    quoted = " ".join(statement.text.split())
+    quoted, told = " ".join(statement.text.split()), plainly(statement.text)
     still = [
         run
         for run in evidence.runs
         if still_open(run)
         and run.error
-        and (checks(run.what) or checks(command_of(run.action)) or _quotes_error(quoted, run))
+        and (
+            (said_here and (checks(run.what) or checks(command_of(run.action))))
+            or (" " in run.what and plainly(run.what) in told)
+            or _quotes_error(quoted, run)
+        )
     ]
     if not still:
         return False

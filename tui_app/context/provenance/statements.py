@@ -140,7 +140,9 @@ _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _BULLET = re.compile(r"^\s*(?:[-*+•–]|\d{1,3}[.)])\s+(?:\[[ xX~-]\]\s+)?")
 _OPEN_BOX = re.compile(r"\[[ ~-]\]")
 _RULER = re.compile(r"^\s*\|?[\s:|-]+\|?\s*$")
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])|(?<=;)\s+")
+_END = re.compile(
+    r"(?<=[.!?…])[\"'”’)\]*_]{0,3}\s+(?=[^\s\d(a-z])|(?<=[。！？])|(?<=;)\s+(?!(?:that|this|it|which|das|dies|cela|c['’]|eso|esto|это)\b)"
+)
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|cf|z\.B|bzw|d\.h|p\.ex|Nr|No|approx)\.$")
 _WRAPS = 40
 """Characters from which on a line may have been wrapped; shorter ones are a list without bullets."""
