@@ -10,7 +10,6 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -130,10 +129,14 @@ class BilledReplay(Replay):
                 model=model, messages=self._out, model_settings=self.settings, model_request_parameters=HEAD
             )
         )
-        await model.request(request.messages, request.model_settings, request.model_request_parameters)
+        response = await model.request(
+            request.messages, request.model_settings, request.model_request_parameters
+        )
+        self.pipeline.cache.answered(request, response, self.history.version)
         billed = self.server.bill[-1]
         self.times.append(self.server.now)
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept
+        hour = self.pipeline.cache.hour
         self.answers.append(
             CachedAnswer(
                 model=MODEL,
@@ -141,6 +144,7 @@ class BilledReplay(Replay):
                 input_tokens=billed.total,
                 read_tokens=billed.read,
                 kept=kept,
+                hour=hour,
             )
         )
 
@@ -184,7 +188,9 @@ def played(transcript: Transcript, policy: Policy, window: int, retention: str, 
     with CachingAnthropic() as server:
         replay = BilledReplay(policy, window, text, TokenCounter(text), lambda *_: None, server=server)
         replay.retention, replay.pause_s = retention, pause_s
-        replay.rates = partial(cache_rates, MODEL, cache_rule(MODEL, retention))
+        rule, cache = cache_rule(MODEL, retention), replay.pipeline.cache
+        cache.now = lambda: server.now
+        replay.rates = lambda idle: cache_rates(MODEL, rule and rule.lasting(cache.hour), idle)
         replay.head(HEAD)
 
         async def play() -> tuple[Billed, Billed]:
@@ -202,7 +208,8 @@ def predicted(answers: Sequence[CachedAnswer], retention: str) -> float:
     rule, total = cache_rule(MODEL, retention), 0.0
     for number, last in enumerate(answers):
         read = predicted_read(rule, answers[number - 1], last) if number else 0
-        total += cached_price(MODEL, rule, last.input_tokens, read or 0, 0) or 0.0
+        paid = rule and rule.writing(last.hour)
+        total += cached_price(MODEL, paid, last.input_tokens, read or 0, 0) or 0.0
     return total
 
 

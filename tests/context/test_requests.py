@@ -580,7 +580,7 @@ def cached(provider: Provider, tokens: int) -> None:
 def test_the_log_keeps_it_beside_the_figures() -> None:
     event = UsageInfo(usage={"total": 3}, prefix_kept=0.5, cache_read_tokens=2)
     data = payload_to_json(event)
-    unknown = {"factor": None, "carried": None, "growth": None}
+    unknown = {"factor": None, "carried": None, "growth": None, "cache_hour": None}
     assert data == {"total": 3, "prefix_kept": 0.5, "cache_read_tokens": 2, **unknown}
     assert payload_from_json(event.TYPE, data) == event
     assert payload_from_json(event.TYPE, {"total": 3}) == UsageInfo(usage={"total": 3})

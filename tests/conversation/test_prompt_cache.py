@@ -31,7 +31,15 @@ from tui_app.conversation.assembly import open_session
 from tui_app.conversation.compactions import IDLE
 from tui_app.conversation.simulate import Transcript
 from tui_app.conversation.work import Compact
-from tui_app.events import AssistantMessage, CompactionComplete, Notice, SessionStart, TurnEnd, TurnStart
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Notice,
+    SessionStart,
+    TurnEnd,
+    TurnStart,
+    UsageInfo,
+)
 from tui_app.session.cache_forecast import ColdWarning, forecast_cache
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
@@ -96,6 +104,34 @@ def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None
     done = played(transcript, PLIMSOLL, 32_000, "auto", 0.0)
     assert done.rewrites > 2
     assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def long_talk() -> Transcript:
+    """A conversation of which most requests add little to what is there already."""
+    messages = list[ModelMessage]()
+    for number in range(5):
+        call = f"call_{number}"
+        messages += [
+            ModelRequest(parts=[UserPromptPart(SAID * (5 if number else 40))]),
+            ModelResponse(parts=[ToolCallPart("read_file", {"path": f"{number}.txt"}, call)]),
+            ModelRequest(parts=[ToolReturnPart("read_file", f"File {number}: at nine.", call)]),
+            ModelResponse(parts=[TextPart(f"At nine, says file {number}.")]),
+        ]
+    return Transcript(name="talk", format="", title="", model="", messages=tuple(messages))
+
+
+@pytest.mark.parametrize("minutes", [0, 10, 70])
+def test_where_it_costs_little_an_hour_is_asked_for_and_outlives_a_pause(
+    long_talk: Transcript, minutes: int
+) -> None:
+    done = played(long_talk, PLIMSOLL, 200_000, "auto", minutes * 60.0)
+    assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)
+    asked = [{block.lifetime for block in blocks_of(body)} - {""} for body in done.bodies]
+    assert all(len(lifetimes) == 1 for lifetimes in asked), "none for an hour behind one for minutes"
+    for lifetimes, billed in zip(asked, done.bill, strict=True):
+        assert ("1h" in lifetimes) == (0.75 * (billed.total - billed.read) < 0.023 * billed.total)
+    assert sum(not billed.read for billed in done.bill) == (5 if minutes == 70 else 1)
 
 
 async def test_each_request_reads_the_one_before_and_a_compaction_breaks_it_once(
@@ -163,6 +199,33 @@ async def test_the_forecast_is_what_the_server_reads(desk: Desk, caching: Cachin
     assert outlook.predicted_tokens is not None
     assert compacted == 0, "instructions and tools alone are too short, by the rules of the real one"
     assert 0 < read < outlook.predicted_tokens
+
+
+@pytest.mark.parametrize(
+    ("setting", "hour"), [("auto", [0.0, 1.0]), ("1h", [None, None]), ("off", [None, None])]
+)
+async def test_the_log_says_what_is_kept_for_an_hour_and_the_forecast_knows(
+    desk: Desk, caching: CachingAnthropic, setting: str, hour: list[float | None]
+) -> None:
+    desk.endpoints["claude"] = replace(desk.endpoints["claude"], window=200_000)
+    caching.answer = lambda _body: "At nine."
+    async with desk.session(model=MODEL, prompt_cache=setting) as opened:
+        for prompt in (SAID * 20, "And back?"):
+            await turn(opened.conversation, prompt)
+        session = opened.conversation.session
+        measured = [
+            record.data.cache_hour
+            for record, _ in opened.store.records(session)
+            if isinstance(record.data, UsageInfo)
+        ]
+        settings = Settings(endpoints=desk.endpoints, prompt_cache=setting)
+        usage, later = opened.conversation.history.usage(), time.time() + 600.0
+        outlook = forecast_cache(opened.store, session, MODEL, usage, settings, now=later)
+        caching.now += 600.0
+        await turn(opened.conversation, "And on Sundays?")
+    assert measured == hour
+    assert outlook.predicted_tokens == caching.bill[-1].read
+    assert outlook.is_warm(later) == (setting != "off") == (caching.bill[-1].read > 0)
 
 
 async def test_a_fork_reads_what_its_parent_has_written(desk: Desk, caching: CachingAnthropic) -> None:

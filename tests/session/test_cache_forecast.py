@@ -3,8 +3,11 @@
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tui_app.context.counting.prompt_cache import (
     NO_CACHE,
@@ -12,6 +15,7 @@ from tui_app.context.counting.prompt_cache import (
     CacheLife,
     CacheOutlook,
     CacheRule,
+    Held,
     broken_by,
     cache_outlook,
     cache_rule,
@@ -29,12 +33,13 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.cache_forecast import cached_answers
+from tui_app.session.cache_forecast import cached_answers, lasting_rule
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.settings import Settings
 from tui_app.ui.text import next_turn_text
 
 SONNET = "anthropic:claude-sonnet-4-5"
-RULE = CacheRule(300.0, 1_024)
+RULE = CacheRule(300.0, 1_024, chooses=True)
 ANSWER = CachedAnswer(model=SONNET, asked=1_000.0, input_tokens=50_000, output_tokens=500, read_tokens=40_000)
 
 
@@ -136,10 +141,58 @@ def test_a_cold_request_pays_for_writing_and_a_warm_one_for_reading(
 def test_what_two_requests_share_is_read_until_it_is_forgotten() -> None:
     life, unknown = CacheLife(RULE), CacheLife(None)
     reads = [
-        life.read(shared, at) for shared, at in ((0, 0), (5_000, 299), (5_000, 598), (5_000, 898), (9, 899))
+        life.read(shared, 9_000, at)
+        for shared, at in ((0, 0), (5_000, 299), (5_000, 598), (5_000, 898), (9, 899))
     ]
     assert reads == [0, 5_000, 5_000, 0, 0]
-    assert [unknown.read(5_000, at) for at in (0.0, 9e9)] == [5_000, 5_000]
+    assert [unknown.read(5_000, 9_000, at) for at in (0.0, 9e9)] == [5_000, 5_000]
+
+
+@given(
+    requests=st.lists(
+        st.tuples(
+            st.floats(0.0, 1.0), st.integers(0, 200_000), st.sampled_from([30.0, 299.0, 600.0, 4_200.0])
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    chooses=st.booleans(),
+)
+def test_an_hour_is_asked_for_only_where_it_costs_little_and_keeps_what_was_read(
+    requests: list[tuple[float, int, float]], chooses: bool
+) -> None:
+    held, rule, now = Held(), replace(RULE, chooses=chooses), 0.0
+    for share, new, pause in requests:
+        now += pause
+        shared = round(share * held.tokens)
+        total, read = shared + new, held.read(rule, shared, now)
+        assert read <= shared
+        if now - held.asked >= rule.lifetime_s:
+            assert read <= held.hour, "only what was asked for an hour outlives the minutes"
+        before, held = held, held.next(rule, shared, total, now)
+        pays = 0.75 * (total - read) < 0.02 * 1.15 * total
+        assert held.hour == (total if chooses and pays else before.hour if read >= before.hour else 0)
+        assert chooses or not held.hour
+
+
+def test_what_an_hour_keeps_is_warm_behind_the_minutes() -> None:
+    def at(now: float, hour: float, **changes: Any) -> CacheOutlook:
+        last = replace(ANSWER, hour=hour, **changes)
+        return cache_outlook(SONNET, RULE, [last], total=51_000, front=5_000, now=now)
+
+    whole = at(4_599.0, 1.0)
+    assert (whole.warm_until, whole.cold_from, whole.predicted_tokens) == (4_600.0, 4_600.0, 50_000)
+    assert not at(4_600.0, 1.0).predicted_tokens
+    assert (at(1_299.0, 0.8).predicted_tokens, at(1_300.0, 0.8).predicted_tokens) == (50_000, 40_000)
+    assert at(1_300.0, 0.8).costs_cold(1_300.0, 0.1) is None
+    assert at(1_299.0, 0.3).warm_until == 1_300.0, "most of it is forgotten by then"
+    changed = [at(now, 1.0, changes=("trim",)).predicted_tokens for now in (1_299.0, 1_300.0)]
+    assert changed == [5_000, 0], "its mark stands behind the change"
+    later = replace(ANSWER, asked=1_600.0, read_tokens=0, kept=1.0)
+    assert predicted_read(RULE, replace(ANSWER, hour=1.0), later) == 50_000
+    assert predicted_read(RULE, ANSWER, later) == 0
+    assert broken_by(RULE, ANSWER, later) == "the cache had expired"
+    assert broken_by(RULE, replace(ANSWER, hour=1.0), later).startswith("not known")
 
 
 def test_forecast_of_the_last_request() -> None:
@@ -183,10 +236,10 @@ def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> No
         UsageInfo(usage={"total": 9}),
         said(8_000, 0),  # 4
         ToolNormalised(changes=(Rewritten(seq=5),)),  # of a result that no request held before
-        UsageInfo(usage={"total": 9}, prefix_kept=1.0),
+        UsageInfo(usage={"total": 9}, prefix_kept=1.0, cache_hour=1.0),
         said(9_000, 8_000),  # 7
         ToolArchived(changes=(Rewritten(seq=3),)),
-        UsageInfo(usage={"total": 9}, prefix_kept=0.4),
+        UsageInfo(usage={"total": 9}, prefix_kept=0.4, cache_hour=0.75),
         said(0, 0),  # 10: cut off, its size is not known
         replace(compacted, outcome="failed", removed=()),
     ]
@@ -197,6 +250,11 @@ def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> No
     before, last = cached_answers(store, session)
     assert (before.input_tokens, before.asked, before.changes) == (8_000, 175.0, ())
     assert (last.read_tokens, last.kept, last.changes) == (8_000, 1.0, ("archive",))
+    assert (before.hour, last.hour) == (0.0, 1.0), "older logs do not say"
+    rule = lasting_rule(store, session, SONNET, Settings())
+    assert rule is not None
+    assert rule.lifetime_s == 3_600.0
+    assert lasting_rule(store, session, SONNET, Settings(prompt_cache="off")) == NO_CACHE
     store.append(session, compacted, None, time=900.0)
     assert cached_answers(store, session)[-1].changes == ("compaction", "archive")
     store.close()

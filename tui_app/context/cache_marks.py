@@ -30,15 +30,23 @@ class CacheMarks:
     _marked: object | None = field(default=None, init=False)
     """The part that the last mark stands behind."""
 
-    def marked(self, request: ModelRequestContext) -> ModelRequestContext:
+    def marked(self, request: ModelRequestContext, *, hour: bool = False) -> ModelRequestContext:
         """The request with a mark behind its lasting beginning; where that has moved, behind both.
 
         What the older mark has kept is read, and what stands behind the newer one is kept from now on.
+
+        Args:
+            request: In the form that its model takes.
+            hour: Whether all its marks ask for an hour, where that is left to us. None of those may stand
+                behind one for minutes.
         """
         settings: dict[str, Any] = {**(request.model_settings or {})}
         asked = settings.get("cache")
         if not asked or request.model.system != ANTHROPIC:
             return request
+        if hour and chooses_hour(request):
+            settings["cache"] = asked = "1h"
+            request = replace(request, model_settings=cast("ModelSettings", settings))
         messages = request.messages
         lasting = lasting_end(messages)
         before = (
@@ -69,6 +77,11 @@ class CacheMarks:
             ],
             model_settings=cast("ModelSettings", settings),
         )
+
+
+def chooses_hour(request: ModelRequestContext) -> bool:
+    """Whether it is left to us how long the marks of a request ask for."""
+    return request.model.system == ANTHROPIC and (request.model_settings or {}).get("cache") is True
 
 
 def is_cache_mark(part: object) -> bool:

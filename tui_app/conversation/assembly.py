@@ -61,7 +61,7 @@ from tui_app.events import (
 )
 from tui_app.modes import Mode
 from tui_app.program_log import keep_out
-from tui_app.session.cache_forecast import ColdWarning, rule_of, turn_cache
+from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
 from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy
@@ -341,7 +341,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         settings.summary_timeout_s,
         telemetry.capabilities(history.session),
         RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
-        rule=partial(rule_of, settings=settings),
+        rule=partial(lasting_rule, history.store, history.session, settings=settings),
     )
     hooks = Hooks(
         defined=settings.hooks,

@@ -271,8 +271,8 @@ def _dollars(cost: float | None) -> float | None:
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""
-Read = Callable[[int, float], int]
-"""Tokens that are read from a cache, of so many that two requests share, by when the later one was sent."""
+Read = Callable[[int, int, float], int]
+"""Tokens that are read from a cache, of so many that two requests share, by size and time of the later."""
 Rates = Callable[[float], CacheRates | None]
 """What changing the beginning of a request costs, by the seconds since the request before."""
 Price = Callable[[int, int, int], float | None]
@@ -295,7 +295,7 @@ class Replay:
     counter: TokenCounter
     price: Price
     watch: Watch = unwatched
-    read: Read = lambda shared, _at: shared
+    read: Read = lambda shared, _total, _at: shared
     rates: Rates = lambda _idle: None
     events: list[Payload] = field(default_factory=list, init=False)
     requests: list[Request] = field(default_factory=list, init=False)
@@ -408,7 +408,7 @@ class Replay:
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
         written, whole = self.counter.message(answer).total, self.history.usage().total
-        read = self.read(prefix, self._asked)
+        read = self.read(prefix, tokens, self._asked)
         return Request(
             number=0,
             tokens=tokens,

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.compaction.retention import judge, weighed
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.prompt_cache import CacheLife, cache_rates, cache_rule, cached_price
+from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts import extract_facts
 from tui_app.context.policy import Policy
@@ -269,13 +269,17 @@ class _Run:
         rule = cache_rule(self.model, self.retention) if self.model else None
 
         def price(tokens: int, read: int, written: int) -> float | None:
-            return cached_price(self.model, rule, tokens, read, written) if self.model else None
+            paid = rule and rule.writing(life.held.share)
+            return cached_price(self.model, paid, tokens, read, written) if self.model else None
+
+        def rates(idle: float) -> CacheRates | None:
+            return cache_rates(self.model, rule and rule.lasting(life.held.share), idle)
 
         def kept() -> FactsKept:
             """Look every fact up in what the model would be given next."""
             return count_facts(facts_given(self.facts, self.items, replay.outgoing()))
 
-        life, rates = CacheLife(rule), partial(cache_rates, self.model, rule)
+        life = CacheLife(rule)
         replay = Replay(policy, window, self.text, self.counter, price, watch, life.read, rates)
         await replay.play(self.transcript.messages)
         if not any(request.tokens for request in replay.requests):

@@ -32,6 +32,9 @@ class UsageInfo(Payload):
     growth: dict[str, float] | None = None
     """Real tokens by which a request grows with each counted one, of ``text`` and of ``calls`` and thoughts;
     None while that is not known."""
+    cache_hour: float | None = None
+    """Share of the request, 0 to 1, up to which its provider was asked to keep it for an hour, by it or one
+    before; None where that is not decided for each request, and in older logs."""
 
 
 @event("session.fullness", row="notice")

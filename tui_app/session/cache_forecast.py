@@ -67,6 +67,18 @@ def rule_of(model: str, settings: Settings) -> CacheRule | None:
     return cache_rule(model, settings.prompt_cache, endpoint.protocol if endpoint is not None else "")
 
 
+def lasting_rule(store: SessionStore, session: str, model: str, settings: Settings) -> CacheRule | None:
+    """The same behind the last request of a session, which may have been kept for an hour.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    rule, last = rule_of(model, settings), store.last_of(session, UsageInfo.TYPE)
+    measured = last.data if last is not None else None
+    hour = measured.cache_hour if isinstance(measured, UsageInfo) else None
+    return rule and rule.lasting(hour or 0.0)
+
+
 def forecast_cache(
     store: SessionStore, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
 ) -> CacheOutlook:
@@ -176,7 +188,7 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
         record = store.record(session, head.seq)
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.input_tokens:
             continue
-        said = record.data
+        said, measured = record.data, _measured(store, session, head.seq)
         yield (
             head.seq,
             CachedAnswer(
@@ -185,18 +197,19 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
                 input_tokens=said.input_tokens,
                 output_tokens=said.output_tokens,
                 read_tokens=said.cache_read_tokens,
-                kept=_measured(store, session, head.seq),
+                kept=None if measured is None else measured.prefix_kept,
+                hour=0.0 if measured is None else measured.cache_hour or 0.0,
                 changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),
             ),
         )
         until = head.seq
 
 
-def _measured(store: SessionStore, session: str, answer: int) -> float | None:
+def _measured(store: SessionStore, session: str, answer: int) -> UsageInfo | None:
     """What was measured of the request of an answer, by its number."""
     measured = next((each for each in store.newest(session, {UsageInfo.TYPE}) if each.seq < answer), None)
     record = None if measured is None else store.record(session, measured.seq)
-    return record.data.prefix_kept if record is not None and isinstance(record.data, UsageInfo) else None
+    return record.data if record is not None and isinstance(record.data, UsageInfo) else None
 
 
 def _changes(store: SessionStore, session: str, answer: int, until: int | None) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tui_app.context.counting.prices import LEAST_CACHED, provider_of, request_price
@@ -26,6 +26,10 @@ _GPT_KEPT, _GPT_KEPT_S = (5, 6), 1_800.0
 """From this version on OpenAI charges for writing and says how long it keeps what was written."""
 _HOUR_PREMIUM = 4
 """Writing for an hour costs twice the input; writing for minutes, which price lists know, 1.25 times."""
+_HOUR_SURCHARGE, _HOUR_LOSS = 0.75, 1.15
+"""What writing for an hour costs more, and writing anew more than reading, as multiples of the input."""
+_HOUR_CHANCE = 0.02
+"""Share of requests that are taken to precede a pause which only an hour outlives."""
 _SAMPLE = 10_000
 """Tokens by whose price the shares are found: more than any minimum, less than what is dearer when long."""
 _SHORTFALL = 0.5
@@ -42,6 +46,25 @@ class CacheRule:
     """Tokens below which nothing is kept."""
     premium: int = 1
     """What writing costs beyond the input, as a multiple of what price lists say of it."""
+    chooses: bool = False
+    """Whether it is decided for each request if what it sends is kept for an hour."""
+
+    def hour_pays(self, new: int, total: int) -> bool:
+        """Whether a request is kept for an hour: that costs little against losing what it begins with.
+
+        Args:
+            new: Tokens of it that are written.
+            total: All of them.
+        """
+        return self.chooses and _HOUR_SURCHARGE * new < _HOUR_CHANCE * _HOUR_LOSS * total
+
+    def lasting(self, hour: float) -> "CacheRule":
+        """The rule behind a request of which that share is kept for an hour."""
+        return replace(self, lifetime_s=HOUR_S) if self.chooses and hour >= _SHORTFALL else self
+
+    def writing(self, hour: float) -> "CacheRule":
+        """The rule of what a request writes of which that share is kept for an hour."""
+        return replace(self, premium=_HOUR_PREMIUM) if self.chooses and hour >= 1.0 else self
 
 
 NO_CACHE = CacheRule(0.0, premium=0)
@@ -86,25 +109,57 @@ def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates
     return CacheRates((warm if idle_s < rule.lifetime_s else fresh) / plain, fresh / plain)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a cache was left with by a request."""
+
+    tokens: int = 0
+    hour: int = 0
+    """Those at its beginning that are kept for an hour."""
+    asked: float = 0.0
+    """When it was sent, in seconds."""
+
+    @property
+    def share(self) -> float:
+        """The share that is kept for an hour."""
+        return self.hour / self.tokens if self.tokens else 0.0
+
+    def read(self, rule: CacheRule, shared: int, at: float) -> int:
+        """Tokens that the next request reads, of those that it begins with as this one did."""
+        pause = at - self.asked
+        # The mark stands at the end of a request: one that begins otherwise in front of it does not find it.
+        hour = self.hour if rule.chooses and pause < HOUR_S and shared >= self.hour else 0
+        left = self.tokens if pause < rule.lifetime_s else hour
+        read = min(shared, left)
+        return read if read >= rule.least else 0
+
+    def next(self, rule: CacheRule, shared: int, total: int, at: float) -> "Held":
+        """What the next request leaves it with, of so many tokens."""
+        read = self.read(rule, shared, at)
+        before = self.hour if read >= self.hour else 0
+        return Held(total, total if rule.hour_pays(total - read, total) else before, at)
+
+
 @dataclass(slots=True)
 class CacheLife:
     """Follows what a cache still holds from one request of a conversation to the next."""
 
     rule: CacheRule | None
     """How it works; where that is not known, all that two requests share is taken for kept."""
-    _asked: float | None = None
+    held: Held = field(default_factory=Held)
 
-    def read(self, shared: int, at: float) -> int:
+    def read(self, shared: int, total: int, at: float) -> int:
         """Tokens of a request that are read.
 
         Args:
             shared: How many of them are those of the request before.
+            total: All of them.
             at: When it is sent, in seconds.
         """
-        pause, self._asked = 0.0 if self._asked is None else at - self._asked, at
         if self.rule is None:
             return shared if shared >= LEAST_CACHED else 0
-        return shared if pause < self.rule.lifetime_s and shared >= self.rule.least else 0
+        before, self.held = self.held, self.held.next(self.rule, shared, total, at)
+        return before.read(self.rule, shared, at)
 
 
 def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> CacheRule | None:
@@ -122,7 +177,8 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
     if protocol:
         # A server of the user's own that is not asked to keep anything may do so or not.
         provider = protocol if protocol == ANTHROPIC else ""
-    if provider == OPENROUTER:
+    routed = provider == OPENROUTER
+    if routed:
         provider, _, name = name.partition("/")
         provider = provider.removeprefix("~").removesuffix("-ai")
     if provider == BEDROCK and "claude" not in name:
@@ -134,8 +190,9 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
     if provider in (ANTHROPIC, BEDROCK):
         if retention == "off":
             return NO_CACHE
-        hour = retention == "1h"
-        return CacheRule(HOUR_S, least, _HOUR_PREMIUM) if hour else CacheRule(MINUTES_S, least)
+        if retention == "1h":
+            return CacheRule(HOUR_S, least, _HOUR_PREMIUM)
+        return CacheRule(MINUTES_S, least, chooses=provider == ANTHROPIC and not routed)
     known = (seconds for prefix, seconds in _BY_ITSELF.items() if provider.partition("-")[0] == prefix)
     lifetime = next(known, None)
     if lifetime is not None and (version := _GPT.search(plain)) and _version(version) >= _GPT_KEPT:
@@ -161,8 +218,15 @@ class CachedAnswer:
     """Read from the cache."""
     kept: float | None = None
     """Share of the request before that this one began with; None where that was not measured."""
+    hour: float = 0.0
+    """Share of its request that is kept for an hour, where that was decided for it."""
     changes: tuple[str, ...] = ()
     """What has changed the beginning of requests since this answer, in words; empty for nothing."""
+
+    @property
+    def held(self) -> Held:
+        hour = 0 if self.changes else round(self.hour * self.input_tokens)
+        return Held(self.input_tokens, hour, self.asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,10 +289,11 @@ def cache_outlook(
     last = answers[-1] if answers else None
     kept, until, cold_from = 0, None, None
     if rule is not None and last is not None and rule.lifetime_s:
-        cold_from = last.asked + (rule.lifetime_s if last.model == model else 0.0)
+        cold_from = last.asked + (rule.lasting(last.held.share).lifetime_s if last.model == model else 0.0)
     if cold_from is not None and last is not None and rule is not None and last.model == model:
-        kept = min(total, front if last.changes else last.input_tokens)
-        kept = kept if kept >= rule.least else 0
+        # Behind the minutes, what an hour keeps is left; the price while it is warm is not said of nothing.
+        at = now if now < cold_from else last.asked
+        kept = last.held.read(rule, min(total, front if last.changes else last.input_tokens), at)
         until = cold_from if kept else None
     written = last.output_tokens if last is not None else 0
     warm = until is not None and now < until
@@ -248,12 +313,12 @@ def predicted_read(rule: CacheRule | None, before: CachedAnswer, last: CachedAns
     """Tokens that an answer's request was to read of the one before; None where that cannot be said."""
     if rule is None:
         return None
-    if before.model != last.model or last.asked - before.asked >= rule.lifetime_s:
+    if before.model != last.model or not before.held.read(rule, before.input_tokens, last.asked):
         return 0
     if last.kept is None and before.changes:
         return None
-    tokens = round(before.input_tokens * (1.0 if last.kept is None else last.kept))
-    return tokens if tokens >= rule.least else 0
+    shared = round(before.input_tokens * (1.0 if last.kept is None else last.kept))
+    return before.held.read(rule, shared, last.asked)
 
 
 def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> str:
@@ -271,7 +336,7 @@ def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) 
         return "another model"
     if before.changes:
         return ", ".join(before.changes)
-    if last.asked - before.asked >= rule.lifetime_s:
+    if last.asked - before.asked >= rule.lasting(before.held.share).lifetime_s:
         return "the cache had expired"
     if last.kept is not None and last.kept < _SHORTFALL:
         return "other instructions or tools"

@@ -24,13 +24,14 @@ from pydantic_core import to_json
 
 from tui_app.context.answer_end import as_known
 from tui_app.context.attempts import PREPARES_ATTEMPTS, OutermostCapability
-from tui_app.context.cache_marks import CacheMarks
+from tui_app.context.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.prompt_cache import (
     CachedAnswer,
     CacheOutlook,
     CacheRates,
     CacheRule,
+    Held,
     cache_outlook,
     cache_rates,
     cache_rule,
@@ -54,7 +55,7 @@ from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.wire_form import WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
-from tui_app.providers import SEARCHING
+from tui_app.providers import ANTHROPIC, SEARCHING
 from tui_app.usage import Breakdown, ContextUsage, Kinds
 
 # The share of a request that its provider may still hold in its prompt cache.
@@ -209,22 +210,47 @@ class CacheWatch:
     """Follows what a provider's prompt cache holds of one conversation, where no log does."""
 
     now: Callable[[], float] = time
+    chosen: bool = False
+    """Whether it is decided here how long the newest request is kept."""
     _rule: CacheRule | None = None
     _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
     _asked: float = 0.0
     _kept: float | None = None
+    _held: Held = field(default_factory=Held)
+    """What the last answered request has left, in tokens as they are counted here."""
+    _leaves: Held = field(default_factory=Held)
+    """What the newest request leaves if it is answered."""
+    _model: str = ""
     _version: int = 0
     """That of the view when the newest answer came."""
 
-    def asked(self, kept: float | None) -> None:
-        """Note that a request is about to be sent, which begins with that share of the one before."""
+    @property
+    def hour(self) -> float:
+        """The share of the newest request that is kept for an hour, where that is ours to decide."""
+        return self._leaves.share
+
+    def asked(self, kept: float | None, total: int, model: str) -> None:
+        """Note that a request is about to be sent, and decide how long it is kept.
+
+        Args:
+            kept: Share of the one before that it begins with.
+            total: Its tokens.
+            model: Name of whom it goes to.
+        """
         self._asked, self._kept = self.now(), kept
+        if model != self._model:
+            self._model, self._held = model, Held()
+        rule = cache_rule(f"{ANTHROPIC}:{model}")
+        if rule is not None:
+            shared = round((kept or 0.0) * self._held.tokens)
+            self._leaves = self._held.next(rule, shared, total, self._asked)
 
     def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
         """Note what an answer says of its request."""
         usage = response.usage
         if response.state != "complete" or not usage.input_tokens:
             return
+        self._held = self._leaves
         model = f"{request.model.system}:{request.model.model_name}"
         # What a request asks of providers that want to be asked to keep something.
         wanted = [
@@ -232,7 +258,8 @@ class CacheWatch:
             for name, value in (request.model_settings or {}).items()
             if name.startswith(("cache", "anthropic_cache"))
         ]
-        self._rule = cache_rule(model, "1h" if "1h" in wanted else "auto" if any(wanted) else "off")
+        retention = "1h" if "1h" in wanted and not self.chosen else "auto" if any(wanted) else "off"
+        self._rule = cache_rule(model, retention)
         self._version = version
         self._answers.append(
             CachedAnswer(
@@ -242,6 +269,7 @@ class CacheWatch:
                 output_tokens=usage.output_tokens,
                 read_tokens=usage.cache_read_tokens,
                 kept=self._kept,
+                hour=self._held.share if self.chosen else 0.0,
             )
         )
 
@@ -261,8 +289,8 @@ class CacheWatch:
         """What a rewrite of what was sent costs just now; None where that is not known."""
         if not self._answers:
             return None
-        last = self._answers[-1]
-        return cache_rates(last.model, self._rule, self.now() - last.asked)
+        last, rule = self._answers[-1], self._rule
+        return cache_rates(last.model, rule and rule.lasting(last.hour), self.now() - last.asked)
 
 
 SILENT_TRUNCATION = (
@@ -400,7 +428,7 @@ class Pipeline:
             messages=messages,
             model_request_parameters=parameters,
         )
-        return self._marks.marked(formed)
+        return self._marks.marked(formed, hour=self.cache.hour >= 1.0)
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
         """The answer with tools called by their own names, which its provider may not take."""
@@ -649,11 +677,15 @@ class Pipeline:
             self.history.distrust()
             self.history.report(out.truncation)
         kept = self._prefix.next(*_head(request), out.messages)
-        self.cache.asked(kept)
         carried, growth = (
             self._carried(request),
             self.limits.learnt.growth(self.limits.model_key(request.model)),
         )
+        sent = self._count.kinds(out.messages)
+        self._sent = Kinds(*map(self.counter.unscaled, sent))._replace(around=sent.around)
+        before, self._counted = self._counted, self._sent.tokens + carried.total
+        self.cache.asked(kept, self._counted, request.model.model_name)
+        self.cache.chosen = chooses_hour(request) and self._form(request.model).caching
         self.history.report(
             UsageInfo(
                 usage=self.history.usage().to_json(),
@@ -662,14 +694,11 @@ class Pipeline:
                 factor=self.limits.factor(request.model),
                 carried=carried.nonzero(),
                 growth=growth._asdict() if growth is not None else None,
+                cache_hour=round(self.cache.hour, 4) if self.cache.chosen else None,
             )
         )
-        before = self._counted
         answers = (at for at, each in enumerate(reversed(out.messages), 1) if isinstance(each, ModelResponse))
         last = len(out.messages) - next(answers, len(out.messages))
-        sent = self._count.kinds(out.messages)
-        self._sent = Kinds(*map(self.counter.unscaled, sent))._replace(around=sent.around)
-        self._counted = self._sent.tokens + carried.total
         since = [self.counter.message(message) for message in out.messages[last:]]
         changed = 0 if kept is None else self._counted - round(kept * before)
         self._new = max(changed, self.counter.unscaled(sum(each.total for each in since)))
