@@ -104,6 +104,9 @@ def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None
     done = played(transcript, PLIMSOLL, 32_000, "auto", 0.0)
     assert done.rewrites > 2
     assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)
+    marks = [[block.lifetime for block in blocks_of(body) if block.lifetime] for body in done.bodies]
+    assert all(len(set(each)) == 1 and len(each) <= 4 for each in marks), "one lifetime in a request"
+    assert {each[0] for each in marks} == {"5m", "1h"}
 
 
 @pytest.fixture(scope="module")
