@@ -281,7 +281,15 @@ def test_every_screen_is_among_the_scenes() -> None:
         importlib.import_module(module.name)
     shown_by = Path(scenes.__file__).read_text(encoding="utf-8")
     seen = {kind.__name__ for kind, _ in DIALOGS.values()} | set(re.findall(r"\b[A-Z]\w+\b", shown_by))
-    bases = {"Chat", "Dialog", "FilterDialog", "ChoiceDialog", "StopsCompaction", "WaysDialog"}
+    bases = {
+        "Chat",
+        "Dialog",
+        "FilterDialog",
+        "ChoiceDialog",
+        "StopsCompaction",
+        "SuddenDialog",
+        "WaysDialog",
+    }
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()
 
 
