@@ -32,7 +32,7 @@ from tui_app.session.entries import Body, Entry
 from tui_app.ui import code_colours
 from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import PLAIN, UNICODE, clean
-from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.timeline import Timeline, timeline_row
 from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
 from tui_app.ui.transcript.layout import Spot
@@ -77,6 +77,23 @@ async def test_a_compaction_keeps_its_figures_where_there_is_little_room(width: 
         shown = rows(app.transcript)
         assert any(row.startswith(words) for row in shown), shown
         assert any("import.py edited 3x" in row for row in shown)
+
+
+@pytest.mark.parametrize("width", [80, 34, 20])
+@pytest.mark.parametrize(
+    ("claims", "loud"),
+    [("5 claims not in the log", True), ("1 claim not in the log", True), ("0 claims not in the log", False)],
+)
+async def test_claims_not_in_the_log_want_to_be_seen(claims: str, loud: bool, width: int) -> None:
+    said = f"9 messages became a summary · 9k → 1k · 2 of 2 facts · 1 put back by Plimsoll · {claims} · by x"
+    app = stage_of(lambda talk: talk.add("compaction", said))
+    async with app.run_test(size=(width, 24)):
+        amber = Palette.of(app.transcript).style(Tone.WARNING).color
+        lines = [app.transcript.render_line(y) for y in range(24)]
+        seen = [part.text for line in lines for part in line if part.style and part.style.color == amber]
+        assert [word for word in " ".join(seen).split() if word.strip("⊖━")] == (
+            claims.split() if loud else []
+        )
 
 
 async def test_shows_each_kind_in_its_words() -> None:

@@ -484,7 +484,9 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     yield RulePiece(what, what.partition(" became ")[0], behind, tone)
     if rest := figures[2:]:
         # The sign for how often is that of what is excluded.
-        yield TextPiece(between.join(rest).replace("×", glyphs.excluded), Tone.DIM, apart=between)
+        told = between.join(rest).replace("×", glyphs.excluded)
+        claims = next((each for each in rest if each.endswith(" not in the log") and each[0] != "0"), "")
+        yield TextPiece(told, Tone.DIM, apart=between, warns=claims)
     if entry.state == "ok":
         yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
     else:

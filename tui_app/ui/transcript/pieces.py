@@ -168,6 +168,8 @@ class TextPiece:
     """The tone of the sign, where it is not that of the text."""
     apart: str = ""
     """What separates its parts, where it is a list of them."""
+    warns: str = ""
+    """The words in it that want to be seen."""
 
     def estimate(self, width: int) -> int:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
@@ -177,12 +179,16 @@ class TextPiece:
         painted: list[Line] = []
         text = self.text if self.part else painter.spelled(self.text)
         apart = painter.spelled(self.apart)
+        loud = text.find(self.warns) if self.warns else len(text)
         for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent), apart):
-            segment = painter.styled(lead + text[start:stop], self.tone)
+            first, last = (min(max(at, start), stop) for at in (loud, loud + len(self.warns)))
+            words = [(lead + text[start:first], self.tone), (text[first:last], Tone.WARNING)]
+            words.append((text[last:stop], self.tone))
+            segments = [painter.styled(*each) for each in words if each[0]]
             tone = self.sign_tone or self.tone
             sign = painter.styled(self.sign, tone) if self.sign and not painted else None
             painted.append(
-                painter.line([segment], lead=len(lead), join=join if painted else self.join, sign=sign)
+                painter.line(segments, lead=len(lead), join=join if painted else self.join, sign=sign)
             )
         return painted
 
