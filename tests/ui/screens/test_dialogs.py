@@ -1,6 +1,8 @@
 """Every way through the dialogs: keys, defaults, Esc, and that nothing dangerous happens by accident."""
 
 import asyncio
+import re
+import sqlite3
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -8,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from textual import events
 from textual.app import ComposeResult
 from textual.pilot import Pilot
@@ -18,6 +21,8 @@ from tests.ui.kit import ThemedApp
 from tests.ui.plans import SWITCH
 from tui_app.agent.tools.tasks import TaskRow
 from tui_app.session.search import Found, Searched
+from tui_app.session.stats import CompactionRow, SessionStats
+from tui_app.session.stats import ModelRow as ModelStats
 from tui_app.session.store import SessionInfo
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
@@ -42,6 +47,7 @@ from tui_app.ui.dialogs.sessions import (
     hit_line,
     last_used,
     session_line,
+    spent_text,
     title_of,
 )
 from tui_app.ui.text import UNICODE
@@ -637,6 +643,60 @@ def test_session_rows_line_up_and_are_clean(width: int) -> None:
     assert "[/x] hostile one" in lines[2].plain
     assert len({line.cell_length for line in lines}) == 1
     assert all(line.cell_length <= width for line in lines)
+
+
+SPENT = SessionStats(
+    models=(ModelStats(model="m", cost_usd=1.2),),
+    compactions=(
+        CompactionRow(trigger="manual", outcome="success", count=4, undone=1, cost_usd=0.7),
+        CompactionRow(trigger="manual", outcome="cancelled", count=2),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("stats", "said"),
+    [
+        (None, ("", "")),
+        (SessionStats(), ("", "")),
+        (SPENT, ("3×", "$1.90")),
+        (replace(SPENT, models=(ModelStats(model="m", cost_usd=1.2, unpriced=1),)), ("3×", "$1.90+")),
+        (SessionStats(models=(ModelStats(model="m", unpriced=2),)), ("", "?")),
+    ],
+)
+def test_what_a_session_has_spent_is_said_where_it_is_known(
+    stats: SessionStats | None, said: tuple[str, str]
+) -> None:
+    assert spent_text(stats) == said
+
+
+@pytest.mark.parametrize("wide", [True, False])
+async def test_sessions_say_how_often_they_were_compacted_and_what_they_cost(wide: bool) -> None:
+    def read(session: str) -> SessionStats:
+        return SPENT if session == "885c8601" else SessionStats()
+
+    app = PickersHost(SessionsScreen(SESSIONS, here="/home/ada/Tide", stats=read, tz=UTC))
+    async with app.run_test(size=(120, 40) if wide else (80, 24)) as pilot:
+        await pilot.press("down")
+        await until(pilot, lambda: not wide or "3×" in app.rows[1])
+        header = str(app.screen.query_one(".dialog-header", Static).render())
+        assert ("context  compacted     cost  " in header) == wide
+        assert re.search(r"Tide notes +14 +6\.2k +3× +\$1\.90 +2025", app.rows[1]) or not wide
+        assert re.search(r"ferry timetable  ferry +14 +6\.2k +2025", app.rows[0]) or not wide
+        assert ("$" in app.rows[1]) == wide
+        assert {cell_len(row) for row in app.rows} == {cell_len(header)}
+        await pilot.press("enter")
+    assert app.results == [SessionChoice("open", "885c8601")]
+
+
+async def test_sessions_whose_figures_cannot_be_read_are_listed_all_the_same() -> None:
+    def read(session: str) -> SessionStats:
+        raise sqlite3.OperationalError("no such table")
+
+    app = PickersHost(SessionsScreen(SESSIONS, stats=read, tz=UTC))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(*"tide", "enter")
+    assert app.results == [SessionChoice("open", "885c8601")]
 
 
 @pytest.mark.parametrize("kind", ["models", "sessions"])

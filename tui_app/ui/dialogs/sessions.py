@@ -18,10 +18,13 @@ from textual.content import Content
 from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_app.context.storage_errors import StorageError
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, rename_session
+from tui_app.session.preview import StatsReader
 from tui_app.session.search import Found, Searched, searching
+from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.dialogs.actions import what_leaving_costs
@@ -29,7 +32,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, co
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import clean, count, one_line, padded, tokens
+from tui_app.ui.text import clean, cost, count, one_line, padded, tokens
 from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
@@ -46,7 +49,9 @@ class SessionChoice:
 
 
 _NO_OTHER = "There is no other session yet."
-_FOLDER_CELLS, _FIGURES_CELLS, _USED_CELLS = 20, 20, 18
+_USED_CELLS = 18
+_ROOMY = 90
+"""Cells of a row from which it has what a session has spent, and the name of another folder."""
 
 
 def last_used(moment: datetime, now: datetime) -> str:
@@ -66,26 +71,56 @@ THIS_ONE = "  this one"
 """Behind the title of the session that is open here."""
 
 
+def spent_text(stats: SessionStats | None) -> tuple[str, str]:
+    """How often a session was compacted, and what it has cost: ``3×``, ``$1.90``; empty where it was not.
+
+    ``$1.90+`` where a part of it has no known price.
+    """
+    if stats is None:
+        return "", ""
+    made = sum(row.count - row.undone for row in stats.compactions if row.outcome in ("success", "imported"))
+    usd, unpriced = stats.cost_usd, "+" if stats.unpriced else ""
+    return f"{made}×" if made else "", f"{cost(usd)}{unpriced}" if usd else "?" * len(unpriced)
+
+
 def session_line(
-    row: SessionInfo, width: int, tz: tzinfo | None = None, *, is_current: bool = False
+    row: SessionInfo,
+    width: int,
+    tz: tzinfo | None = None,
+    *,
+    is_current: bool = False,
+    here: str = "",
+    stats: SessionStats | None = None,
 ) -> Content:
-    """One row: title, messages, tokens, when it was last used, and the folder where there is room."""
+    """One row: title, messages, tokens, when it was last used, and where there is room what it has spent.
+
+    Args:
+        row: What it is about.
+        width: Cells there are.
+        tz: Time zone of the date; ``None`` for that of the machine.
+        is_current: Whether it is the one that is open here.
+        here: The folder that goes without saying.
+        stats: What it has spent, once that is read.
+    """
     moment = datetime.fromtimestamp(row.updated, tz)
+    roomy = width >= _ROOMY
+    elsewhere = f"  {one_line(PurePath(row.cwd).name, 18)}" if roomy and row.cwd != here else ""
 
     def named(cells: int) -> Content:
-        mark = THIS_ONE if is_current else ""
-        title = one_line(row.title, cells - len(mark)) or "untitled"
+        mark = THIS_ONE if is_current else elsewhere
+        title = one_line(row.title, cells - cell_len(mark)) or "untitled"
         return Content.assemble((title, "bold"), (padded(mark, cells - cell_len(title)), "$text-muted"))
 
     if width < 50:
         return Content.assemble(
             named(width - 16), f" {row.messages:>4} msg", (f"  {moment:%m-%d}", "$text-muted")
         )
-    folder = f"  {padded(one_line(PurePath(row.cwd).name, 18), 18)}" if width >= 90 else ""
-    cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
     size = f"{row.messages:>10}{tokens(row.tokens) if row.tokens else '?':>10}"
+    compacted, price = spent_text(stats)
+    spent = f"{compacted:>11}{price:>9}" if roomy else ""
     used = f"  {last_used(moment, datetime.now(tz)):>{_USED_CELLS - 2}}"
-    return Content.assemble(named(cells), (folder, "$text-muted"), size, (used, "$text-muted"))
+    cells = width - len(size + spent) - _USED_CELLS
+    return Content.assemble(named(cells), size, spent, (used, "$text-muted"))
 
 
 class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
@@ -105,6 +140,8 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         current: str = "",
         windows: Mapping[str, int] = MappingProxyType({}),
         held: Callable[[str], str] = lambda _: "",
+        here: str = "",
+        stats: Callable[[str], SessionStats] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
         """Offer sessions.
@@ -114,11 +151,31 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
             current: Id of the one that is open here, which stays as it is; another one is marked at first.
             windows: Tokens that models hold, where that is known.
             held: Says where the session with an id is open, empty where it is not; asked in a thread.
+            here: The folder whose sessions need not name it.
+            stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
         self._current, self._windows, self._held, self._tz = current, windows, held, tz
+        self._here, self._read_stats = here, stats
+        self._stats: dict[str, SessionStats] = {}
+        """By session, as far as they are read."""
         self.offer(rows)
+
+    def on_mount(self) -> None:
+        """List the sessions; what each has spent comes later."""
+        super().on_mount()
+        if self._read_stats is not None:
+            self.run_worker(self._count(self._read_stats), group="stats", exit_on_error=False)
+
+    async def _count(self, read: Callable[[str], SessionStats]) -> None:
+        """Read what each session has spent, the newest first: a log may be long, and the list is there."""
+        with suppress(StorageError, OSError, sqlite3.Error):
+            for row in self._rows:
+                self._stats[row.id] = await asyncio.to_thread(read, row.id)
+                if row in self.shown:
+                    line = self.line(row, self.row_width)
+                    self.options.replace_option_prompt_at_index(self.shown.index(row), line)
 
     @property
     def title_text(self) -> str:
@@ -130,13 +187,15 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     def header(self, width: int) -> Content:
         if width < 50:
             return Content()
-        folder = "  folder".ljust(_FOLDER_CELLS) if width >= 90 else ""
-        cells = width - len(folder) - _FIGURES_CELLS - _USED_CELLS
         figures = f"{'messages':>10}{'context':>10}"
-        return Content(f"{'session':<{cells}}{folder}{figures}{'last used':>{_USED_CELLS}}")
+        if width >= _ROOMY:
+            figures += f"{'compacted':>11}{'cost':>9}"
+        cells = width - len(figures) - _USED_CELLS
+        return Content(f"{'session':<{cells}}{figures}{'last used':>{_USED_CELLS}}")
 
     def line(self, row: SessionInfo, width: int) -> Content:
-        return session_line(row, width, self._tz, is_current=row.id == self._current)
+        current, stats = row.id == self._current, self._stats.get(row.id)
+        return session_line(row, width, self._tz, is_current=current, here=self._here, stats=stats)
 
     def first(self) -> int:
         return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
@@ -433,7 +492,14 @@ async def choose_session(
             return None
         rows = [info for info in infos if info.messages]
         listed(rows)
-        screen = SessionsScreen(rows, current=current, windows=windows, held=partial(held_elsewhere, launch))
+        screen = SessionsScreen(
+            rows,
+            current=current,
+            windows=windows,
+            held=partial(held_elsewhere, launch),
+            here=next((row.cwd for row in rows if row.id == current), str(launch.cwd)),
+            stats=lambda id: StatsReader(launch.database, id).read(),
+        )
         screen.written = written
         choice = await app.push_screen_wait(screen)
         written = screen.written
