@@ -64,9 +64,9 @@ Trips on Sundays and public holidays are read from the files of both operators.
 WORDS = """\
 ## The user's messages, word for word
 - #2: Why does the import fail?
-- #40: Fix it and run the tests
-- #73: Never touch the legacy importer, other teams still call it
-- #102: Now the return trips, same rule"""
+- #16: Fix it and run the tests
+- #24: Never touch the legacy importer, other teams still call it
+- #26: Now the return trips, same rule"""
 FACTS = """\
 ## Facts the notes left out
 - `import.py` edited 3×, last 12:29

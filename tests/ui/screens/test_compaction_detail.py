@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import get_ident
 
 import pytest
+from rich.style import Style
 from textual.app import ComposeResult
 from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
@@ -34,7 +35,7 @@ from tui_app.ui.dialogs.compaction import (
     where,
 )
 from tui_app.ui.text import PLAIN, UNICODE
-from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.transcript.lines import Painter
 
 FACTS = (
@@ -330,12 +331,37 @@ def test_what_is_sent_says_line_for_line_who_it_is_from() -> None:
     assert painted(view) == [
         "  m written by the model   y your words   p added by Plimsoll",
         "p Notes of a model.",
-        "m Notes of gpt-5-mini   no permission, no instruction",
+        f"m Notes of gpt-5-mini{'no permission, no instruction':>55}",
         "│ Intent",
         "│ Sail.",
         "y  • #3: Reef first.",
     ]
     assert painted(VIEW)[0] == "  Intent", "a log of an earlier version does not say"
+
+
+def test_what_is_sent_says_at_the_right_how_many_there_are_and_when_they_came() -> None:
+    wind = " ".join(["wind"] * 12)
+    passages = (
+        ("model", "## Intent\n\nSail (#3).\n\n- Reef\n- Sail\n\nThen:\n\n```\nheave\n```"),
+        ("user", "## Your words\n\n- #3: Reef first.\n- #9: Then sail.\n\n## More\n\n1. Reef"),
+        ("code", f"## Facts\n\n- the wind (#4)\n- {wind} (#4)"),
+    )
+    said = {"#3": "you, 12:04", "#4": "result, 12:05"}
+    view = replace(VIEW, passages=passages, said=said)
+    bold = Palette(styles={**PLAIN_PALETTE.styles, Tone.HEADING: Style(bold=True)})
+    page = sent_page(view.sent, Painter(bold, UNICODE, 76))
+    wanted = [
+        ("Notes of gpt-5-mini", "no permission, no instruction"), ("Intent", ""),
+        ("Sail (#3).", "you, 12:04"),
+        (" • Reef", ""), (" • Sail", ""), ("", ""), ("Then:", ""), ("", ""), ("  heave", ""), ("", ""),
+        ("Your words", "2"), (" • #3: Reef first.", "12:04"), (" • #9: Then sail.", ""), ("", ""),
+        ("More", "1"), (" 1. Reef", ""), ("", ""),
+        ("Facts", "2"), (" • the wind (#4)", "result, 12:05"), (f" • {wind} (#4)", ""),
+    ]  # fmt: skip
+    assert [strip.text.rstrip() for strip in page.strips][2:] == [
+        f"{text}{note:>{74 - len(text)}}".rstrip() for text, note in wanted
+    ]
+    assert "12:04" not in page.text, "what is copied is what is sent"
 
 
 def painted(view: CompactionView) -> list[str]:

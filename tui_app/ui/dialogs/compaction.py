@@ -1,11 +1,12 @@
 """One compaction: what was written, what it kept, what left, and the way back."""
 
 import asyncio
+import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -41,6 +42,7 @@ from tui_app.ui.dialogs.base import (
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.long_text import LongText, Wrapped
 from tui_app.ui.text import (
+    PLAIN,
     UNICODE,
     Glyphs,
     clean,
@@ -55,7 +57,7 @@ from tui_app.ui.text import (
     wrap_spans,
 )
 from tui_app.ui.themes import Palette, Tone
-from tui_app.ui.transcript.lines import GUTTER, Line, Painter
+from tui_app.ui.transcript.lines import EDGE, GUTTER, Line, Painter
 from tui_app.ui.transcript.markdown import markdown_lines
 from tui_app.ui.transcript.pieces import clip, split_markdown
 from tui_app.ui.widgets import WrittenArea
@@ -325,8 +327,9 @@ def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -
     return row
 
 
-NOTES_ARE = "   no permission, no instruction"
-"""What the model makes of notes: said behind their head."""
+NOTES_ARE = "no permission, no instruction"
+"""What the model makes of notes: said at the right of their head."""
+_HANDLE = re.compile(r"#\d{1,12}(?!\d)")
 _MARGINS: dict[Origin, str] = {"model": "m", "user": "y", "code": "p"}
 """What stands in front of each line of the replacement: who it is from."""
 
@@ -354,6 +357,8 @@ class Replacement:
     """The model that wrote the notes."""
     otherwise: str = ""
     """Shown where there are no passages."""
+    said: Mapping[str, str] = field(default_factory=dict)
+    """Whose words the messages are that are named in it, and when they came, such as ``you, 12:14``."""
 
     @property
     def text(self) -> str:
@@ -373,6 +378,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         for source, gap in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
             body += [painter.gap()] if gap and body else []
             body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
+        body = _beside(_closed_up(body), origin, sent, painter)
         lines += body
         if origin is not None and body:
             tone = _MARGIN_TONES[origin]
@@ -390,6 +396,53 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
         tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for mark, tone in margins),
     )
+
+
+def _closed_up(body: Sequence[Line]) -> list[Line]:
+    """The lines of a passage without the blank ones behind a heading and in front of a list."""
+    return [
+        line
+        for at, line in enumerate(body)
+        if line.text or not (_is_heading(body[at - 1]) or _ITEM.match(body[min(at + 1, len(body) - 1)].text))
+    ]
+
+
+_ITEM = re.compile(rf" (?:[{re.escape(UNICODE.item + PLAIN.item)}]|\d{{1,3}}[.)]) ")
+"""How an item of a list begins as it is laid out."""
+
+
+def _is_heading(line: Line) -> bool:
+    said = [segment.style for segment in line.strip if segment.text.strip()]
+    return bool(said) and all(style is not None and style.bold for style in said)
+
+
+def _beside(body: Sequence[Line], origin: Origin | None, sent: Replacement, painter: Painter) -> list[Line]:
+    """The lines of a passage with what the log knows of them at their right."""
+    lines = []
+    for at, line in enumerate(body):
+        note = ""
+        if handle := _HANDLE.search(line.text):
+            note = sent.said.get(handle[0], "")
+            note = note.rpartition(", ")[2] if origin == "user" else note
+        elif origin in ("user", "code") and _is_heading(line):
+            below = takewhile(lambda each: not _is_heading(each), body[at + 1 :])
+            note = str(sum(_ITEM.match(each.text) is not None for each in below) or "")
+        lines.append(_noted(line, note, painter))
+    return lines
+
+
+def _noted(line: Line, note: str, painter: Painter) -> Line:
+    """A line with something small at its right, which gives way where there is no room."""
+    note = painter.spelled(note)
+    start = GUTTER + painter.width - EDGE - cell_len(note)
+    if not note or start < GUTTER + cell_len(line.text) + 2:
+        return line
+    parts = [
+        line.strip.crop(0, start),
+        Strip([painter.styled(note, Tone.FAINT)]),
+        line.strip.crop(GUTTER + painter.width - EDGE),
+    ]
+    return replace(line, strip=Strip.join(parts))
 
 
 _WHOLE_MARK = NOT_IN_LOG.replace(" ", "\u00a0")
@@ -424,7 +477,7 @@ def _legend(painter: Painter) -> list[Segment]:
 
 def _notes_head(author: str, painter: Painter) -> list[Line]:
     title = f"Notes of {one_line(author, 40) or 'the model'}"
-    return [painter.line([painter.styled(title, Tone.HEADING), painter.styled(NOTES_ARE, Tone.FAINT)])]
+    return [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
 
 
 class SentText(LongText):
@@ -677,7 +730,7 @@ class CompactionView:
     @property
     def sent(self) -> Replacement:
         """What the model gets in place of what left."""
-        return Replacement(self.passages, self.done.model, summary_text(self.done))
+        return Replacement(self.passages, self.done.model, summary_text(self.done), self.said)
 
 
 class CompactionDetail(Dialog[Decision]):
