@@ -37,6 +37,28 @@ SESSION = history(
 EVIDENCE = Evidence(read_items(SESSION))
 
 
+@pytest.mark.parametrize(
+    ("claim", "held"),
+    [
+        ("All 14 tests pass.", "1 failed, 13 passed"),
+        ("29 tests pass.", "1 failed, 13 passed"),
+        ("`ruff check .` fails.", "ruff check . succeeded"),
+        ("`src/ships.py` was edited.", "ships.py only read"),
+        ("`src/tides.py` was deleted.", "tides.py created"),
+        ("The user asked for a release on Friday.", "no such message"),
+        ("`src/moon.py` was edited.", ""),
+        ("The retry_limit is 77.", ""),
+    ],
+)
+def test_what_the_log_holds_instead_of_a_claim_is_told_where_it_is_known(claim: str, held: str) -> None:
+    checked = check_summary(claim, EVIDENCE)
+    assert checked.text.endswith(f" {NOT_IN_LOG}")
+    told, separator, handle = checked.held[0].partition(" #")
+    assert told == held
+    assert handle.isdigit() == bool(separator)
+    assert check_summary("`ruff check .` passes.", EVIDENCE).held == ()
+
+
 def marked(line: str) -> bool:
     return NOT_IN_LOG in check_summary(line, EVIDENCE).text
 

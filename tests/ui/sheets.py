@@ -357,7 +357,13 @@ async def reviews(deck: Deck) -> None:
     notes = SUMMARY.replace("- Holidays", "\n".join((*claims, "- Holidays")))
     rules = "## Rules of the user, word for word\n" + "\n".join(f"- {rule}" for rule in RULES)
     passages = (("model", notes), ("code", FACTS), ("user", rules))
-    event = replace(proposed(DONE), model=DONE.model, passages=passages, claims_marked=2)
+    event = replace(
+        proposed(DONE),
+        model=DONE.model,
+        passages=passages,
+        claims_marked=2,
+        claims_held=("1 failed, 213 passed #33", "no such message"),
+    )
     app = deck.app
     await app.push_screen(ReviewScreen(event, fill=fill_of(app, app.chat.session)))
 

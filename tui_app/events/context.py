@@ -169,6 +169,8 @@ class CompactionProposed(Payload):
     """Facts that would be neither kept nor recoverable."""
     claims_marked: int | None = None
     """Claims that the log does not hold, each marked behind it; null where code wrote the summary."""
+    claims_held: tuple[str, ...] = ()
+    """What the log holds instead of each marked claim, in order; empty text where that is not known."""
     facts: tuple["Fact", ...] = ()
     """What would become of each."""
     passages: tuple[tuple[Origin, str], ...] = ()

@@ -23,6 +23,7 @@ from tui_app.ui.dialogs.compaction import (
     CompactionView,
     FactWanted,
     NewWords,
+    Replacement,
     SentText,
     SummaryEditor,
     diff_lines,
@@ -395,6 +396,23 @@ def test_the_mark_of_a_claim_stands_out() -> None:
         marks = [segment.text for strip in page.strips for segment in strip if "log" in segment.text]
         assert marks == [NOT_IN_LOG], "in a style of its own, and never broken"
         assert NOT_IN_LOG in page.text
+
+
+@pytest.mark.parametrize("width", [76, 44])
+def test_what_the_log_holds_instead_of_a_claim_is_beside_it_or_below(width: int) -> None:
+    text = f"- All 214 tests pass. {NOT_IN_LOG}\n- Fine.\n- Odd. {NOT_IN_LOG}\n- A release. {NOT_IN_LOG}"
+    held = ("1 failed, 213 passed #190", "", "no such message")
+    sent = Replacement((("model", text),), "m", held=held)
+    page = sent_page(sent, Painter(PLAIN_PALETTE, UNICODE, width))
+    end, narrow = width - 2, width < 60
+    wanted = []
+    for claim, told in zip(("All 214 tests pass.", "Odd.", "A release."), held, strict=True):
+        row = f" • {claim} {NOT_IN_LOG}"
+        beside = f"{row}{told:>{end - len(row)}}".rstrip()
+        wanted += [row, f"{told:>{end}}"] if narrow and told else [beside]
+        wanted += [" • Fine."] if claim.startswith("All") else []
+    assert [strip.text.rstrip() for strip in page.strips][3:] == wanted
+    assert "213" not in page.text
 
 
 async def test_checkpoint_file_opens_over_it() -> None:

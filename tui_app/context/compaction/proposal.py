@@ -35,6 +35,7 @@ from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
 from tui_app.context.provenance.check import check_summary, refusal_of
 from tui_app.context.provenance.evidence import Evidence
+from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text, prompts_of, split_title
 from tui_app.context.summaries.writer import (
     ExtractiveSummariser,
@@ -180,7 +181,14 @@ async def _propose(
         messages_left=len(left),
     )
     files = sum(bool(mark_of(part).get("file")) for item in split.old for part in item.message.parts)
-    return Proposal(complete=complete, message=message, left=left, acknowledgement=said, in_files=files)
+    return Proposal(
+        complete=complete,
+        message=message,
+        left=left,
+        acknowledgement=said,
+        in_files=files,
+        claims_held=summary.held,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,7 +383,8 @@ class ProposalWriter:
         checked = await asyncio.to_thread(check_summary, summary.text, self._evidence, titled=titled)
         if checked.refusal and refuse:
             raise SummaryFailed(checked.refusal)
-        return replace(summary, text=checked.text, marked=checked.marked)
+        held = tuple(map(mask_secrets, checked.held))
+        return replace(summary, text=checked.text, marked=checked.marked, held=held)
 
     @cached_property
     def _evidence(self) -> Evidence:

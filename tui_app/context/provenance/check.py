@@ -375,6 +375,36 @@ def _programs(command: str) -> set[str]:
     return set(_WORD.findall(command.casefold())[:4]) & _CHECKERS
 
 
+def log_words(statement: Statement, evidence: Evidence) -> str:
+    """What the log holds instead of a false claim, such as ``1 failed #190``; empty where that is unknown."""
+    names = names_in(statement.text)
+    if not all(evidence.knows(name.text) for name in names):
+        return ""
+    bare = without_names(statement.text, names)
+    if wish_is_unknown(statement, bare, evidence.user):
+        return "no such message"
+    runs = _runs_of(statement, statement.text, bare.casefold().replace("\x00", " "), names, evidence)
+    if runs:
+        run = runs[-1]
+        counts = next(
+            filter(None, map(_COUNTS.findall, reversed(run.action.result[-2_000:].splitlines()))), []
+        )
+        ended = ", ".join(counts) or f"{run.what[:_MOST_TOLD]} {'succeeded' if run.ok else 'failed'}"
+        return f"{ended} #{run.action.key}"
+    for name in names:
+        for trail in evidence.trails_of(name.text):
+            done = _done_to(trail)
+            told = ", ".join(sorted(done)) if done else "only read" if trail.counts else ""
+            if told:
+                return f"{trail.path.rpartition('/')[2]} {told} #{trail.key}"
+    return ""
+
+
+_COUNTS = re.compile(r"\b\d+ (?:failed|passed|skipped|errors?|failures?)\b")
+_MOST_TOLD = 40
+"""Characters of a command that are told."""
+
+
 # Errors: whether what is called solved still fails.
 
 _WORDS = re.compile(r"[^\W\d]\w+")
@@ -465,6 +495,8 @@ class Checked:
     text: str
     claims: tuple[str, ...] = ()
     """Statements behind which a mark stands."""
+    held: tuple[str, ...] = ()
+    """What the log holds instead of each; empty where that is not known."""
     statements: int = 0
     """All there are, marked or not."""
     refusal: str = ""
@@ -495,7 +527,8 @@ def check_summary(summary: str, evidence: Evidence, *, titled: bool = False) -> 
     for statement in reversed(marked):
         checked = f"{checked[: statement.end]} {NOT_IN_LOG}{checked[statement.end :]}"
     claims = tuple(statement.text for statement in marked)
-    return Checked(checked, claims, len(every), refusal_of(text, evidence, titled=titled))
+    held = tuple(log_words(statement, evidence) for statement in marked)
+    return Checked(checked, claims, held, len(every), refusal_of(text, evidence, titled=titled))
 
 
 def is_false(statement: Statement, evidence: Evidence) -> bool:

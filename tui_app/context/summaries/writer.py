@@ -695,6 +695,8 @@ class Summary:
     model: str = ""
     marked: int | None = None
     """Claims in it that the log does not hold, once it was checked."""
+    held: tuple[str, ...] = ()
+    """What the log holds instead of each of them; empty where that is not known."""
 
 
 class Summariser(Protocol):

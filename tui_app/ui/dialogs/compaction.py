@@ -49,6 +49,7 @@ from tui_app.ui.text import (
     clock,
     cost,
     count,
+    cut_cells,
     duration,
     one_line,
     padded,
@@ -359,6 +360,8 @@ class Replacement:
     """Shown where there are no passages."""
     said: Mapping[str, str] = field(default_factory=dict)
     """Whose words the messages are that are named in it, and when they came, such as ``you, 12:14``."""
+    held: Sequence[str] = ()
+    """What the log holds instead of each marked claim of the notes, in order; empty text where unknown."""
 
     @property
     def text(self) -> str:
@@ -418,20 +421,28 @@ def _is_heading(line: Line) -> bool:
 
 def _beside(body: Sequence[Line], origin: Origin | None, sent: Replacement, painter: Painter) -> list[Line]:
     """The lines of a passage with what the log knows of them at their right."""
-    lines = []
+    lines, claims = [], 0
     for at, line in enumerate(body):
-        note = ""
-        if handle := _HANDLE.search(line.text):
+        note, marks = "", line.text.count(_WHOLE_MARK) if origin == "model" else 0
+        if held := " · ".join(filter(None, sent.held[claims : claims + marks])):
+            note = held
+        elif handle := _HANDLE.search(line.text):
             note = sent.said.get(handle[0], "")
             note = note.rpartition(", ")[2] if origin == "user" else note
         elif origin in ("user", "code") and _is_heading(line):
             below = takewhile(lambda each: not _is_heading(each), body[at + 1 :])
             note = str(sum(_ITEM.match(each.text) is not None for each in below) or "")
-        lines.append(_noted(line, note, painter))
+        claims += marks
+        tone = Tone.DIM if held else Tone.FAINT
+        noted = _noted(line, note, painter, tone)
+        lines.append(noted)
+        if held and noted is line:
+            # What was found out about a claim is not left out: it has a row of its own.
+            lines.append(_noted(painter.line(()), cut_cells(note, painter.width - 2 * EDGE), painter, tone))
     return lines
 
 
-def _noted(line: Line, note: str, painter: Painter) -> Line:
+def _noted(line: Line, note: str, painter: Painter, tone: Tone = Tone.FAINT) -> Line:
     """A line with something small at its right, which gives way where there is no room."""
     note = painter.spelled(note)
     start = GUTTER + painter.width - EDGE - cell_len(note)
@@ -439,7 +450,7 @@ def _noted(line: Line, note: str, painter: Painter) -> Line:
         return line
     parts = [
         line.strip.crop(0, start),
-        Strip([painter.styled(note, Tone.FAINT)]),
+        Strip([painter.styled(note, tone)]),
         line.strip.crop(GUTTER + painter.width - EDGE),
     ]
     return replace(line, strip=Strip.join(parts))

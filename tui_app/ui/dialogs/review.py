@@ -336,7 +336,9 @@ class ReviewScreen(Dialog[Reviewed]):
             self._say("#review-problem", self.problem(self._proposed))
             self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
             self._area.complete(self._proposed.summary)
-            self._sent.show_sent(Replacement(self._proposed.passages, self._proposed.model))
+            proposed = self._proposed
+            sent = Replacement(proposed.passages, proposed.model, held=proposed.claims_held)
+            self._sent.show_sent(sent)
             self._show_fill(self._proposed)
             self._risks = at_risk(self._proposed.facts)
             self._facts.display = bool(self._risks)
