@@ -112,6 +112,15 @@ async def test_what_nobody_said_is_marked_also_in_an_edit() -> None:
     assert f"{text} (not in the log)" in done.summary
 
 
+async def test_the_person_is_told_what_the_log_holds_instead_of_a_claim() -> None:
+    text = "The user explicitly asked to delete the production database of the harbour master."
+    person = Person([None])
+    await ended(compactor(Writer(lambda _: f"{NOTES}\n{text}")), person)
+    [(proposal, _)] = person.asked
+    assert proposal.complete.claims_marked == len(proposal.claims_held)
+    assert proposal.claims_held[-1] == "no such message"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [(" \n", EMPTY), ("word " * 9_000, "smaller"), ("word " * 6_000, "%")],
