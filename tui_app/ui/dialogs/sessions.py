@@ -32,7 +32,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, co
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import clean, cost, count, one_line, padded, tokens
+from tui_app.ui.text import clean, cost, count, one_line, padded, tokens, window_text
 from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
@@ -209,7 +209,9 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
             self.note(_NO_OTHER)
             return
         window = self._windows.get(row.model, 0)
-        full = f"opens at {percent_text(row.tokens, window)} of {tokens(window)} · " if window else ""
+        # What was never sent has not been counted.
+        share = percent_text(row.tokens, window) if window and row.tokens else ""
+        full = f"opens at {share} of {window_text(window)} · " if share else ""
         self.note(f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
 
     def use(self, row: SessionInfo) -> None:
