@@ -244,6 +244,20 @@ class Folded:
     """The groups of hidden messages that are stored, by the event that hides them."""
 
 
+def load_folds(db: Db, session: str, read: Read) -> Folded:
+    """Read the folds of a session as they were kept; those that were not begin with its first event.
+
+    Args:
+        db: The database.
+        session: Whole id of the session.
+        read: Reads heads of the session by their numbers.
+    """
+    try:
+        return _kept_folds(db, session, read)
+    except _DAMAGED:
+        return Folded(session, AgentView(), StatsFold())
+
+
 def _kept_folds(db: Db, session: str, read: Read) -> Folded:
     query = "SELECT part, data FROM snapshots WHERE session = ?"
     parts: dict[int, str] = dict(db.execute(query, (session,)).fetchall())
@@ -463,7 +477,7 @@ class SqlStore(ABC):
 
     def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
         try:
-            records = self._change(lambda db: self._write(db, session, events), session)
+            records = self._append(session, events)
         except BaseException:
             # What was folded may not have been written.
             self._folded = None
@@ -471,6 +485,9 @@ class SqlStore(ABC):
         if records:
             self._keep(session, records[0].seq, records[-1].seq)
         return records
+
+    def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
+        return self._change(lambda db: self._write(db, session, events), session)
 
     def set_title(self, session: str, title: str) -> None:
         query, values = "UPDATE sessions SET title = ? WHERE id = ?", (self.dialect.text(title), session)
@@ -553,11 +570,7 @@ class SqlStore(ABC):
         """The folds of a session as they were kept."""
         if not self._snapshots:
             return Folded(session, AgentView(), StatsFold())
-        # Read the folds of a session as they were kept; those that were not begin with its first event.
-        try:
-            return _kept_folds(db, session, partial(self.heads_of, session))
-        except _DAMAGED:
-            return Folded(session, AgentView(), StatsFold())
+        return load_folds(db, session, partial(self.heads_of, session))
 
     def _keep(self, session: str, first: int, last: int) -> None:
         """Keep what the log has come to every so many events, of which the newest have just been written."""
