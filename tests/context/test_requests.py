@@ -49,7 +49,7 @@ from tui_app.context.requests.builder import (
     repair,
     sendable,
 )
-from tui_app.context.requests.pipeline import Piece, PrefixMeter, Sent, prefix_kept
+from tui_app.context.requests.request_meter import Piece, PrefixMeter, Sent, prefix_kept
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
@@ -460,7 +460,7 @@ def test_a_part_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(part)
         return str(part).encode()
 
-    monkeypatch.setattr("tui_app.context.requests.pipeline._sent", reading)
+    monkeypatch.setattr("tui_app.context.requests.request_meter._sent", reading)
     meter, history = Meter(), [prefix_said("one"), prefix_words("two")]
     meter.kept(*history)
     history.append(prefix_said("three"))

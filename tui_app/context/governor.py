@@ -28,7 +28,8 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.fullness import FullnessNotes
-from tui_app.context.requests.pipeline import CacheWatch, GovernedRun, Pipeline, Pipelines
+from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
+from tui_app.context.requests.request_meter import CacheWatch
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, SpanConversation, Spans, traced
@@ -172,11 +173,19 @@ class Conversations:
         )
         watch = CacheWatch()
         around = StageHost(handles=False, digest=writers.digest, cache=watch.rates)
-        pipeline = Pipeline(self.policy, history, None, counter, self.limits, around, self.memory_limit_mb)
-        # The messages of such an agent, and what is fetched for them, are its own program's.
-        pipeline.downloads, pipeline.cache = True, watch
-        if self.takes_part:
-            pipeline.fullness = FullnessNotes(counter, history.append_note)
+        pipeline = Pipeline(
+            self.policy,
+            history,
+            None,
+            counter,
+            self.limits,
+            around,
+            memory_limit_mb=self.memory_limit_mb,
+            # The messages of such an agent, and what is fetched for them, are its own program's.
+            downloads=True,
+            fullness=FullnessNotes(counter, history.append_note) if self.takes_part else None,
+            cache=watch,
+        )
         # Nothing in the agent can search what left, so the model is not told that it could.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
@@ -290,8 +299,8 @@ class ContextGovernor(OutermostCapability):
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
             around = surroundings or StageHost()
-            pipeline = Pipeline(policy, history, compactor, count, known, around)
-            pipeline.fullness = None if tell is None else FullnessNotes(count, tell)
+            told = None if tell is None else FullnessNotes(count, tell)
+            pipeline = Pipeline(policy, history, compactor, count, known, around, fullness=told)
             self._pipelines = OnePipeline(pipeline)
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")

@@ -39,7 +39,7 @@ from tui_app.context.attempts import OutermostCapability
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import folder_text
-from tui_app.context.requests.pipeline import sent_tools
+from tui_app.context.requests.request_meter import sent_tools
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (

@@ -1,44 +1,25 @@
 """The steps around every model request of one conversation, in order."""
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from itertools import accumulate, chain
-from operator import eq
-from time import time
-from typing import Any, NamedTuple, Protocol, cast
+from itertools import accumulate
+from typing import Any, Protocol, cast
 
 from pydantic_ai import RunContext, exceptions
-from pydantic_ai.capabilities import (
-    WrapModelRequestHandler,
-    WrapRunHandler,
-)
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ModelResponsePart, ToolCallPart
-from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
+from pydantic_ai.capabilities import WrapModelRequestHandler, WrapRunHandler
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, ToolCallPart
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
-from pydantic_core import to_json
 
 from tui_app.context.answer_end import as_known
 from tui_app.context.attempts import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.context.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
-from tui_app.context.counting.prompt_cache import (
-    CachedAnswer,
-    CacheOutlook,
-    CacheRates,
-    CacheRule,
-    Held,
-    cache_outlook,
-    cache_rates,
-    cache_rule,
-)
-from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
-from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
-from tui_app.context.history import History, RunningCount, RunningMessages, same_objects
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.history import History, RunningMessages
 from tui_app.context.overflow.detection import (
     PER_REQUEST,
     ContextOverflow,
@@ -49,260 +30,19 @@ from tui_app.context.overflow.detection import (
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
 from tui_app.context.requests.fullness import FullnessNotes
+from tui_app.context.requests.request_meter import CacheWatch, RequestMeter, message_parts, request_head
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.wire_form import WireForm
-from tui_app.events import MemoryPressure, Notice, Trigger, UsageInfo
-from tui_app.providers import ANTHROPIC, SEARCHING
-from tui_app.usage import Breakdown, ContextUsage, Kinds
-
-# The share of a request that its provider may still hold in its prompt cache.
-#
-# Caches of providers match from the first byte on, so one changed tool result costs all that follows it.
-
-_NEVER_SENT = {"timestamp", "metadata"}
-_DIGEST_BYTES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A tool definition, the instructions, or one part of a message."""
-
-    digest: bytes
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """A request that went out, as pieces in their order."""
-
-    head: tuple[Piece, ...] = ()
-    """What stands in front of the messages."""
-    messages: Sequence[ModelMessage] = ()
-    pieces: Sequence[Piece] = ()
-    """Those of the messages."""
-    ends: Sequence[int] = ()
-    """How many pieces there are up to the end of each message."""
-    sums: Sequence[int] = ()
-    """Tokens up to the end of each piece."""
-
-
-def prefix_kept(before: Sent, now: Sent, same: int = 0) -> float:
-    """The share of a request's tokens that the next request begins with.
-
-    Args:
-        before: The earlier request.
-        now: The later one.
-        same: How many pieces behind the head are known to be the same in both.
-
-    Returns:
-        1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
-    """
-    head = _alike(before.head, now.head)
-    whole_head = head == len(before.head) == len(now.head)
-    kept = same + _alike(before.pieces[same:], now.pieces[same:]) if whole_head else 0
-    if (head == len(before.head) and not before.pieces) or (whole_head and kept == len(before.pieces)):
-        return 1.0
-    in_front = sum(piece.tokens for piece in before.head)
-    total = in_front + (before.sums[-1] if before.sums else 0)
-    shared = sum(piece.tokens for piece in before.head[:head]) + (before.sums[kept - 1] if kept else 0)
-    # Rounding must not make a whole out of almost all.
-    return min(round(shared / total, 4), 0.9999) if total else 0.0
-
-
-def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
-    """How many pieces at the beginning of both are the same."""
-    same = map(eq, (piece.digest for piece in before), (piece.digest for piece in now))
-    return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
-
-
-class Told(NamedTuple):
-    """An answered request: its model, what stands in front of its messages, their size, and its report."""
-
-    model: str
-    head: tuple[Piece, ...]
-    sent: Kinds
-    """Counted tokens of the messages."""
-    reported: int
-    """Input tokens by its provider."""
-
-
-@dataclass(slots=True)
-class PrefixMeter:
-    """Compares the requests of one conversation, each with the one before it.
-
-    Messages are never changed once they have been sent: those that are the same objects as before are not
-    looked at again.
-    """
-
-    counter: TokenCounter
-    goes_on: bool = False
-    """Whether the newest request has anything of the one before: else they are of two conversations."""
-    _before: Sent | None = None
-
-    @property
-    def head(self) -> tuple[Piece, ...]:
-        """What stands in front of the messages of the newest request."""
-        return self._before.head if self._before is not None else ()
-
-    def next(
-        self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
-    ) -> float | None:
-        """Compare a request that is about to be sent with the one before.
-
-        Args:
-            instructions: Sent in front of the messages.
-            tools: Their definitions, sent in front of everything.
-            messages: The messages as they are sent, in a list that nobody changes afterwards.
-
-        Returns:
-            Share of the previous request's tokens that this one begins with; None for the first one.
-        """
-        before = self._before or Sent()
-        same = same_objects(before.messages, messages)
-        start = before.ends[same - 1] if same else 0
-        known = () if same else {id(part) for part in _parts(before.messages)}
-        self.goes_on = bool(same) or any(id(part) in known for part in _parts(messages))
-        groups: list[list[Piece]] = []
-        for message in messages[same:]:
-            role = "user" if isinstance(message, ModelRequest) else "assistant"
-            groups.append(
-                [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
-            )
-        fresh = list(chain.from_iterable(groups))
-        sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
-        now = Sent(
-            head=tuple(self._head(instructions, tools)),
-            messages=messages,
-            pieces=[*before.pieces[:start], *fresh],
-            ends=[*before.ends[:same], *list(accumulate(map(len, groups), initial=start))[1:]],
-            sums=[*before.sums[:start], *list(sums)[1:]],
-        )
-        first, self._before = self._before is None, now
-        return None if first else prefix_kept(before, now, start)
-
-    def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
-        for tool in tools:
-            yield Piece(_digest(wire_text(tool).encode("utf-8", "surrogatepass")), self.counter.tools([tool]))
-        if instructions:
-            sent = instructions.encode("utf-8", "surrogatepass")
-            yield Piece(_digest(sent), self.counter.instructions(instructions))
-
-
-def _sent(part: object) -> bytes:
-    """What stands for a part on the wire: all of it but what no provider is sent."""
-    try:
-        return to_json(
-            part, exclude=_NEVER_SENT, fallback=repr, inf_nan_mode="constants", bytes_mode="base64"
-        )
-    except (ValueError, TypeError, RecursionError):
-        return to_json_text(part).encode("utf-8", "surrogatepass")
-
-
-def _digest(sent: bytes) -> bytes:
-    return blake2b(sent, digest_size=_DIGEST_BYTES).digest()
-
-
-@dataclass(slots=True)
-class CacheWatch:
-    """Follows what a provider's prompt cache holds of one conversation, where no log does."""
-
-    now: Callable[[], float] = time
-    chosen: bool = False
-    """Whether it is decided here how long the newest request is kept."""
-    _rule: CacheRule | None = None
-    _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
-    _asked: float = 0.0
-    _kept: float | None = None
-    _held: Held = field(default_factory=Held)
-    """What the last answered request has left, in tokens as they are counted here."""
-    _leaves: Held = field(default_factory=Held)
-    """What the newest request leaves if it is answered."""
-    _model: str = ""
-    _version: int = 0
-    """That of the view when the newest answer came."""
-
-    @property
-    def hour(self) -> float:
-        """The share of the newest request that is kept for an hour, where that is ours to decide."""
-        return self._leaves.share
-
-    def asked(self, kept: float | None, total: int, model: str) -> None:
-        """Note that a request is about to be sent, and decide how long it is kept.
-
-        Args:
-            kept: Share of the one before that it begins with.
-            total: Its tokens.
-            model: Name of whom it goes to.
-        """
-        self._asked, self._kept = self.now(), kept
-        if model != self._model:
-            self._model, self._held = model, Held()
-        rule = cache_rule(f"{ANTHROPIC}:{model}")
-        if rule is not None:
-            shared = round((kept or 0.0) * self._held.tokens)
-            self._leaves = self._held.next(rule, shared, total, self._asked)
-
-    def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
-        """Note what an answer says of its request."""
-        usage = response.usage
-        if response.state != "complete" or not usage.input_tokens:
-            return
-        self._held = self._leaves
-        model = f"{request.model.system}:{request.model.model_name}"
-        # What a request asks of providers that want to be asked to keep something.
-        wanted = [
-            value
-            for name, value in (request.model_settings or {}).items()
-            if name.startswith(("cache", "anthropic_cache"))
-        ]
-        retention = "1h" if "1h" in wanted and not self.chosen else "auto" if any(wanted) else "off"
-        self._rule = cache_rule(model, retention)
-        self._version = version
-        self._answers.append(
-            CachedAnswer(
-                model=model,
-                asked=self._asked,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                read_tokens=usage.cache_read_tokens,
-                kept=self._kept,
-                hour=self._held.share if self.chosen else 0.0,
-            )
-        )
-
-    def outlook(self, usage: ContextUsage, version: int) -> CacheOutlook | None:
-        """What the next request reads and costs; None before the first answer."""
-        if not self._answers:
-            return None
-        *before, last = self._answers
-        if version != self._version:
-            last = replace(last, changes=("rewrite",))
-        front = usage.parts.system + usage.parts.tools + usage.parts.memory
-        return cache_outlook(
-            last.model, self._rule, [*before, last], total=usage.total, front=front, now=self.now()
-        )
-
-    def rates(self) -> CacheRates | None:
-        """What a rewrite of what was sent costs just now; None where that is not known."""
-        if not self._answers:
-            return None
-        last, rule = self._answers[-1], self._rule
-        return cache_rates(last.model, rule and rule.lasting(last.hour), self.now() - last.asked)
-
+from tui_app.events import MemoryPressure, Notice, Trigger
+from tui_app.providers import SEARCHING
 
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
     "Set the window to what it really holds."
 )
-
-
-_NOT_ASKED = Asked()
-_HEAVY = 0.75
-"""Share of the window that what every request carries may take without a word."""
-
 SET_TOO_LARGE = (
     "{model} allows {limit:,} tokens, says its provider, not the {set:,} set as its window. "
     "{limit:,} is used now; correct the setting."
@@ -311,6 +51,9 @@ SET_ABOVE_LIMIT = (
     "The provider refuses single requests over {limit:,} tokens for {model}, and its window is set to "
     "{set:,}. {limit:,} is used from now on; set it as the window, or have the account's limit raised."
 )
+_NOT_ASKED = Asked()
+_HEAVY = 0.75
+"""Share of the window that what every request carries may take without a word."""
 
 
 @dataclass(slots=True)
@@ -331,47 +74,31 @@ class Pipeline:
     """Whether the library may fetch a file that a message only names: the program's own messages alone."""
     fullness: FullnessNotes | None = None
     """Tells the model how full its window is; None tells nothing."""
-    cache: CacheWatch = field(default_factory=CacheWatch, init=False)
+    cache: CacheWatch = field(default_factory=CacheWatch)
     """What is known of the prompt cache by this process alone."""
+    meter: RequestMeter = field(init=False)
     relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
-    _prefix: PrefixMeter = field(init=False)
-    _cache_read: int | None = field(default=None, init=False)
-    """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
-    _counted: int = field(default=0, init=False)
-    """Tokens of the newest request as counted without any factor."""
-    _new: int = field(default=0, init=False)
-    """Those of its tokens that a server cannot have had in its cache."""
-    _plain: bool = field(default=True, init=False)
-    """Whether it was text alone."""
-    _sent: Kinds = field(default_factory=Kinds, init=False)
-    """Tokens of the messages in the newest request, without any factor."""
-    _told: Told | None = field(default=None, init=False)
-    """The last answered request."""
-    _short: bool = field(default=False, init=False)
-    """Whether the newest report fell short of its request, and that is not explained."""
     _refused_by: Model | None = field(default=None, init=False)
     """The model that has already refused the present request once as too long."""
     _warned: bool = field(default=False, init=False)
+    """Whether it was said that the server drops what it is sent."""
     _memory: Past = field(default_factory=Past, init=False)
     _compacted: Sequence[object] = field(default=(), init=False)
     """The parts of the newest run's messages as they were before the compaction at its end."""
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
-
     _forms: dict[str, WireForm] = field(default_factory=dict, init=False)
     """By the model, with what its server has made necessary."""
     _marks: CacheMarks = field(default_factory=CacheMarks, init=False)
     _names: dict[str, str] = field(default_factory=dict, init=False)
     """Own names of the newest request's tools, by those that were sent in their place."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
-    _count: RunningCount = field(init=False)
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
 
     def __post_init__(self) -> None:
-        self._prefix = PrefixMeter(self.counter)
-        self._count = RunningCount(self.counter)
+        self.meter = RequestMeter(self.counter, self.limits, self.cache)
         self.relief = StageRunner(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )
@@ -388,7 +115,7 @@ class Pipeline:
         before = self._compacted
         version: int | None = self.history.version
         messages, self._compacted = request.messages, ()
-        if before and _parts(messages)[: len(before)] == before:
+        if before and message_parts(messages)[: len(before)] == before:
             # A streamed run's result has kept the list as it was: its compaction holds all the same.
             ends = accumulate(len(message.parts) for message in messages)
             behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
@@ -458,62 +185,30 @@ class Pipeline:
         return self._forms[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
-        """Learn how the model's own tokenizer compares with the count."""
+        """Learn the form that its model takes, the window and the size of a request from its answer."""
+        meter, model = self.meter, request.model
         self.cache.answered(request, response, self.history.version)
         # Whatever a provider reports with a compaction of its own is not the size of what was sent.
         if response.state != "complete" or is_summary(response):
             return
         # Remember the form that was answered: only that shows what a refusal was about.
-        model = request.model
         form = self._forms.get(self.limits.model_key(model)) if model.provider is not None else None
         if form is not None:
             self.limits.learn_form(model, form.learnt(WireForm.of(model, downloads=self.downloads)))
-        overflow = overflow_of_answer(response, self.limits.window(request.model).stated)
+        overflow = overflow_of_answer(response, self.limits.window(model).stated)
         if overflow is not None:
-            self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
+            self.limits.learn(model, overflow, meter.counted, plain=meter.plain)
             self._fix(request)
-            return
-        self._cache_read = response.usage.cache_read_tokens or None
-        reported = believable(self._counted, response.usage.input_tokens)
-        # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
-        low = is_silent_truncation(self._size(min(1.0, self.limits.factor(request.model))), reported)
-        key = self.limits.model_key(request.model)
-        factor = self.limits.learnt.observe(key, self._counted, 0 if low or not self._plain else reported)
-        if not is_silent_truncation(self._size(factor), reported):
-            self._short = False
-            self._learn_growth(key, reported)
-            self.limits.observe(request.model, self._counted, reported, plain=False)
-            return
-        cached = reported + response.usage.cache_read_tokens
-        if is_uncached_only(round(self._new * factor), reported) or cached >= self._counted * min(
-            1.0, factor
-        ):
-            return
-        if (low or self._short) and not self._warned:
+        elif meter.answered(request, response) and not self._warned:
             self._warned = True
             self.history.report(Notice(text=SILENT_TRUNCATION))
-        self._short = True
-
-    def _size(self, factor: float) -> int:
-        """Tokens of the present request by a model's factor."""
-        return round(Kinds(self._counted, attached=self._sent.attached).scaled(factor))
-
-    def _learn_growth(self, key: str, reported: int) -> None:
-        """Learn from what has come and gone since the last answer of a model, where both were text alone."""
-        before, now = self._told, Told(key, self._prefix.head, self._sent, reported)
-        self._told = now if self._plain and reported else None
-        # Requests that have nothing in common, such as those for summaries, differ by no change.
-        if not self._prefix.goes_on:
-            return
-        if before is not None and self._told is not None and before[:2] == now[:2]:
-            self.limits.learnt.grew(key, now.sent.plus(before.sent, -1), reported - before.reported)
 
     def overflow(self, request: ModelRequestContext, error: Exception) -> ContextOverflow | None:
         """Whether a request was too long, also for what a minute may have: then no waiting lets it pass."""
         found = detect_overflow(error, request.messages)
         if found is not None or (limit := tokens_a_minute(error)) is None:
             return found
-        size = self._size(self.limits.factor(request.model))
+        size = self.meter.size(self.limits.factor(request.model))
         return ContextOverflow(limit, None, PER_REQUEST) if size > limit else None
 
     async def refused(
@@ -525,7 +220,7 @@ class Pipeline:
             ContextTooLarge: if the request was refused before.
         """
         was, is_set = self.limits.window(request.model), self.limits.is_set(request.model)
-        told = self.limits.learn(request.model, overflow, self._counted, plain=self._plain)
+        told = self.limits.learn(request.model, overflow, self.meter.counted, plain=self.meter.plain)
         version = self.history.version
         now = self.limits.window(request.model)
         if is_set and now.stated < was.stated:
@@ -552,21 +247,17 @@ class Pipeline:
     def _fix(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
         model = self.model = request.model
-        if model.provider is not None and self.counter.count_as(self._form(model).shown, model.model_name):
-            self._count = RunningCount(self.counter)
+        if model.provider is not None:
+            self.meter.count_as(self._form(model).shown, model.model_name)
         window, factor = self.limits.window(model), self.limits.factor(model)
         growth = self.limits.learnt.growth(self.limits.model_key(model))
-        self.history.fix(window, self._carried(request), model.model_name, factor, growth)
-
-    def _carried(self, request: ModelRequestContext) -> Breakdown:
-        """Tokens of instructions and tools, without any factor."""
-        return self.counter.carried(*_head(request))
+        self.history.fix(window, self.meter.carried(request), model.model_name, factor, growth)
 
     def _heavy(self, request: ModelRequestContext) -> str:
         """Name what fills most of the window before a word is said; empty where nothing does."""
         factor, window = self.limits.factor(request.model), self.limits.window(request.model)
-        instructions, tools = _head(request)
-        spent = round(self._carried(request).total * factor)
+        instructions, tools = request_head(request)
+        spent = round(self.meter.carried(request).total * factor)
         if spent < most(window) * _HEAVY:
             return ""
         by_source: dict[str, list[ToolDefinition]] = {}
@@ -634,7 +325,7 @@ class Pipeline:
             self.history.sync(messages)
             await compact_at_turn_end(compactor)
             if self.history.version != version:
-                self._compacted = _parts(messages)
+                self._compacted = message_parts(messages)
                 messages[:] = to_messages(self.history.kept())
 
     async def _compact(self, trigger: Trigger) -> None:
@@ -676,53 +367,10 @@ class Pipeline:
         if out.truncation is not None:
             self.history.distrust()
             self.history.report(out.truncation)
-        kept = self._prefix.next(*_head(request), out.messages)
-        carried, growth = (
-            self._carried(request),
-            self.limits.learnt.growth(self.limits.model_key(request.model)),
-        )
-        sent = self._count.kinds(out.messages)
-        self._sent = Kinds(*map(self.counter.unscaled, sent))._replace(around=sent.around)
-        before, self._counted = self._counted, self._sent.tokens + carried.total
-        self.cache.asked(kept, self._counted, request.model.model_name)
-        self.cache.chosen = chooses_hour(request) and self._form(request.model).caching
-        self.history.report(
-            UsageInfo(
-                usage=self.history.usage().to_json(),
-                prefix_kept=kept,
-                cache_read_tokens=self._cache_read,
-                factor=self.limits.factor(request.model),
-                carried=carried.nonzero(),
-                growth=growth._asdict() if growth is not None else None,
-                cache_hour=round(self.cache.hour, 4) if self.cache.chosen else None,
-            )
-        )
-        answers = (at for at, each in enumerate(reversed(out.messages), 1) if isinstance(each, ModelResponse))
-        last = len(out.messages) - next(answers, len(out.messages))
-        since = [self.counter.message(message) for message in out.messages[last:]]
-        changed = 0 if kept is None else self._counted - round(kept * before)
-        self._new = max(changed, self.counter.unscaled(sum(each.total for each in since)))
-        self._plain = not any(self.counter.message(message).pictured for message in out.messages)
-        return replace(request, messages=list(out.messages))
-
-
-def _parts(messages: Sequence[ModelMessage]) -> list[object]:
-    """The parts of messages, which stay the same when agents join neighbouring requests."""
-    return [part for message in messages for part in message.parts]
-
-
-def _head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
-    """Instructions and tools, which stand in front of the messages."""
-    parameters = request.model_request_parameters
-    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-    return instructions, sent_tools(parameters)
-
-
-def sent_tools(parameters: ModelRequestParameters) -> list[ToolDefinition]:
-    """The tools that the model is shown: of those it has to search for, what it has found."""
-    found = parameters.revealed_tool_names
-    shown = (tool for tool in parameters.function_tools if not tool.defer_loading or tool.name in found)
-    return [*shown, *parameters.output_tools]
+        outgoing = replace(request, messages=list(out.messages))
+        hour = chooses_hour(request) and self._form(request.model).caching
+        self.history.report(self.meter.sent(outgoing, self.history.usage(), hour=hour))
+        return outgoing
 
 
 # One run under governance: the hooks of pydantic-ai, passed on to the pipeline of its conversation.

@@ -1,0 +1,392 @@
+"""What is sent with each request: its size, what its provider may still hold of it, and what its answer says.
+
+Prompt caches of providers match from the first byte on, so one changed tool result costs all that follows it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import accumulate, chain
+from operator import eq
+from time import time
+from typing import NamedTuple
+
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_json
+
+from tui_app.context.counting.prompt_cache import (
+    CachedAnswer,
+    CacheOutlook,
+    CacheRates,
+    CacheRule,
+    Held,
+    cache_outlook,
+    cache_rates,
+    cache_rule,
+)
+from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
+from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
+from tui_app.context.history import RunningCount, same_objects
+from tui_app.context.window_limits import Limits
+from tui_app.events import UsageInfo
+from tui_app.providers import ANTHROPIC
+from tui_app.usage import Breakdown, ContextUsage, Kinds
+
+_NEVER_SENT = {"timestamp", "metadata"}
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A tool definition, the instructions, or one part of a message."""
+
+    digest: bytes
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request that went out, as pieces in their order."""
+
+    head: tuple[Piece, ...] = ()
+    """What stands in front of the messages."""
+    messages: Sequence[ModelMessage] = ()
+    pieces: Sequence[Piece] = ()
+    """Those of the messages."""
+    ends: Sequence[int] = ()
+    """How many pieces there are up to the end of each message."""
+    sums: Sequence[int] = ()
+    """Tokens up to the end of each piece."""
+
+
+def prefix_kept(before: Sent, now: Sent, same: int = 0) -> float:
+    """The share of a request's tokens that the next request begins with.
+
+    Args:
+        before: The earlier request.
+        now: The later one.
+        same: How many pieces behind the head are known to be the same in both.
+
+    Returns:
+        1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
+    """
+    head = _alike(before.head, now.head)
+    whole_head = head == len(before.head) == len(now.head)
+    kept = same + _alike(before.pieces[same:], now.pieces[same:]) if whole_head else 0
+    if (head == len(before.head) and not before.pieces) or (whole_head and kept == len(before.pieces)):
+        return 1.0
+    in_front = sum(piece.tokens for piece in before.head)
+    total = in_front + (before.sums[-1] if before.sums else 0)
+    shared = sum(piece.tokens for piece in before.head[:head]) + (before.sums[kept - 1] if kept else 0)
+    # Rounding must not make a whole out of almost all.
+    return min(round(shared / total, 4), 0.9999) if total else 0.0
+
+
+def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
+    """How many pieces at the beginning of both are the same."""
+    same = map(eq, (piece.digest for piece in before), (piece.digest for piece in now))
+    return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
+
+
+@dataclass(slots=True)
+class PrefixMeter:
+    """Compares the requests of one conversation, each with the one before it.
+
+    Messages are never changed once they have been sent: those that are the same objects as before are not
+    looked at again.
+    """
+
+    counter: TokenCounter
+    goes_on: bool = False
+    """Whether the newest request has anything of the one before: else they are of two conversations."""
+    _before: Sent | None = None
+
+    @property
+    def head(self) -> tuple[Piece, ...]:
+        """What stands in front of the messages of the newest request."""
+        return self._before.head if self._before is not None else ()
+
+    def next(
+        self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
+    ) -> float | None:
+        """Compare a request that is about to be sent with the one before.
+
+        Args:
+            instructions: Sent in front of the messages.
+            tools: Their definitions, sent in front of everything.
+            messages: The messages as they are sent, in a list that nobody changes afterwards.
+
+        Returns:
+            Share of the previous request's tokens that this one begins with; None for the first one.
+        """
+        before = self._before or Sent()
+        same = same_objects(before.messages, messages)
+        start = before.ends[same - 1] if same else 0
+        known = () if same else {id(part) for part in message_parts(before.messages)}
+        self.goes_on = bool(same) or any(id(part) in known for part in message_parts(messages))
+        groups: list[list[Piece]] = []
+        for message in messages[same:]:
+            role = "user" if isinstance(message, ModelRequest) else "assistant"
+            groups.append(
+                [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
+            )
+        fresh = list(chain.from_iterable(groups))
+        sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
+        now = Sent(
+            head=tuple(self._head(instructions, tools)),
+            messages=messages,
+            pieces=[*before.pieces[:start], *fresh],
+            ends=[*before.ends[:same], *list(accumulate(map(len, groups), initial=start))[1:]],
+            sums=[*before.sums[:start], *list(sums)[1:]],
+        )
+        first, self._before = self._before is None, now
+        return None if first else prefix_kept(before, now, start)
+
+    def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
+        for tool in tools:
+            yield Piece(_digest(wire_text(tool).encode("utf-8", "surrogatepass")), self.counter.tools([tool]))
+        if instructions:
+            sent = instructions.encode("utf-8", "surrogatepass")
+            yield Piece(_digest(sent), self.counter.instructions(instructions))
+
+
+def _sent(part: object) -> bytes:
+    """What stands for a part on the wire: all of it but what no provider is sent."""
+    try:
+        return to_json(
+            part, exclude=_NEVER_SENT, fallback=repr, inf_nan_mode="constants", bytes_mode="base64"
+        )
+    except (ValueError, TypeError, RecursionError):
+        return to_json_text(part).encode("utf-8", "surrogatepass")
+
+
+def _digest(sent: bytes) -> bytes:
+    return blake2b(sent, digest_size=_DIGEST_BYTES).digest()
+
+
+@dataclass(slots=True)
+class CacheWatch:
+    """Follows what a provider's prompt cache holds of one conversation, where no log does."""
+
+    now: Callable[[], float] = time
+    chosen: bool = False
+    """Whether it is decided here how long the newest request is kept."""
+    _rule: CacheRule | None = None
+    _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
+    _asked: float = 0.0
+    _kept: float | None = None
+    _held: Held = field(default_factory=Held)
+    """What the last answered request has left, in tokens as they are counted here."""
+    _leaves: Held = field(default_factory=Held)
+    """What the newest request leaves if it is answered."""
+    _model: str = ""
+    _version: int = 0
+    """That of the view when the newest answer came."""
+
+    @property
+    def hour(self) -> float:
+        """The share of the newest request that is kept for an hour, where that is ours to decide."""
+        return self._leaves.share
+
+    def asked(self, kept: float | None, total: int, model: str) -> None:
+        """Note that a request is about to be sent, and decide how long it is kept.
+
+        Args:
+            kept: Share of the one before that it begins with.
+            total: Its tokens.
+            model: Name of whom it goes to.
+        """
+        self._asked, self._kept = self.now(), kept
+        if model != self._model:
+            self._model, self._held = model, Held()
+        rule = cache_rule(f"{ANTHROPIC}:{model}")
+        if rule is not None:
+            shared = round((kept or 0.0) * self._held.tokens)
+            self._leaves = self._held.next(rule, shared, total, self._asked)
+
+    def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
+        """Note what an answer says of its request."""
+        usage = response.usage
+        if response.state != "complete" or not usage.input_tokens:
+            return
+        self._held = self._leaves
+        model = f"{request.model.system}:{request.model.model_name}"
+        # What a request asks of providers that want to be asked to keep something.
+        wanted = [
+            value
+            for name, value in (request.model_settings or {}).items()
+            if name.startswith(("cache", "anthropic_cache"))
+        ]
+        retention = "1h" if "1h" in wanted and not self.chosen else "auto" if any(wanted) else "off"
+        self._rule = cache_rule(model, retention)
+        self._version = version
+        self._answers.append(
+            CachedAnswer(
+                model=model,
+                asked=self._asked,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                read_tokens=usage.cache_read_tokens,
+                kept=self._kept,
+                hour=self._held.share if self.chosen else 0.0,
+            )
+        )
+
+    def outlook(self, usage: ContextUsage, version: int) -> CacheOutlook | None:
+        """What the next request reads and costs; None before the first answer."""
+        if not self._answers:
+            return None
+        *before, last = self._answers
+        if version != self._version:
+            last = replace(last, changes=("rewrite",))
+        front = usage.parts.system + usage.parts.tools + usage.parts.memory
+        return cache_outlook(
+            last.model, self._rule, [*before, last], total=usage.total, front=front, now=self.now()
+        )
+
+    def rates(self) -> CacheRates | None:
+        """What a rewrite of what was sent costs just now; None where that is not known."""
+        if not self._answers:
+            return None
+        last, rule = self._answers[-1], self._rule
+        return cache_rates(last.model, rule and rule.lasting(last.hour), self.now() - last.asked)
+
+
+class Told(NamedTuple):
+    """An answered request: its model, what stands in front of its messages, their size, and its report."""
+
+    model: str
+    head: tuple[Piece, ...]
+    sent: Kinds
+    """Counted tokens of the messages."""
+    reported: int
+    """Input tokens by its provider."""
+
+
+@dataclass(slots=True)
+class RequestMeter:
+    """Measures the requests of one conversation as they go out, and learns from what is reported of them."""
+
+    counter: TokenCounter
+    limits: Limits
+    cache: CacheWatch
+    counted: int = field(default=0, init=False)
+    """Tokens of the newest request as counted without any factor."""
+    plain: bool = field(default=True, init=False)
+    """Whether it was text alone."""
+    _prefix: PrefixMeter = field(init=False)
+    _running: RunningCount = field(init=False)
+    _messages: Kinds = field(default_factory=Kinds, init=False)
+    """Tokens of the messages in the newest request, without any factor."""
+    _new: int = field(default=0, init=False)
+    """Those of its tokens that a server cannot have had in its cache."""
+    _cache_read: int | None = field(default=None, init=False)
+    """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
+    _told: Told | None = field(default=None, init=False)
+    """The last answered request."""
+    _short: bool = field(default=False, init=False)
+    """Whether the newest report fell short of its request, and that is not explained."""
+
+    def __post_init__(self) -> None:
+        self._prefix = PrefixMeter(self.counter)
+        self._running = RunningCount(self.counter)
+
+    def count_as(self, form: Callable[[object], object], model: str) -> None:
+        """Count messages in the form in which a model gets them: what was counted in another one is void."""
+        if self.counter.count_as(form, model):
+            self._running = RunningCount(self.counter)
+
+    def size(self, factor: float) -> int:
+        """Tokens of the newest request by a model's factor."""
+        return round(Kinds(self.counted, attached=self._messages.attached).scaled(factor))
+
+    def carried(self, request: ModelRequestContext) -> Breakdown:
+        """Tokens of instructions and tools, without any factor."""
+        return self.counter.carried(*request_head(request))
+
+    def sent(self, request: ModelRequestContext, usage: ContextUsage, *, hour: bool) -> UsageInfo:
+        """Measure a request that is about to be sent.
+
+        Args:
+            request: With its messages as they are sent, in a list that nobody changes afterwards.
+            usage: That of the view it was built from.
+            hour: Whether it is decided here that the provider keeps it for an hour.
+        """
+        messages, model = request.messages, request.model
+        kept = self._prefix.next(*request_head(request), messages)
+        carried, growth = self.carried(request), self.limits.learnt.growth(self.limits.model_key(model))
+        counted = self._running.kinds(messages)
+        self._messages = Kinds(*map(self.counter.unscaled, counted))._replace(around=counted.around)
+        before, self.counted = self.counted, self._messages.tokens + carried.total
+        self.cache.asked(kept, self.counted, model.model_name)
+        self.cache.chosen = hour
+        answers = (at for at, each in enumerate(reversed(messages), 1) if isinstance(each, ModelResponse))
+        last = len(messages) - next(answers, len(messages))
+        since = sum(self.counter.message(message).total for message in messages[last:])
+        changed = 0 if kept is None else self.counted - round(kept * before)
+        self._new = max(changed, self.counter.unscaled(since))
+        self.plain = not any(self.counter.message(message).pictured for message in messages)
+        return UsageInfo(
+            usage=usage.to_json(),
+            prefix_kept=kept,
+            cache_read_tokens=self._cache_read,
+            factor=self.limits.factor(model),
+            carried=carried.nonzero(),
+            growth=growth._asdict() if growth is not None else None,
+            cache_hour=round(self.cache.hour, 4) if hour else None,
+        )
+
+    def answered(self, request: ModelRequestContext, response: ModelResponse) -> bool:
+        """Learn how the model's own tokenizer compares with the count.
+
+        Returns:
+            Whether the server seems to have dropped a part of the request: it reports far too few tokens.
+        """
+        self._cache_read = response.usage.cache_read_tokens or None
+        reported = believable(self.counted, response.usage.input_tokens)
+        # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
+        low = is_silent_truncation(self.size(min(1.0, self.limits.factor(request.model))), reported)
+        key = self.limits.model_key(request.model)
+        factor = self.limits.learnt.observe(key, self.counted, 0 if low or not self.plain else reported)
+        if not is_silent_truncation(self.size(factor), reported):
+            self._short = False
+            self._learn_growth(key, reported)
+            self.limits.observe(request.model, self.counted, reported, plain=False)
+            return False
+        cached = reported + response.usage.cache_read_tokens
+        if is_uncached_only(round(self._new * factor), reported) or cached >= self.counted * min(1.0, factor):
+            return False
+        again, self._short = self._short, True
+        return low or again
+
+    def _learn_growth(self, key: str, reported: int) -> None:
+        """Learn from what has come and gone since the last answer of a model, where both were text alone."""
+        before, now = self._told, Told(key, self._prefix.head, self._messages, reported)
+        self._told = now if self.plain and reported else None
+        # Requests that have nothing in common, such as those for summaries, differ by no change.
+        if not self._prefix.goes_on:
+            return
+        if before is not None and self._told is not None and before[:2] == now[:2]:
+            self.limits.learnt.grew(key, now.sent.plus(before.sent, -1), reported - before.reported)
+
+
+def message_parts(messages: Sequence[ModelMessage]) -> list[object]:
+    """The parts of messages, which stay the same when agents join neighbouring requests."""
+    return [part for message in messages for part in message.parts]
+
+
+def request_head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
+    """Instructions and tools, which stand in front of the messages."""
+    parameters = request.model_request_parameters
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    return instructions, sent_tools(parameters)
+
+
+def sent_tools(parameters: ModelRequestParameters) -> list[ToolDefinition]:
+    """The tools that the model is shown: of those it has to search for, what it has found."""
+    found = parameters.revealed_tool_names
+    shown = (tool for tool in parameters.function_tools if not tool.defer_loading or tool.name in found)
+    return [*shown, *parameters.output_tools]
