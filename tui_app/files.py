@@ -4,10 +4,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from stat import S_ISREG
 from typing import Protocol, TypeVar
+
+from tui_app.records import record
 
 _NAME_CHARS = 50
 """Characters of a file's name in the temporary one, which must not be longer than names may be."""
@@ -86,7 +88,7 @@ class Refused(Exception):
     """A file is there and is not read. The message says why, as part of a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Text:
     """What was read of a file."""
 
@@ -236,7 +238,7 @@ _FENCE = "---"
 _QUOTED = re.compile(r"(?s)\".*\"|'.*'")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Document:
     """A file taken apart."""
 

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
+
+from tui_app.records import record
 
 PRIVATE_FOLDER = 0o700
 """Sessions hold what people typed and what their files say: no other user may list the folders."""
@@ -19,7 +21,7 @@ def from_home(path: str) -> Path:
         return Path(path)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Paths:
     """The folders of one installation, and the files that have a fixed place in them."""
 

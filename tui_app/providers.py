@@ -4,8 +4,9 @@ Light enough for the start: pydantic-ai and the SDKs are loaded where a model is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from tui_app.records import record
 
 OFFLINE = "offline"
 OFFLINE_MODEL = f"{OFFLINE}:extractive"
@@ -27,7 +28,7 @@ PROTOCOLS = (OPENAI_CHAT, OPENAI, ANTHROPIC, GOOGLE)
 """What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Provider:
     """A provider, by the prefix of its model names."""
 

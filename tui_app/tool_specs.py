@@ -4,9 +4,10 @@ The functions that do the work are in ``agent/tools``; their names are the names
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
+
+from tui_app.records import record
 
 ActionKind = Literal["file", "command", "address", "other"]
 """What a rule's pattern is compared with: a path, a command line, a host, or the arguments as JSON."""
@@ -17,7 +18,7 @@ EditorKind = Literal["read", "edit", "search", "execute", "think", "fetch", "oth
 """Kind of a call in the Agent Client Protocol."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Rows:
     """A result that is told by its number of rows."""
 
@@ -29,7 +30,7 @@ class Rows:
     plural: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Title:
     """How a call is shown in one line, behind its name."""
 
@@ -44,7 +45,7 @@ class Title:
     """Whether the argument is a list of things to do: it is told by how far it is, and what is next."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ToolSpec:
     """One tool."""
 

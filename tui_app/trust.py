@@ -6,11 +6,12 @@ rule allows anything there. The answer is one look into a file of the user's own
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tui_app.files import repository_root, write_atomic
 from tui_app.paths import Paths, from_home
+from tui_app.records import record
 
 TRUST_VARIABLE = "PLIMSOLL_TRUST"
 """Folders, separated as in ``PATH``, that are trusted with all that is in them: for containers and CI."""
@@ -63,7 +64,7 @@ class NotTrusted(Exception):
     """A program was to start in a folder that is not trusted. The message is a sentence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ProgramPlace:
     """Where hooks and MCP servers start: in a folder of the user's own, so the session's decides nothing.
 

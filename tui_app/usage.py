@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
+from tui_app.records import record
+
 
 class Kinds(NamedTuple):
     """Counted tokens, by what their providers make of them."""
@@ -138,7 +140,7 @@ def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
     return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in _FIELDS})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class ContextWindow:
     """The size of a model's context window and where that number comes from."""
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.files import MayRead, repository_root
 from tui_app.modes import Mode, mode_named
 from tui_app.paths import Paths, from_home
+from tui_app.records import record
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
 from tui_app.settings.spec import STORE_VARIABLE
@@ -27,7 +28,7 @@ ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
 """Rulings by which a tool goes ahead without a question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Opening:
     """What is needed to open a session, or to begin one."""
 

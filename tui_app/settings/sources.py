@@ -4,11 +4,12 @@ Which of them a value in force comes from can be asked afterwards, because they 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
+from tui_app.records import record
 from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, closest, parse_toml, show
 from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
@@ -60,7 +61,7 @@ class WrongFlag(SettingsError):
     """The setting that is wrong was given on the command line."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Origin:
     """Where a value in force comes from."""
 
@@ -74,7 +75,7 @@ class Origin:
         return self.kind in ("environment", "flag")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Source:
     """What one place says."""
 

@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +10,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
 from tui_app.modes import Mode
 from tui_app.paths import Paths
+from tui_app.records import record
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings, resolve_model
 
@@ -27,7 +28,7 @@ class Outside(NamedTuple):
     """Its id; empty where nothing had been said in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Launch:
     """What the command line decided."""
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
@@ -16,6 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_app.records import record
 from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
@@ -41,7 +42,7 @@ GAP = 2
 """Columns kept free before the hint at the right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Status:
     """What runs now, or a message."""
 

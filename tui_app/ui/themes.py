@@ -6,7 +6,7 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ from textual.color import Color
 from textual.theme import Theme
 from textual.widget import Widget
 
+from tui_app.records import record
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 
 DARK = Theme(
@@ -369,7 +370,7 @@ def legible(style: Style, least: float = MIN_CONTRAST) -> Style:
     return style + Style.from_color(colour.rich_color)
 
 
-@dataclass(frozen=True)
+@record()
 class Palette:
     """The styles of one theme. Two palettes are equal when every style is."""
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal, NamedTuple
 
+from tui_app.records import record
+
 VimMode = Literal["insert", "normal", "visual", "visual line"]
 Effect = Literal["", "up", "down", "undo", "redo"]
 """What a key asks of the prompt beyond its text: the prompt before or after, and its own undo."""
@@ -41,7 +43,7 @@ class Insertion(NamedTuple):
     behind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Vim:
     """Everything that keys remember from one to the next."""
 

@@ -1,7 +1,6 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_app.records import record
 from tui_app.settings import OFFLINE_MODEL
 from tui_app.ui.text import Glyphs, one_line, tokens
 
@@ -42,7 +42,7 @@ _TRY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(kw_only=True)
 class Beginning:
     """How a conversation begins."""
 

@@ -8,10 +8,11 @@ tiktoken itself is imported on that occasion only.
 import re
 from binascii import a2b_base64
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from tui_app.records import record
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -43,7 +44,7 @@ _CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、
 # slash); before punctuation that follows a letter or digit, except the apostrophe of a contraction.
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Spec:
     """What defines one of OpenAI's published encodings beside its ranks."""
 

@@ -1,0 +1,96 @@
+"""Records behave as frozen dataclasses do."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+
+import pytest
+
+from tui_app.records import record
+
+
+@record()
+class Place:
+    """A place with one value that is not compared, and one that is not shown."""
+
+    name: str
+    row: int = 0
+    words: list[str] = field(default_factory=list, compare=False)
+    secret: str = field(default="", repr=False)
+
+
+@record(kw_only=True)
+class Named:
+    """Values that are given by name alone."""
+
+    first: int
+    second: int = 2
+
+
+@record()
+class Finished:
+    """A value that is derived when it is made."""
+
+    text: str
+    length: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length", len(self.text))
+
+
+def test_values_come_by_place_by_name_and_by_default() -> None:
+    assert Place("a", 1) == Place(name="a", row=1)
+    assert Place("a").words is not Place("a").words
+    assert Finished("four").length == 4
+    match Place("a", 3):
+        case Place(name, row):
+            assert (name, row) == ("a", 3)
+        case _:
+            pytest.fail("a record is matched by its fields")
+
+
+@pytest.mark.parametrize(
+    ("values", "named", "why"),
+    [
+        ((), {}, "needs name"),
+        (("a", 1, [], "", 5), {}, "takes 4 values, not 5"),
+        (("a",), {"name": "b"}, "is given name twice"),
+        (("a",), {"column": 1}, "has no column"),
+    ],
+)
+def test_what_does_not_fit_is_refused(values: tuple[object, ...], named: dict[str, object], why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        Place(*values, **named)  # type: ignore[arg-type]
+
+
+def test_values_by_name_alone() -> None:
+    assert Named(first=1).second == 2
+    with pytest.raises(TypeError, match="takes 0 values"):
+        Named(1)  # type: ignore[misc]
+
+
+def test_a_record_does_not_change() -> None:
+    place = Place("a")
+    with pytest.raises(FrozenInstanceError):
+        place.row = 3  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        del place.row
+    assert not hasattr(place, "__dict__")
+
+
+def test_equality_and_hash_leave_out_what_is_not_compared() -> None:
+    assert Place("a", words=["x"]) == Place("a", words=["y"])
+    assert hash(Place("a", words=["x"])) == hash(Place("a"))
+    assert Place("a") != Place("b")
+    assert Place("a") != ("a", 0, "")
+
+
+def test_the_standard_library_takes_it() -> None:
+    place = Place("a", 2, ["x"], "key")
+    assert [each.name for each in fields(place)] == ["name", "row", "words", "secret"]
+    assert replace(place, row=5) == Place("a", 5, ["x"], "key")
+    assert asdict(place) == {"name": "a", "row": 2, "words": ["x"], "secret": "key"}
+    for copied in (copy.copy(place), copy.deepcopy(place), pickle.loads(pickle.dumps(place))):
+        assert copied == place
+        assert copied.words == ["x"]
+    assert repr(place) == "Place(name='a', row=2, words=['x'])"
