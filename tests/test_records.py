@@ -6,10 +6,10 @@ from dataclasses import FrozenInstanceError, asdict, field, fields, replace
 
 import pytest
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 
-@record()
+@frozen
 class Place:
     """A place with one value that is not compared, and one that is not shown."""
 
@@ -19,7 +19,7 @@ class Place:
     secret: str = field(default="", repr=False)
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Named:
     """Values that are given by name alone."""
 
@@ -27,7 +27,7 @@ class Named:
     second: int = 2
 
 
-@record()
+@frozen
 class Finished:
     """A value that is derived when it is made."""
 
@@ -53,9 +53,10 @@ def test_values_come_by_place_by_name_and_by_default() -> None:
     ("values", "named", "why"),
     [
         ((), {}, "needs name"),
-        (("a", 1, [], "", 5), {}, "takes 4 values, not 5"),
+        (("a", 1, [], "", 5), {}, "takes 4 values by place, not 5"),
         (("a",), {"name": "b"}, "is given name twice"),
         (("a",), {"column": 1}, "has no column"),
+        ((), {"column": 1}, "has no column"),
     ],
 )
 def test_what_does_not_fit_is_refused(values: tuple[object, ...], named: dict[str, object], why: str) -> None:
@@ -65,7 +66,7 @@ def test_what_does_not_fit_is_refused(values: tuple[object, ...], named: dict[st
 
 def test_values_by_name_alone() -> None:
     assert Named(first=1).second == 2
-    with pytest.raises(TypeError, match="takes 0 values"):
+    with pytest.raises(TypeError, match="takes 0 values by place"):
         Named(1)  # type: ignore[misc]
 
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from tui_app.api_keys import ApiKeys
 from tui_app.context.secrets import MASK, PLACEHOLDER, looks_random, mask_secrets
 from tui_app.providers import key_variables
+from tui_app.records import frozen
 
 # Names: what stands between the signs and capitals that part their words.
 
@@ -137,7 +138,7 @@ def _inside(value: str) -> Iterator[str]:
         yield from (line for line in lines if len(line) >= _LINE and not line.startswith("-----"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secrets(Collection[str]):
     """Every secret that is known by now: a model may be given its key while the session runs."""
 

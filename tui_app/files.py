@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Protocol, TypeVar
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 _NAME_CHARS = 50
 """Characters of a file's name in the temporary one, which must not be longer than names may be."""
@@ -88,7 +88,7 @@ class Refused(Exception):
     """A file is there and is not read. The message says why, as part of a sentence."""
 
 
-@record()
+@frozen
 class Text:
     """What was read of a file."""
 
@@ -238,7 +238,7 @@ _FENCE = "---"
 _QUOTED = re.compile(r"(?s)\".*\"|'.*'")
 
 
-@record()
+@frozen
 class Document:
     """A file taken apart."""
 

@@ -7,11 +7,12 @@ one is none. A commit is the user's own: there the repository's configuration co
 
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NamedTuple
 
 from tui_app.files import repository_root
+from tui_app.records import frozen
 from tui_app.trust import search_path
 
 _OFF = (
@@ -45,7 +46,7 @@ class FileStatus(NamedTuple):
     """Whether the last commit does not have it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Git:
     """Asks git about one folder; blocking."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 PRIVATE_FOLDER = 0o700
 """Sessions hold what people typed and what their files say: no other user may list the folders."""
@@ -21,7 +21,7 @@ def from_home(path: str) -> Path:
         return Path(path)
 
 
-@record()
+@frozen
 class Paths:
     """The folders of one installation, and the files that have a fixed place in them."""
 

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tui_app import process_guard
+from tui_app.records import frozen
 
 _GRACE_S = 0.5
 """Seconds to wait for the pipes of a group that was killed; a process that left the group may hold them."""
@@ -55,7 +56,7 @@ class Listener(asyncio.SubprocessProtocol):
 L = TypeVar("L", bound=Listener)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessGroup(Generic[L]):
     """A program that runs. Whoever started it ends it, also when it has ended by itself."""
 
@@ -90,7 +91,7 @@ class ProcessGroup(Generic[L]):
                     await self.guard.listener.closed.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Pipes:
     """Where a program reads and writes, as for ``subprocess``."""
 

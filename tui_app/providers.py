@@ -6,7 +6,7 @@ Light enough for the start: pydantic-ai and the SDKs are loaded where a model is
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 OFFLINE = "offline"
 OFFLINE_MODEL = f"{OFFLINE}:extractive"
@@ -28,7 +28,7 @@ PROTOCOLS = (OPENAI_CHAT, OPENAI, ANTHROPIC, GOOGLE)
 """What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Provider:
     """A provider, by the prefix of its model names."""
 

@@ -1,77 +1,117 @@
-"""Frozen dataclasses that cost next to nothing to declare, for what is loaded before the first frame.
+"""Frozen dataclasses that cost next to nothing to declare.
 
-The standard decorator writes and compiles half a dozen methods for each class, about half a millisecond; for
-the records of the settings and the first screen that adds up to a tenth of the start. These share one set of
-methods. Making one takes three microseconds longer, so what is made in large numbers stays with the standard.
+The standard decorator writes and compiles half a dozen methods for each class, about half a millisecond, and
+the program declares hundreds before its screen is complete. These share one set of methods; making or
+comparing one takes a microsecond longer.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar, dataclass_transform, overload
 
 _T = TypeVar("_T")
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=False, field_specifiers=(field,))
-def record(*, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]:
-    """Make a class a frozen dataclass with slots; ``fields`` and ``replace`` of the standard library take it.
+class _Fields(NamedTuple):
+    """What the shared methods know of a class."""
+
+    names: dict[str, None]
+    """All of them, in their order."""
+    places: tuple[str, ...]
+    """Names of the values that may be given by place."""
+    defaults: dict[str, Any]
+    factories: dict[str, Callable[[], Any]]
+    compared: Callable[[Any], Any]
+    """Gives the values that make two of a class the same."""
+    shown: tuple[str, ...]
+
+
+@overload
+def frozen(cls: type[_T], /, *, kw_only: bool = False) -> type[_T]: ...
+@overload
+def frozen(*, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]: ...
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
+    """Make a class a frozen dataclass with slots, also for ``fields``, ``replace`` and ``asdict``.
 
     Args:
+        cls: The class; left out where the decorator is given arguments.
         kw_only: Whether its values are given by name alone.
     """
+    if cls is None:
+        return partial(frozen, kw_only=kw_only)
+    declared: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
+    every = fields(declared)
+    compared = [each.name for each in every if each.compare]
+    factories = {each.name: each.default_factory for each in every if each.default_factory is not MISSING}
+    declared._fields_ = _Fields(
+        names=dict.fromkeys(each.name for each in every),
+        places=tuple(each.name for each in every if not each.kw_only),
+        defaults={each.name: each.default for each in every if each.default is not MISSING},
+        factories=factories,
+        compared=attrgetter(*compared) if compared else lambda _self: (),
+        shown=tuple(each.name for each in every if each.repr),
+    )
+    for name, method in _METHODS.items():
+        if name not in cls.__dict__:
+            setattr(declared, name, method)
+    return declared
 
-    def made(cls: type[_T]) -> type[_T]:
-        new: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
-        every = fields(new)
-        new._record_ = every, () if kw_only else tuple(each.name for each in every)
-        for name, method in _METHODS.items():
-            if name not in cls.__dict__:
-                setattr(new, name, method)
-        return new  # type: ignore[no-any-return]
 
-    return made
+_set = object.__setattr__
 
 
-def _init(self: Any, *values: object, **named: object) -> None:
-    every, places = self._record_
+def _init(self: Any, *values: Any, **named: Any) -> None:
+    known, places, defaults, factories, _, _ = self._fields_
+    given = {**defaults, **named}
+    if values:
+        given.update(zip(places, values, strict=False))
+    for name, factory in factories.items():
+        if name not in given:
+            given[name] = factory()
+    twice = named and not named.keys().isdisjoint(places[: len(values)])
+    if twice or given.keys() != known.keys() or len(values) > len(places):
+        _refuse(self, values, named)
+    for name, value in given.items():
+        _set(self, name, value)
+    if hasattr(self, "__post_init__"):
+        self.__post_init__()
+
+
+def _refuse(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Say what does not fit.
+
+    Raises:
+        TypeError: for values that are missing, twice there, or of no field.
+    """
+    names, places, defaults, factories, _, _ = self._fields_
+    given, kind = {*places[: len(values)]}, type(self).__name__
     if len(values) > len(places):
-        raise TypeError(f"{type(self).__name__} takes {len(places)} values, not {len(values)}")
-    given = dict(zip(places, values, strict=False))
-    if twice := given.keys() & named.keys():
-        raise TypeError(f"{type(self).__name__} is given {', '.join(sorted(twice))} twice")
-    given.update(named)
-    for each in every:
-        value = given.pop(each.name, MISSING)
-        object.__setattr__(self, each.name, _default(self, each) if value is MISSING else value)
-    if given:
-        raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(given))}")
-    if (finish := getattr(self, "__post_init__", None)) is not None:
-        finish()
+        raise TypeError(f"{kind} takes {len(places)} values by place, not {len(values)}")
+    if twice := [name for name in named if name in given]:
+        raise TypeError(f"{kind} is given {', '.join(twice)} twice")
+    if unknown := [name for name in named if name not in names]:
+        raise TypeError(f"{kind} has no {', '.join(unknown)}")
+    if missing := [name for name in names if not {name} & {*given, *named, *defaults, *factories}]:
+        raise TypeError(f"{kind} needs {', '.join(missing)}")
 
 
-def _default(self: object, each: Field[Any]) -> object:
-    if each.default is not MISSING:
-        return each.default
-    if each.default_factory is MISSING:
-        raise TypeError(f"{type(self).__name__} needs {each.name}")
-    return each.default_factory()
+def _eq(self: Any, other: Any) -> Any:
+    if type(other) is not type(self):
+        return NotImplemented
+    compared = self._fields_.compared
+    return compared(self) == compared(other)
 
 
-def _compared(self: Any) -> tuple[object, ...]:
-    return tuple(getattr(self, each.name) for each in self._record_[0] if each.compare)
-
-
-def _eq(self: object, other: object) -> bool:
-    return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
-
-
-def _hash(self: object) -> int:
-    return hash(_compared(self))
+def _hash(self: Any) -> int:
+    return hash(self._fields_.compared(self))
 
 
 def _repr(self: Any) -> str:
-    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in self._record_[0] if each.repr)
-    return f"{type(self).__qualname__}({', '.join(shown)})"
+    values = (f"{name}={getattr(self, name)!r}" for name in self._fields_.shown)
+    return f"{type(self).__qualname__}({', '.join(values)})"
 
 
 def _setattr(_self: object, name: str, _value: object) -> None:
@@ -82,13 +122,13 @@ def _delattr(_self: object, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _getstate(self: Any) -> list[object]:
-    return [getattr(self, each.name) for each in self._record_[0]]
+def _getstate(self: Any) -> list[Any]:
+    return [getattr(self, name) for name in self._fields_.names]
 
 
-def _setstate(self: Any, state: list[object]) -> None:
-    for each, value in zip(self._record_[0], state, strict=True):
-        object.__setattr__(self, each.name, value)
+def _setstate(self: Any, state: list[Any]) -> None:
+    for name, value in zip(self._fields_.names, state, strict=True):
+        _set(self, name, value)
 
 
 _METHODS = {

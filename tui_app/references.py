@@ -4,8 +4,9 @@ The screen, the command line and the offline model read them alike.
 """
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from tui_app.records import frozen
 
 SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
 """An ``@`` that begins a word; one inside a word belongs to an address."""
@@ -82,7 +83,7 @@ def log_number(text: str) -> int | None:
 # A range of messages that the user has named by log numbers.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A range of messages to summarise, by log number, both ends included; 0 leaves an end open."""
 

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
+from tui_app.records import frozen
 from tui_app.triggers import GIT_OBEYS, MOST_PLACES, Triggers, find_triggers, within_git
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -28,7 +29,7 @@ INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
 _PROBE_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sandbox:
     """What this machine can keep a command in with."""
 
@@ -70,7 +71,7 @@ def _tried() -> Sandbox:
     return Sandbox("landlock", abi=abi, why=why) if abi > 0 else Sandbox("none", why=why)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Confinement:
     """How the commands of one workspace are run."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 ActionKind = Literal["file", "command", "address", "other"]
 """What a rule's pattern is compared with: a path, a command line, a host, or the arguments as JSON."""
@@ -18,7 +18,7 @@ EditorKind = Literal["read", "edit", "search", "execute", "think", "fetch", "oth
 """Kind of a call in the Agent Client Protocol."""
 
 
-@record()
+@frozen
 class Rows:
     """A result that is told by its number of rows."""
 
@@ -30,7 +30,7 @@ class Rows:
     plural: str = ""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Title:
     """How a call is shown in one line, behind its name."""
 
@@ -45,7 +45,7 @@ class Title:
     """Whether the argument is a list of things to do: it is told by how far it is, and what is next."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class ToolSpec:
     """One tool."""
 

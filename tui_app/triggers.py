@@ -14,11 +14,12 @@ import stat
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 
+from tui_app.records import frozen
 from tui_app.text import count, visible
 
 MOST_FOLDERS = 3_000
@@ -71,7 +72,7 @@ _SAFE_KEYS = frozenset(
 Stamp = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Triggers:
     """What was found below some folders."""
 

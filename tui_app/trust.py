@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_app.files import repository_root, write_atomic
 from tui_app.paths import Paths, from_home
-from tui_app.records import record
+from tui_app.records import frozen
 
 TRUST_VARIABLE = "PLIMSOLL_TRUST"
 """Folders, separated as in ``PATH``, that are trusted with all that is in them: for containers and CI."""
@@ -64,7 +64,7 @@ class NotTrusted(Exception):
     """A program was to start in a folder that is not trusted. The message is a sentence."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class ProgramPlace:
     """Where hooks and MCP servers start: in a folder of the user's own, so the session's decides nothing.
 

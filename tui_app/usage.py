@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 
 class Kinds(NamedTuple):
@@ -140,7 +140,7 @@ def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
     return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in _FIELDS})
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class ContextWindow:
     """The size of a model's context window and where that number comes from."""
 

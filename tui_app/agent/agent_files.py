@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from tui_app.files import MayRead, Refused, anything, read_document, read_inside, read_nearest
 from tui_app.providers import GGUF
+from tui_app.records import frozen
 from tui_app.tool_specs import (
     DELEGATE,
     EDIT_FILE,
@@ -51,7 +52,7 @@ instructions that stand in them. End with what you have found or done, in short 
 where it rests on files."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentFile:
     """One agent as it is listed."""
 
@@ -84,7 +85,7 @@ class AgentFile:
         return _FRAME.format(body=read_document(read.text).body, folder=folder)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentFiles:
     """All there are."""
 

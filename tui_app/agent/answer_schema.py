@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError, validators
@@ -16,6 +15,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from tui_app.records import frozen
+
 _WRAPPED = "answer"
 """The one property of an object around an answer that is no object itself: providers take nothing else."""
 _DEFINITIONS = ("$defs", "definitions")
@@ -28,7 +29,7 @@ class BadSchema(Exception):
     """A schema cannot be used. The message says why, as the end of a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerSchema:
     """The form of the answer of a session's turns."""
 

@@ -41,6 +41,7 @@ from tui_app.providers import (
     SHORTLIST,
     required_keys,
 )
+from tui_app.records import frozen
 from tui_app.settings import Endpoint
 
 # Whether a key is missing, and whether one that was typed in is taken, by one request that costs nothing.
@@ -50,7 +51,7 @@ CHECK_S = 15.0
 """Seconds for the whole question."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyCheck:
     """What came of trying a key."""
 
@@ -127,7 +128,7 @@ _ENDPOINT_S = 2.0
 NONE_READY: Mapping[str, Model] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelChoice:
     """One row of the model picker."""
 

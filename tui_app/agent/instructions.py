@@ -21,6 +21,7 @@ from tui_app.files import (
     read_nearest,
 )
 from tui_app.paths import from_home
+from tui_app.records import frozen
 from tui_app.references import mentions
 from tui_app.text import visible
 from tui_app.tool_specs import (
@@ -131,7 +132,7 @@ _INTRO = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstructionFile:
     """One file."""
 
@@ -353,7 +354,7 @@ _NAMED = 5
 """Names of one kind that are told; of more how many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Brought:
     """What counts in a folder only once the user trusts it."""
 
@@ -433,7 +434,7 @@ _SKILLS_INTRO = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """One skill as it is listed."""
 
@@ -452,7 +453,7 @@ class Skill:
         return self.file.parent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skills:
     """All there are."""
 

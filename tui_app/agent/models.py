@@ -7,7 +7,6 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +35,7 @@ from tui_app.event_streams import with_plain_streams
 from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.providers import LOCAL_PORTS
+from tui_app.records import frozen
 from tui_app.settings import Endpoint
 
 # From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
@@ -270,7 +270,7 @@ class AccessRefused(NoListing):
     """It wants a key, or another one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalModel:
     """A model that a server lists."""
 
@@ -279,7 +279,7 @@ class LocalModel:
     """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalServer:
     """A server that answered on this machine."""
 
@@ -641,7 +641,7 @@ _SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o
 """Beginnings of the names of models whose makers say that they take pictures."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Capabilities:
     """What is known about a model; None where nothing is."""
 

@@ -6,7 +6,6 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from pydantic_ai.models import Model
 from tui_app.agent.models import keep_library_quiet
 from tui_app.agent.tool_failures import plain
 from tui_app.paths import from_home
+from tui_app.records import frozen
 from tui_app.settings import SettingsError
 
 
@@ -25,7 +25,7 @@ class UnusableAgent(SettingsError):
     """A name leads to no agent; the text is a sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnAgent:
     """What was found behind the name."""
 

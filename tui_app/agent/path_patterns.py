@@ -6,15 +6,16 @@ A pattern is matched segment by segment with a greedy walk, so a hostile one can
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from tui_app.records import frozen
 
 _MAX_ALTERNATIVES = 32
 _ANY_DEPTH = None
 """Stands for ``**``: any number of folders, also none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathPattern:
     """One pattern over the parts of a relative path."""
 
@@ -61,7 +62,7 @@ def expand_braces(pattern: str) -> list[str]:
     return done
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IgnoreRule:
     """One line of a ``.gitignore``."""
 

@@ -40,6 +40,7 @@ from tui_app.events import (
     SubAgentStart,
     SubAgentStep,
 )
+from tui_app.records import frozen
 from tui_app.tool_specs import DELEGATE, EXPLORE
 
 # Writes down what one run of a sub-agent does: a step for each answer of its model, with its calls.
@@ -182,7 +183,7 @@ _ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Bounds:
     """How far one sub-agent may go."""
 

@@ -69,6 +69,7 @@ from tui_app.events import (
     ToolResult,
     WebSearched,
 )
+from tui_app.records import frozen
 
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
@@ -336,7 +337,7 @@ ENDED = "No result: the program ended before there was one. What the call has do
 """What a call is answered with whose process was killed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnResult:
     """How a turn ended."""
 
@@ -348,7 +349,7 @@ class ProgramEnded(Exception):
     """The program was gone, killed or crashed, in the middle of a turn."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Additions:
     """What each run of the user's own agent is given on top of its own parts."""
 
@@ -358,7 +359,7 @@ class Additions:
     capabilities: Sequence[AbstractCapability[Any]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Manner:
     """Settings of how turns are run."""
 
@@ -520,7 +521,7 @@ _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RetryRules:
     """How often and how soon."""
 

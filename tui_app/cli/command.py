@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +19,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.modes import ABOUT
 from tui_app.paths import Paths, from_home
 from tui_app.providers import OFFLINE_MODEL
+from tui_app.records import frozen
 from tui_app.session.database import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.rules import Refused
@@ -44,7 +45,7 @@ class WrongUsage(Exception):
     """The arguments make no sense together; the text is a sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """Where a command runs."""
 
@@ -199,7 +200,7 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(USAGE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Command:
     """One command: its name, what it takes and what it does."""
 

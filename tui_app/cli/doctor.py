@@ -13,7 +13,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,6 +24,7 @@ from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
+from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, find_sandbox
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.migrations import MIGRATIONS, WITH_SNAPSHOTS
@@ -70,7 +71,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 State = Literal["ok", "warn", "fail"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Check:
     """One thing looked at."""
 

@@ -4,7 +4,6 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from tui_app.conversation.import_watch import (
     imported_as,
     same_import,
 )
+from tui_app.records import frozen
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.importers.formats import FORMATS, ImportFormatError
 from tui_app.session.store import SessionStore
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _TITLE_CELLS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A transcript, and the session it was imported into before."""
 

@@ -4,13 +4,14 @@ import argparse
 import shlex
 import sqlite3
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, add_json, confirmed
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
 from tui_app.paths import from_home
+from tui_app.records import frozen
 from tui_app.session import management as removal
 from tui_app.session.database import has_begun
 from tui_app.session.lock import SessionLocked
@@ -96,7 +97,7 @@ def _dump(server: SessionServer, target: str) -> str:
     return shlex.join(words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pruned:
     """What became of the sessions over a limit."""
 

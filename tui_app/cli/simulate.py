@@ -3,7 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +27,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
+from tui_app.records import frozen
 from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
@@ -93,7 +94,7 @@ def _is_drawing(start: bytes) -> bool:
     return start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Asked:
     """What is to be replayed, and how it is shown."""
 
@@ -269,7 +270,7 @@ def _said(text: str) -> str:
     return escape(_NO_XML.sub("\ufffd", text))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Panel:
     """One conversation in one window."""
 

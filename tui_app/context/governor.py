@@ -38,6 +38,7 @@ from tui_app.context.view import Digest
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
+from tui_app.records import frozen
 
 # The governor in any agent: a pipeline for each conversation, made when it is first needed.
 
@@ -45,7 +46,7 @@ CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnePipeline:
     """One pipeline for all runs: they belong to the same conversation."""
 

@@ -36,6 +36,7 @@ from tui_app.events import (
     ToolTrimmed,
     ViewRewrite,
 )
+from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth, Kinds
 
 
@@ -101,7 +102,7 @@ Weigh = Callable[[Item], int]
 """Counted tokens of one item."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """An estimate divided into what every request carries and the messages."""
 
@@ -147,7 +148,7 @@ def sizes_of(items: Sequence[Item], usage: ContextUsage, weigh: Weigh) -> Sizes:
 Part = ModelRequestPart | ModelResponsePart
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class OriginalView:
     """A view as it was before any stage touched it."""
 
@@ -280,7 +281,7 @@ def measured(event: ViewRewrite, before: ContextUsage, after: int) -> ViewRewrit
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Proposal:
     """A finished compaction that has not been applied."""
 

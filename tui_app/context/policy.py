@@ -1,11 +1,12 @@
 """A governance policy as data: what triggers a compaction, what stays of the view, and how it is worded."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from functools import cache
 from string import Formatter
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
+from tui_app.records import frozen
 from tui_app.tool_specs import GREP, READ_FILE, SEARCH_HISTORY
 from tui_app.usage import ContextUsage, ContextWindow
 
@@ -57,7 +58,7 @@ SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
 _FIELDS = frozenset({"length", "key"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class NormaliseLimits:
     """The largest size of a tool result."""
 
@@ -82,7 +83,7 @@ class NormaliseLimits:
             raise ValueError(f"Mode head_tail needs a limit of at least {SMALLEST_HEAD_TAIL} lines.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Offload:
     """Sizes for moving results to files."""
 
@@ -100,7 +101,7 @@ class Offload:
             raise ValueError("Sizes of offloading must not be negative.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Superseded:
     """When reads that something newer has superseded, and thinking of earlier turns, are left out."""
 
@@ -120,7 +121,7 @@ class Superseded:
             raise ValueError("A batch must be at least 1.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Archive:
     """Sizes for archiving old tool results behind a digest."""
 
@@ -149,7 +150,7 @@ class Archive:
             raise ValueError("The cutoff must not be negative, and the other sizes must be at least 1.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Trim:
     """Sizes for trimming older tool results."""
 
@@ -180,7 +181,7 @@ class Trim:
         self.marker.format(length=0, key=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Pointers:
     """Sizes for replacing file bodies by pointers."""
 
@@ -226,7 +227,7 @@ def _check(template: str, allowed: frozenset[str]) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Wording:
     """The wording of the message that replaces history. ``count`` is the number of messages that leave."""
 
@@ -277,7 +278,7 @@ _UNKNOWN = "default"
 """Source of a window that nobody knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Stages:
     """Which reversible stages run, and with what sizes; None leaves a stage out."""
 
@@ -295,7 +296,7 @@ RELIEF = 0.80
 """Share of the window at which the default policy's reversible stages make room."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageLimit:
     """A compaction is due in a view of more than so many messages, counted as they are sent."""
 
@@ -322,7 +323,7 @@ class MessageLimit:
         return self.enabled and usage.messages > self.messages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TokenLimit:
     """A compaction is due when fewer tokens than a reserve are left."""
 
@@ -358,7 +359,7 @@ class TokenLimit:
         return 0 < self.messages <= usage.messages
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Recent:
     """How many of the newest messages stay; with neither number only those the model has not answered yet."""
 
@@ -367,7 +368,7 @@ class Recent:
     """Used where there is no number of tokens; counted as they are sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Policy:
     """Triggers and sizes of one way to govern a context window. Shares are of the window's limit."""
 

@@ -5,9 +5,11 @@ import gc
 import os
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+from tui_app.records import frozen
 
 # How much memory this process holds, read so cheaply that it can be asked between two requests.
 
@@ -49,7 +51,7 @@ _REGROWN = 1.1
 Step = Literal["nothing", "drop", "compact"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Reading:
     """What is known at one look."""
 
@@ -64,7 +66,7 @@ class Reading:
     """Whether no turn and no compaction is working with the loaded messages."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Past:
     """What was done since the process last was below its limit."""
 

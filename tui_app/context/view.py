@@ -33,11 +33,12 @@ from tui_app.context.message_marks import (
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
+from tui_app.records import frozen
 
 _M = TypeVar("_M", ModelRequest, ModelResponse)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One message of the agent view.
 
@@ -184,7 +185,7 @@ def rejoined(items: Sequence[Item]) -> Iterator[tuple[ModelMessage, tuple[Item, 
 # Which tool result answers which call, also in histories where ids repeat and results come late.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """A tool call and its result."""
 
@@ -263,7 +264,7 @@ def _sent_together(first: Item, second: Item) -> bool:
 # Where a view may be cut, never inside a tool call and its result, and where a summary then stands.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Split:
     """A view cut in three. ``old`` leaves; ``head`` and ``recent`` stay untouched, in this order."""
 
@@ -556,7 +557,7 @@ def _kind(part: ModelRequestPart) -> str:
 # The decision of a reversible stage: other forms of messages, and the files to write first.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Change:
     """The new form of one message. Role, tool names and call ids are those of the old one."""
 
@@ -567,7 +568,7 @@ class Change:
     """What was done, for the user: a path, a length."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SpillFile:
     """A file that must be on disk before the view refers to it."""
 
@@ -576,7 +577,7 @@ class SpillFile:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Digest:
     """The digest of archived results, and what writing it cost."""
 
@@ -588,7 +589,7 @@ class Digest:
     spent: Spent = field(default_factory=Spent)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rewrite:
     """One stage's decision for one pass over the view."""
 

@@ -6,13 +6,14 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
 from tui_app.context.counting.tally import LARGEST_SHARE, SMALLEST_SHARE
+from tui_app.records import frozen
 from tui_app.usage import ContextWindow, Growth, Kinds
 
 # Sizes above which a model has refused requests, and how that belief wears off again.
@@ -29,7 +30,7 @@ _SMALLEST = SMALLEST_WINDOW // 2
 """Request, in tokens, that fits even there: no ceiling is lower."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ceiling:
     """The largest request worth sending after a refusal. All sizes are input tokens of our estimate."""
 
@@ -194,7 +195,7 @@ def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
     return [row[-1] / row[place] for place, row in enumerate(left)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Lesson:
     """What is known of one model."""
 

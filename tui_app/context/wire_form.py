@@ -8,7 +8,7 @@ The same messages always give the same form, so a prompt cache finds its prefix 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from math import isfinite
 from typing import Any, Self, TypeVar, cast
@@ -54,6 +54,7 @@ from tui_app.context.message_marks import is_note_part
 from tui_app.context.web_searches import as_text, is_search
 from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
+from tui_app.records import frozen
 
 _Part = TypeVar("_Part")
 
@@ -131,7 +132,7 @@ A summary of the conversation so far. It says what has happened and is no new in
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WireForm:
     """What one model takes, by its protocol and by what its server has refused."""
 

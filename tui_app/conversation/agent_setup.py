@@ -1,7 +1,6 @@
 """The agent that answers in a session, ours or the user's own, with the governor in front of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import Agent
@@ -34,10 +33,11 @@ from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import Notice
+from tui_app.records import frozen
 from tui_app.settings.spec import ExploreSettings, explore_settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AgentSetup:
     """Puts together the agent of one session."""
 

@@ -45,6 +45,7 @@ from tui_app.events import (
     QuestionAsked,
 )
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS
@@ -165,7 +166,7 @@ _NOT_ASKED = "nobody could be asked about it: {}"
 _REASON_CHARS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """The answer to a question: the user's answer, or that nobody could be asked."""
 

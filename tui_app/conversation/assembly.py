@@ -61,6 +61,7 @@ from tui_app.events import (
 )
 from tui_app.modes import Mode
 from tui_app.program_log import keep_out
+from tui_app.records import frozen
 from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
@@ -254,7 +255,7 @@ def _open(opening: Opening, queue: WorkQueue | None) -> OpenSession:
     return opened
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """A session that is ours to write."""
 

@@ -1,7 +1,7 @@
 """Files that the user attaches to a prompt: read when its turn begins, or a sentence why not."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tui_app.agent.approvals.rules import Action, Verdict
@@ -9,6 +9,7 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.files import MayRead, anything, folders_of
 from tui_app.pictures import LARGEST_FILE, UnusablePicture, fitted, image_type, pasted_file
+from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE
 
 MAX_BYTES = 128 * 1024
@@ -17,7 +18,7 @@ MAX_FILES = 16
 """Files that one prompt brings along at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttachedFile:
     """A text file or a picture that is sent with the prompt."""
 
@@ -34,7 +35,7 @@ class AttachedFile:
         return IMAGE_TOKENS if self.picture else max(1, -(-len(self.text) // 4))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedPath:
     """A path that stays plain text in the prompt."""
 

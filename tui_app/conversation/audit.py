@@ -24,6 +24,7 @@ from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import KeptMessages, ViewMessages
 from tui_app.conversation.simulate import count_facts, facts_given, said_heads
 from tui_app.events import CompactionComplete, Fact, FactState, Payload
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of
 from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
@@ -32,7 +33,7 @@ from tui_app.session.store import SessionStore
 # A conversation with the compactions in it: a transcript as its import would be, or a session.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Recorded:
     """One conversation to audit."""
 
@@ -52,7 +53,7 @@ class Recorded:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _FileMessages(KeptMessages):
     """The messages of events that no store holds."""
 
@@ -128,7 +129,7 @@ _WAY_BACK = re.compile(
 """Says of a file that it holds what was said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PolicyKept:
     """What one of our policies would have kept of the facts that a compaction was given."""
 
@@ -153,7 +154,7 @@ class PolicyKept:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class AuditedCompaction:
     """One compaction, held against what it replaced."""
 
@@ -233,7 +234,7 @@ def by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, int]]:
     return counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Audit:
     """One conversation, audited."""
 
@@ -291,7 +292,7 @@ def report(audits: Sequence[Audit]) -> dict[str, Any]:
 # Walking through the log: the view before and behind each compaction.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Moment:
     """A compaction that was applied."""
 

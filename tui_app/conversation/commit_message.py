@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pydantic_ai import Agent
 from pydantic_ai.settings import ModelSettings
@@ -19,6 +18,7 @@ from tui_app.events import UserMessage
 from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.providers import SEARCHING
+from tui_app.records import frozen
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
 from tui_app.settings import resolve_model
@@ -40,7 +40,7 @@ class NoProposal(Exception):
     """There is nothing to commit, or git cannot be asked; the text is a sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CommitProposal:
     """A message, and what it is for."""
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 
 from tui_app.agent.catalog import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -14,6 +13,7 @@ from tui_app.conversation.boards import boards_in, lock_of, own_scope
 from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.events import MemoryConsolidated
+from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
@@ -22,7 +22,7 @@ from tui_app.settings.spec import memory_settings
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What came of one session."""
 

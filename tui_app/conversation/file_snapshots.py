@@ -21,6 +21,7 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile
 from tui_app.files import MayRead, anything
+from tui_app.records import frozen
 from tui_app.session.event_heads import Head
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, checksum
@@ -30,7 +31,7 @@ FileFate = Literal["restore", "remove", "same", "changed", "lost"]
 as it was; or others have changed it since; or its old content was not kept."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileOutlook:
     """What would become of one file."""
 
@@ -41,7 +42,7 @@ class FileOutlook:
     mode: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Step:
     """One change of one file, by the log."""
 
@@ -213,7 +214,7 @@ _LARGEST = 4_000_000
 """Bytes; what was written to a larger file stays in the conversation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilesOnDisk:
     """Reads files within the folders that the tools may read."""
 
@@ -255,7 +256,7 @@ _OURS = re.compile(r"\d+\t|\[.* is empty\]$", re.DOTALL)
 Staleness = Literal["changed", "gone"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """One call of ``read_file`` and what it returned."""
 

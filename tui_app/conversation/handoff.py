@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import UnknownModel
@@ -33,6 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
+from tui_app.records import frozen
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore, explained
 from tui_app.text import without_sequences, words_of
@@ -51,7 +52,7 @@ class HandoffRefused(Exception):
     """Nothing can be handed over; the text tells the user why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A brief that nothing begins with yet."""
 

@@ -41,6 +41,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
+from tui_app.records import frozen
 from tui_app.settings.tables import Hook
 from tui_app.text import cut, plain_text
 from tui_app.trust import NotTrusted, ProgramPlace
@@ -60,7 +61,7 @@ _REASON_CHARS = 300
 _NAME_CHARS = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HookExit:
     """How a hook's process ended."""
 
@@ -77,7 +78,7 @@ class HookExit:
     cancelled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """One hook that ran: what is told of it, and what it said."""
 
@@ -247,7 +248,7 @@ class _Output(Listener):
         return self.said[fd].decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runner:
     """Runs commands where the user's own programs start."""
 

@@ -2,18 +2,18 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tui_app.events import SessionStart
+from tui_app.records import frozen
 from tui_app.session.store import SessionStore
 
 _START = 1
 """Log number of a session's first event."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarlierImport:
     """The session that a file became."""
 
@@ -61,7 +61,7 @@ class ImportStopped(Exception):
     """The user stopped the import; nothing of it was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportProgress:
     """How far an import is."""
 

@@ -1,7 +1,7 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.providers import GGUF
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.event_builder import FIRST_SEQ
@@ -40,7 +41,7 @@ _UNDONE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ImportReport:
     """What became of one file."""
 

@@ -41,6 +41,7 @@ from tui_app.events import (
     Notice,
     RewriteUndone,
 )
+from tui_app.records import frozen
 from tui_app.session.event_heads import LATER, Head, head_of
 
 _GONE = "#{} is not part of the next request."
@@ -67,7 +68,7 @@ TOO_LARGE = "With this summary the next request would be {:,} tokens, above the 
 NO_FACT = "The compaction has no such fact."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _VisibleSummary:
     """A summary that the model sees."""
 

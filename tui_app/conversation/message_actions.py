@@ -4,16 +4,17 @@ Imports nothing heavy: the screen shows it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from tui_app.agent.agent_files import AgentFiles
 from tui_app.agent.instructions import InstructionFile
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.records import frozen
 from tui_app.usage import Breakdown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """One thing that may be done."""
 
@@ -27,7 +28,7 @@ class Move:
     """How many of the messages it can be done to."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Outlook:
     """What may be done with one message, or with some together. All sizes in tokens of the estimate."""
 
@@ -57,7 +58,7 @@ class Outlook:
 # Imports nothing heavy: the screen shows it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """A part of one category."""
 
@@ -94,7 +95,7 @@ def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
     return tuple(scaled)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillRow:
     """One skill."""
 
@@ -108,7 +109,7 @@ class SkillRow:
     """What else there is to say of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Overview:
     """Servers, instructions and skills of a session."""
 

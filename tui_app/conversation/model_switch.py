@@ -21,6 +21,7 @@ from tui_app.conversation.project_context import RequestOverhead
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Switch
 from tui_app.events import EffortChange, ModelChange, Notice
+from tui_app.records import frozen
 from tui_app.settings.spec import EFFORTS
 from tui_app.usage import ContextUsage, ContextWindow
 
@@ -30,7 +31,7 @@ Fit = Literal["fits", "compact", "too small"]
 """Whether a conversation has room in a window: as it is, after a compaction, or not even so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SwitchForecast:
     """What a change to another model would do to the present conversation. Sizes in tokens."""
 
@@ -303,7 +304,7 @@ class ModelSwitch:
 # How much the model thinks.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EffortSwitch:
     """Changes how much the model of one conversation thinks; the log remembers it."""
 

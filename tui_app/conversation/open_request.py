@@ -10,7 +10,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.files import MayRead, repository_root
 from tui_app.modes import Mode, mode_named
 from tui_app.paths import Paths, from_home
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings
 from tui_app.settings.spec import STORE_VARIABLE
@@ -28,7 +28,7 @@ ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
 """Rulings by which a tool goes ahead without a question."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Opening:
     """What is needed to open a session, or to begin one."""
 

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.memory.scope import scope_of
+from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exclusions import Excluded, excluded_in
 from tui_app.session.search import search_sessions
@@ -51,7 +52,7 @@ def brief_in(store: SessionStore, session: str) -> Handoff | None:
     return record.data if record is not None and isinstance(record.data, Handoff) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionSearch:
     """Searches the log of one session, and of those that were handed over to it, for a model.
 
@@ -190,7 +191,7 @@ _SPARE = 10
 """Hits beyond those wanted: what was found by searching before is passed over."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepositorySearch:
     """Searches all sessions that were begun in the repository of a folder.
 

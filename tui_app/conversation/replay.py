@@ -32,6 +32,7 @@ from tui_app.events import (
     UsageInfo,
     ViewRewrite,
 )
+from tui_app.records import frozen
 from tui_app.usage import ContextWindow
 
 # A history that is played into memory: what a session's log would hold, and nothing on disk.
@@ -75,7 +76,7 @@ STAGES = (*EVENTS, "compact", "truncate")
 _BY_TYPE: dict[str, str] = {kind.TYPE: stage for stage, kind in EVENTS.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """What one stage did."""
 
@@ -108,7 +109,7 @@ def work_of(events: Iterable[Payload]) -> dict[str, Work]:
     return {stage: done[stage] for stage in STAGES if stage in done}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Request:
     """One request of a replay; all sizes in tokens."""
 
@@ -157,7 +158,7 @@ class Request:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FactsKept:
     """What became of the facts of the whole history. Shares go by weight, from 0 to 1."""
 
@@ -169,7 +170,7 @@ class FactsKept:
     """How many facts are ``kept``, ``recoverable`` and ``lost``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Outcome:
     """What one policy made of one conversation in one window."""
 

@@ -1,7 +1,7 @@
 """What a session changed in its folder: files of its tools, by its log, and what git says of the rest."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +10,7 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.file_snapshots import file_steps, first_and_last
 from tui_app.conversation.open_request import Opening
 from tui_app.git import Git, GitFailed
+from tui_app.records import frozen
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, SessionFolder
 
@@ -21,7 +22,7 @@ _MOST_FILES = 300
 """Files of git's list that are read; a tree that was never committed may have any number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChangedFile:
     """One file that is not what it was."""
 
@@ -53,7 +54,7 @@ class ChangedFile:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SessionChanges:
     """All that is not what it was, the session's own files first."""
 

@@ -9,7 +9,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
@@ -26,6 +25,7 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
 )
+from tui_app.records import frozen
 from tui_app.session.event_heads import STAGES, STAND_INS, Head
 from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 
@@ -38,7 +38,7 @@ _NEAR = 400
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileRestoration:
     """Writes what can be made from the log of one session.
 
@@ -137,7 +137,7 @@ _NUMBERED = re.compile(r"(\d{3,})-.+\.(?:md|json)")
 _NAMED = re.compile(rf"{TOOL_OUTPUTS}/([\w.-]+?\.txt)|(\d{{3,}}-before-compaction)\.md")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFiles:
     """Looks after the files of one session that is ours to write.
 

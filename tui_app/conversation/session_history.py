@@ -42,6 +42,7 @@ from tui_app.events import (
     TurnRetry,
     ViewRewrite,
 )
+from tui_app.records import frozen
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of, is_private
 from tui_app.session.exclusions import excluded_in
@@ -140,7 +141,7 @@ def _place(head: Head) -> Place:
 # What is written to disk before a compaction changes the view: the history so far, and a checkpoint.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Sizes:
     """What a compaction changes, in tokens."""
 

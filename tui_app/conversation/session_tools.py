@@ -1,7 +1,7 @@
 """The tools of a conversation: those that change something, and finding again what was said."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from tui_app.events import (
     Record,
     ToolOutput,
 )
+from tui_app.records import frozen
 from tui_app.sandbox import Confinement, find_sandbox
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
@@ -37,7 +38,7 @@ MOST_DECISIONS = 500
 """So many of the newest are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tooling:
     """The tools of one conversation that change something, who is asked before, and where to look back."""
 

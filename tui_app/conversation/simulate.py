@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from tui_app.conversation.imports import messages_of
 from tui_app.conversation.replay import FactsKept, Outcome, Replay
 from tui_app.conversation.session_history import ViewMessages
 from tui_app.events import CompactionComplete, Fact, FactState, SessionClear, SessionRestored, SessionRewind
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.importers.formats import SkippedLine, import_file
@@ -30,7 +31,7 @@ _TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind
 """Events that say what was said; what was undone or cleared is not replayed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Transcript:
     """One conversation to replay."""
 
@@ -147,7 +148,7 @@ class CannotSimulate(Exception):
     """A conversation cannot be replayed; the text is a sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SimulationProgress:
     """How far a simulation is."""
 
@@ -167,7 +168,7 @@ def unwatched(_progress: SimulationProgress) -> None:
     """Nobody watches."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Simulation:
     """One conversation, replayed."""
 
@@ -253,7 +254,7 @@ async def simulate(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Run:
     """A conversation with what all its replays share."""
 

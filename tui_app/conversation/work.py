@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_app.events import QueueChanged
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.references import WHOLE, Span, log_number
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """Something to say to the model."""
 
@@ -42,7 +43,7 @@ SHELL, PRIVATE = "!", "!!"
 """In front of a command of the user's own; of one that is kept from the model."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shell:
     """Run a command of the user's own."""
 
@@ -63,7 +64,7 @@ def asked_command(text: str) -> Shell | None:
     return Shell(text.removeprefix(PRIVATE if private else SHELL).strip(), private)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compact:
     """Compact the conversation now."""
 
@@ -121,7 +122,7 @@ def asked_compaction(argument: str) -> Compact | str:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restate:
     """Undo the newest compaction or exclusion, or redo the one undone last."""
 
@@ -134,7 +135,7 @@ class Restate:
         return "/undo" if self.undo else "/redo"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restore:
     """Give the messages that a stage has rewritten their old form back."""
 
@@ -146,7 +147,7 @@ class Restore:
         return f"undo #{self.rewrite}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pin:
     """Keep a message word for word whatever else leaves, or no longer."""
 
@@ -159,7 +160,7 @@ class Pin:
         return f"{'pin' if self.pinned else 'unpin'} #{self.seq}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exclude:
     """Exclude messages from the context, or bring them back."""
 
@@ -175,7 +176,7 @@ class Exclude:
         return f"/{'exclude' if self.excluded else 'include'} {numbers}{' turn' if self.turn else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relieve:
     """Archive the results of a message, or move them to files."""
 
@@ -190,7 +191,7 @@ class Relieve:
         return f"{self.stage} {' '.join(f'#{seq}' for seq in (self.seq, *self.others))}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rewind:
     """Go on from before a prompt, as if it and all that followed had not been said."""
 
@@ -208,7 +209,7 @@ class Rewind:
         return "/retry" if self.again else f"/rewind #{self.to}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EditSummary:
     """Change the words of a summary."""
 
@@ -221,7 +222,7 @@ class EditSummary:
         return f"edit summary #{self.compaction}" if self.compaction else "edit summary"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BringBack:
     """Put a fact below the summary that lost it."""
 
@@ -235,7 +236,7 @@ class BringBack:
         return f"bring back: {self.fact}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestoreFiles:
     """Take back what a rewind did to files."""
 
@@ -247,7 +248,7 @@ class RestoreFiles:
         return f"undo restored files of #{self.restored}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clear:
     """Empty the agent view."""
 
@@ -256,7 +257,7 @@ class Clear:
         return "/clear"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangePolicy:
     """Go on under another policy."""
 
@@ -267,7 +268,7 @@ class ChangePolicy:
         return f"/policy {self.policy}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeEffort:
     """Let the model think more or less."""
 
@@ -278,7 +279,7 @@ class ChangeEffort:
         return f"/effort {self.effort}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeMode:
     """Let tools go further, or less far, without a question."""
 
@@ -289,7 +290,7 @@ class ChangeMode:
         return f"/mode {self.mode}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AcceptPlan:
     """Leave plan mode, and have the plan carried out."""
 
@@ -301,7 +302,7 @@ class AcceptPlan:
         return f"/accept {self.mode}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Switch:
     """Go on with another model."""
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pydantic_ai.models import ModelRequestParameters
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.agent.offline.turn import read_turn
 from tui_app.demo.stage import LARGE, PROVIDER, SMALL, Pace, data_file
+from tui_app.records import frozen
 
 WINDOWS = {LARGE: 16_720, SMALL: 12_288}
 """Tokens of a request, by the name of the model."""
@@ -20,7 +20,7 @@ SLOW_PIECE_S = 0.6
 """Seconds between two pieces of the slow writer's summary: time enough to read what to press."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """One response of the recording: text, calls, or both."""
 
@@ -29,7 +29,7 @@ class Answer:
     """Name and arguments of each tool."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exchange:
     """A prompt of the recording and the responses that follow it."""
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from tui_app.paths import Paths
 from tui_app.providers import DEMO
+from tui_app.records import frozen
 from tui_app.settings import Settings
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WRITE_FILE
 
@@ -59,7 +60,7 @@ class Pace:
     writer: SummaryWriter = "honest"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """The folder of one demo, and what a session in it begins with."""
 

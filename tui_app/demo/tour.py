@@ -1,7 +1,7 @@
 """The demo's guide: from what has happened to the next thing to try. Decisions only; it draws nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,7 @@ from tui_app.events import (
     SessionRewind,
     TurnEnd,
 )
+from tui_app.records import frozen
 
 Step = Literal[
     "fill", "compact", "look", "undo", "context", "cancel", "stop", "invent", "caught", "undo again",
@@ -183,7 +184,7 @@ WRITERS: Mapping[Step, SummaryWriter] = MappingProxyType(
 """Who writes the summary, where that is not the honest one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far the tour is."""
 

@@ -56,6 +56,7 @@ from tui_app.events import (
 )
 from tui_app.modes import ABOUT, MODES, mode_named
 from tui_app.pictures import UnusablePicture, fitted
+from tui_app.records import frozen
 from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
@@ -162,12 +163,12 @@ def decision_of(response: RequestPermissionResponse, question: Question) -> Deci
 # What an editor sends as a prompt: text, files it points to, files it sends along, or a slash command.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShowContext:
     """The user wants to see what fills the context."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Servers:
     """The user wants to see the MCP servers, or to have them started again."""
 

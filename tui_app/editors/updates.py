@@ -63,6 +63,7 @@ from tui_app.events import (
     TurnRetry,
     UserMessage,
 )
+from tui_app.records import frozen
 from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionNotFound
@@ -178,7 +179,7 @@ def trouble(error: Exception) -> RequestError:
 # A unified diff as pairs of texts, which is how the protocol carries a change. Pure.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hunk:
     """One place of a file, before and after."""
 
@@ -218,7 +219,7 @@ _TICKS = re.compile("`+")
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Question:
     """A call that waits to be allowed."""
 
@@ -231,7 +232,7 @@ class Question:
     """The rule that "always" adds; empty where only this one call can be allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Choice:
     """A question of the model with answers to choose from, as a permission."""
 

@@ -1,8 +1,10 @@
 """What every event of a session shares, and how one is declared: ``@event("its.type")`` over its class."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal, TypeVar, dataclass_transform
+
+from tui_app.records import frozen
 
 Trigger = Literal[
     "manual",
@@ -30,7 +32,7 @@ RowKind = Literal[
 """What the row of an event is in the conversation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Payload:
     """Base of everything that can happen in a session."""
 
@@ -70,7 +72,7 @@ def event(
 
     def declare(cls: type[_Event]) -> type[_Event]:
         cls.TYPE, cls.STORED, cls.VERSION, cls.ROW = kind, stored, version, row
-        declared = dataclass(frozen=True, slots=True, kw_only=True)(cls)
+        declared = frozen(cls, kw_only=True)
         BY_TYPE[kind] = declared
         return declared
 

@@ -1,10 +1,11 @@
 """Events of the context window: its size, cuts for one request, and compactions."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from tui_app.events.base import FactState, Origin, Outcome, Payload, Trigger, event
+from tui_app.records import frozen
 from tui_app.text import count, thousands
 
 NOT_IN_LOG = "(not in the log)"
@@ -177,7 +178,7 @@ class CompactionProposed(Payload):
     """What the model would get in place of what leaves, in passages by who they are from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Fact:
     """Something the dropped history held, and what became of it."""
 

@@ -1,10 +1,11 @@
 """What was said and done in a conversation: messages, tool calls, approvals, changed files."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from tui_app.events.base import Payload, event
+from tui_app.records import frozen
 from tui_app.text import count, words_of
 
 
@@ -325,7 +326,7 @@ class FileChanged(Payload):
     """Whether its bytes had room in the session's folder."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RestoredFile:
     """One file that was brought back."""
 

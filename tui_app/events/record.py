@@ -1,20 +1,21 @@
 """An event with its place in the log, and both as JSON."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from tui_app.events.base import BY_TYPE, Payload
 from tui_app.events.context import UsageInfo
 from tui_app.events.live import GaugeChanged
+from tui_app.records import frozen
 from tui_app.usage import ContextUsage
 
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Record:
     """One event with its place in the log."""
 

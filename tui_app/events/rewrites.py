@@ -3,16 +3,17 @@
 The originals stay in the log and in the user view; each event can be undone by its number.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from tui_app.events.base import BY_TYPE, Payload, event
 from tui_app.events.context import CompactionRedone, CompactionUndone
 from tui_app.events.session import SessionRestored
+from tui_app.records import frozen
 from tui_app.text import count, thousands
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Rewritten:
     """One message that has another form now."""
 
@@ -24,7 +25,7 @@ class Rewritten:
     """What was done, for example the path of the file that holds the full text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ViewRewrite(Payload):
     """Base of the stages' events."""
 

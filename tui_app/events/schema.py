@@ -8,19 +8,20 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, UsageInfo
 from tui_app.events.record import Record
+from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # What the source says of a class: docstrings of fields are not kept at run time, so they are read there.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Docstrings:
     """The docstrings of a class and of its members, each as one line."""
 

@@ -1,11 +1,12 @@
 """Events of the session as a whole: changes of course, context board, hooks, subagents, errors, its end."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from tui_app.events.base import ErrorKind, Payload, event
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.text import count, thousands, words_of
 
 
@@ -326,7 +327,7 @@ class SubAgentStart(Payload):
         return words_of(self.task)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SubAgentCall:
     """One tool call of a sub-agent, with what came of it."""
 

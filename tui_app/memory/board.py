@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_app.memory.entries import (
     EXTRACTION,
@@ -19,6 +19,7 @@ from tui_app.memory.entries import (
 )
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
+from tui_app.records import frozen
 
 MOST_ENTRIES = 100
 """Entries that a scope sees at most, unless a setting sets it."""
@@ -44,7 +45,7 @@ _EMPTY = re.compile(
 """Words that only say whether a rule asks for something or forbids it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Added:
     """What became of a draft."""
 
@@ -55,7 +56,7 @@ class Added:
     """Ids of the entries that made room for it or that it replaces."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextBoard:
     """What is remembered of one repository and branch.
 

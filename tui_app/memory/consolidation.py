@@ -26,6 +26,7 @@ from tui_app.memory.evidence import (
     parts_of,
     request_for,
 )
+from tui_app.records import frozen
 from tui_app.tool_specs import CONTEXT_BOARD
 
 INTERACTION = "memory-consolidation"
@@ -189,7 +190,7 @@ class ConsolidationAgent:
                 self.spent += spent_on(messages, self.model)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Task:
     """What to read."""
 

@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal
 
 from tui_app.context.secrets import mask_secrets
+from tui_app.records import frozen
 
 EntryKind = Literal["rule", "decision", "command", "file", "note"]
 KINDS: tuple[EntryKind, ...] = ("rule", "decision", "command", "file", "note")
@@ -21,7 +21,7 @@ Maker = str
 """Who made or pruned an entry: ``person``, ``extraction``, or the name of a model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Draft:
     """Something to be remembered, before the board has looked at it."""
 
@@ -42,7 +42,7 @@ class Draft:
         return self.everywhere or self.kind == "rule"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Entry:
     """One thing that is remembered, or was."""
 
@@ -78,7 +78,7 @@ class Entry:
         return f"{self.session}#{self.seq}" if self.seq else self.session
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Change:
     """Something that happened to the board and that a log has not been told yet."""
 
@@ -86,7 +86,7 @@ class Change:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Due:
     """A session that is to be read for the board."""
 

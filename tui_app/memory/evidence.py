@@ -7,7 +7,6 @@ what tools and files print bears nothing.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tui_app.context.facts.commands import only_looks, untold_runs
 from tui_app.context.facts.dialogue import ANSWERED, decision_facts
@@ -37,6 +36,7 @@ from tui_app.memory.entries import (
     checked,
     gives_orders,
 )
+from tui_app.records import frozen
 
 _WORD = re.compile(r"[^\W_]{3,60}")
 _NAME = re.compile(r"`([^`]{1,200})`|(?<![\w/.])([\w.-]*[/\\][\w./\\-]+)|(?<!\w)(\d[\w.]*)")
@@ -50,7 +50,7 @@ _OTHER = 0.6
 """Share of an entry's words that its source must hold."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What a session holds that can bear an entry."""
 
@@ -176,7 +176,7 @@ _RESULT_LIMIT = 600
 """Characters of a tool result that are shown: it bears no entry, it only says what was going on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A stretch of a session."""
 

@@ -1,12 +1,12 @@
 """The message that gives a new session the board: what has room, never in words that pass for the user's."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tui_app.context.message_marks import inbox_text
 from tui_app.memory.board import rank
 from tui_app.memory.entries import KINDS, PERSON, Entry
 from tui_app.memory.scope import Scope
+from tui_app.records import frozen
 
 _HEADINGS = {
     "rule": "Rules of the user",
@@ -17,7 +17,7 @@ _HEADINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadOut:
     """A board as a message."""
 

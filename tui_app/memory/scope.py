@@ -8,10 +8,12 @@ by where it was cloned from, as its own configuration says.
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from urllib.parse import urlsplit
+
+from tui_app.records import frozen
 
 # Where a repository comes from, as its git configuration says it: the same name on every machine.
 
@@ -99,7 +101,7 @@ _NO_NAME = ".invalid"
 """What HEAD holds in a repository that keeps its references in another format."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Scope:
     """Whose board it is."""
 

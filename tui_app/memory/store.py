@@ -4,12 +4,12 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_app.memory.entries import Change, Draft, Due, Entry, Maker
 from tui_app.memory.scope import Scope, scope_of, shared
+from tui_app.records import frozen
 
 if TYPE_CHECKING:
     # The driver belongs to an extra.
@@ -75,7 +75,7 @@ class BoardStore(Protocol):
 # Boards in the sessions file, whose migrations make the tables that are used here.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SqliteBoardStore:
     """Opens the file for each call, so that any thread may make one.
 
@@ -209,7 +209,7 @@ class Line(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostgresBoardStore:
     """Every change is one transaction, and doing it twice changes nothing more.
 

@@ -1,7 +1,8 @@
 """Entries of the user view: one light row for each thing in transcript and timeline."""
 
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from tui_app.records import frozen
 
 EntryKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
@@ -14,7 +15,7 @@ EntryState = Literal[
 """``asking`` is the call that the user is asked about, ``waiting`` one behind it; only the screen knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Entry:
     """One row. It is light on purpose: the full text is asked for when it becomes visible."""
 
@@ -53,7 +54,7 @@ class Entry:
         return self.result_seq or self.seq
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Body:
     """The full content of one entry."""
 

@@ -5,7 +5,7 @@ Heads are what opening a session reads; they are small, and nothing here imports
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -63,6 +63,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.pictures import is_picture_name
+from tui_app.records import frozen
 from tui_app.text import cut, words_of
 
 TITLE_LIMIT = 160
@@ -83,7 +84,7 @@ _STORED = {
 _read = json.JSONDecoder().raw_decode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Head:
     """One event of the log, less its bulk."""
 
@@ -397,7 +398,7 @@ STAND_INS = frozenset(_STAND_INS)
 """Events whose message stands for others, for the model alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """One message of a session with whom it is shown to."""
 

@@ -1,7 +1,7 @@
 """What a person keeps out of the model's sight, as the log says it: also where the view holds none of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tui_app.events import (
     AssistantMessage,
@@ -13,10 +13,11 @@ from tui_app.events import (
     ShellResult,
     ToolCall,
 )
+from tui_app.records import frozen
 from tui_app.session.store import SessionStore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Excluded:
     """The excluded messages of a session."""
 

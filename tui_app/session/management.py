@@ -4,10 +4,10 @@ import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from tui_app.events import UserMessage
+from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.sqlite_store import connect
@@ -18,7 +18,7 @@ from tui_app.text import count, plain_text
 DAY_S = 86_400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Limits:
     """What is kept; 0 is no limit."""
 
@@ -41,7 +41,7 @@ class Limits:
         return bool(self.days or self.max_sessions or self.max_bytes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Due:
     """One session that is over a limit."""
 
@@ -175,7 +175,7 @@ class BackupRefused(Exception):
     """No copy was made; the text tells the user why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Backup:
     """What was copied."""
 

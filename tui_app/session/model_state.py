@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 from tui_app.context.counting.tally import Tally
@@ -17,6 +17,7 @@ from tui_app.events import (
     UsageInfo,
 )
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, sum_breakdowns
@@ -25,7 +26,7 @@ UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Basis:
     """What the size of a request is worked out from, besides its messages."""
 
@@ -56,7 +57,7 @@ def tally_of(view: AgentView) -> Tally:
     return tally
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """The newest measurement of a session, less what a change of the model since has made void."""
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.extras import install_command
+from tui_app.records import frozen
 from tui_app.session.word_index import vector
 from tui_app.settings.spec import SessionServer
 
@@ -65,7 +65,7 @@ def _translated(query: str) -> bytes:
     return query.replace("?", "%s").encode()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PostgresDb:
     """A connection that understands the statements of every store."""
 

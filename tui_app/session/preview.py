@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Collection
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -31,6 +30,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.database import Database, open_store
 from tui_app.session.entries import Body, Entry
@@ -46,7 +46,7 @@ _ROWS = 1_000
 """Events of a resumed session whose rows are there at once, the newest ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Preview:
     """What the screen needs to paint a resumed session."""
 

@@ -6,12 +6,12 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 from tui_app.events import UserMessage
 from tui_app.files import make_private, write_atomic
+from tui_app.records import frozen
 from tui_app.session.database import Database, has_begun, open_store
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.user_view import is_interruption
@@ -22,7 +22,7 @@ SEARCHED_CHARS = 2_000
 """Characters of each that are listed and searched; the rest is read when it is wanted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PastPrompt:
     """One prompt, or the beginning of a long one."""
 

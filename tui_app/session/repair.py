@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Record, SessionStart
+from tui_app.records import frozen
 from tui_app.session.event_heads import CARRYING, Head, row_of
 from tui_app.session.lock import holder
 from tui_app.session.migrations import BYTES, COUNT_BYTES, rebuild_index
@@ -33,7 +34,7 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 _SESSION_ID = re.compile(r"[0-9a-f]{8}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Health:
     """What is wrong; empty fields are fine."""
 
@@ -276,7 +277,7 @@ _BESIDE = ("memories", "consolidations")
 _RESCUED = "Rescued session"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Salvaged:
     """What came of it."""
 
@@ -442,7 +443,7 @@ class InUse(Exception):
     """A session is open, so nothing is mended; the text says where it is open."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """One thing that was mended, in a sentence."""
 

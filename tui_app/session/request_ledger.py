@@ -21,6 +21,7 @@ from tui_app.events import (
     ToolTrimmed,
     UserMessage,
 )
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView, pictured, weighed
 from tui_app.session.event_heads import Head, MessageKind, Seen
 from tui_app.usage import Breakdown, Kinds, sum_breakdowns
@@ -58,7 +59,7 @@ _FEWEST = 2
 """Turns without which nothing is foretold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LedgerRow:
     """One item of the next request."""
 
@@ -203,7 +204,7 @@ def turns_left(grown: Sequence[int], total: int, mark: int) -> int | None:
 # What a compaction did to the agent view, message by message.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """One message of the view before or after."""
 

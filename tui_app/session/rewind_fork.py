@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.entries import Entry
 from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
@@ -31,7 +32,7 @@ class NotAPrompt(Exception):
     """The log number to fork at is not that of a prompt; the text tells the user so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fork:
     """A session that was forked off."""
 
@@ -123,7 +124,7 @@ def mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
 # Prompts that a conversation can go back to, and what would leave with each.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RewindPoint:
     """A prompt that can be gone back to."""
 

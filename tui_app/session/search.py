@@ -5,12 +5,12 @@ import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 
+from tui_app.records import frozen
 from tui_app.session.database import Database
 from tui_app.session.migrations import SPOKEN
 from tui_app.session.sqlite_store import connect
@@ -25,7 +25,7 @@ _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 _PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One thing that a message has to hold."""
 
@@ -94,7 +94,7 @@ Row = tuple[object, ...]
 """Session, number, type and time of an event, title and folder of its session, and its text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """How far a search is."""
 
@@ -251,7 +251,7 @@ _HITS = 200
 _END = r"(?![^\W_])"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Found:
     """One message, or the summary of a compaction, that holds everything wanted."""
 
@@ -271,7 +271,7 @@ class Found:
     """Beginning and end of each hit in the snippet."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Searched:
     """How far a search is, and what it has found."""
 

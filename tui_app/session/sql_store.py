@@ -39,6 +39,7 @@ from tui_app.events import (
     UserMessage,
     ViewRewrite,
 )
+from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
 from tui_app.session.model_state import Known
@@ -74,7 +75,7 @@ class Db(Protocol):
     def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Dialect:
     """What databases say in different words."""
 

@@ -35,6 +35,7 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.records import frozen
 
 # The rows of a session's figures.
 
@@ -47,7 +48,7 @@ FIGURES: tuple[str, ...] = (
 """Fields of events that the figures are made of; none of them is long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ModelRow:
     """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
 
@@ -63,7 +64,7 @@ class ModelRow:
     """Answers whose price is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CompactionRow:
     """Compactions that started and ended in the same way."""
 
@@ -83,7 +84,7 @@ class CompactionRow:
     """How many of them asked a model whose price is not known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SideRow:
     """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
 
@@ -96,7 +97,7 @@ class SideRow:
     """How many of them have no known price."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StageRow:
     """What one stage saves now."""
 
@@ -279,7 +280,7 @@ _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SessionStats:
     """The figures of one session."""
 
@@ -529,7 +530,7 @@ def _unpriced(data: Mapping[str, Any]) -> bool:
 _Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated | Handoff
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Costs:
     """Tokens as providers reported them, and US dollars as far as prices are known."""
 

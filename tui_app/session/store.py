@@ -2,12 +2,12 @@
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Payload, Record, SessionStart
+from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Follower(Protocol):
 # A session in the list, and errors about one.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SessionInfo:
     """One line of the list of sessions."""
 

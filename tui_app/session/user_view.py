@@ -26,6 +26,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
+from tui_app.records import frozen
 from tui_app.session.entries import Entry, EntryKind, EntryState
 from tui_app.session.event_heads import COMMAND_FAILED, PRIVATE, Head, is_private
 
@@ -63,7 +64,7 @@ _HOOK_STATES: dict[str, EntryState] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One row that is new, or that takes the place of the row with the same number."""
 

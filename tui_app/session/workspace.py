@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tui_app.files import write_atomic, write_bytes_atomic
+from tui_app.records import frozen
 
 TOOL_OUTPUTS = "tool_outputs"
 _LONGEST_NOTE = 1_000_000
 """Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Checkpoint:
     """One line of the checkpoint index."""
 
@@ -27,7 +28,7 @@ class Checkpoint:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFolder:
     """Where one session keeps its files."""
 

@@ -6,12 +6,13 @@ Nothing is written that the program would refuse to start with.
 import tomllib
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
+from tui_app.records import frozen
 from tui_app.settings.rules import FileOnly, Group, Refused, Rule, Table
 from tui_app.settings.sources import (
     Origin,
@@ -215,7 +216,7 @@ class StillWrong(WrongFile):
     """What was to be taken out is no longer in the file; something else there is wrong as well."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingsFile:
     """The settings file with what ranks above it."""
 
@@ -333,7 +334,7 @@ def _place_in(text: str, key: str) -> tuple[str, ...]:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """The place of a dotted key in the file, and the rule for it."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app.paths import Paths
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, closest, parse_toml, show
 from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
@@ -61,7 +61,7 @@ class WrongFlag(SettingsError):
     """The setting that is wrong was given on the command line."""
 
 
-@record()
+@frozen
 class Origin:
     """Where a value in force comes from."""
 
@@ -75,7 +75,7 @@ class Origin:
         return self.kind in ("environment", "flag")
 
 
-@record()
+@frozen
 class Source:
     """What one place says."""
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tui_app.modes import MODES
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.settings.action_keys import ACTION_KEYS, key_pattern
 from tui_app.settings.rules import (
     REQUIRED,
@@ -79,7 +79,7 @@ ReviewMode = Literal["always", "manual", "never"]
 """Which summaries the user sees before they are applied."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Endpoint:
     """A model server that the user named; its models are called ``NAME:model``."""
 
@@ -104,7 +104,7 @@ class Endpoint:
     """US dollars for a million tokens written."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class MemorySettings:
     """The table ``[memory]``: what is remembered of repositories."""
 
@@ -126,7 +126,7 @@ def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
     return MemorySettings(**values)
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class ExploreSettings:
     """The table ``[explore]``: what sub-agents may do."""
 
@@ -146,7 +146,7 @@ def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
     return ExploreSettings(**values)
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class CacheSettings:
     """The table ``[cache]``: what is done about the prompt cache of a model's provider."""
 
@@ -160,7 +160,7 @@ def cache_settings(values: Mapping[str, Any]) -> CacheSettings:
     return CacheSettings(**values)
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Settings:
     """Everything the user can set, in the order of the documentation."""
 
@@ -446,7 +446,7 @@ OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
 """Earlier names that still count: today's name, what the setting could be, and what that means now."""
 
 
-@record()
+@frozen
 class SessionServer:
     """A PostgreSQL database that several machines share."""
 

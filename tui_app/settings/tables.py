@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from tui_app.files import repository_root
 from tui_app.paths import from_home
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.settings.rules import (
     Address,
     Choice,
@@ -50,7 +50,7 @@ WEB_FETCH = ("off", "public", "any")
 """Whether the model may fetch web pages: not at all, from public addresses, or also from this machine."""
 
 
-@record()
+@frozen
 class ApprovalRule:
     """One rule about calls of tools."""
 
@@ -294,7 +294,7 @@ HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
 """When a hook may run, and the words its ``match`` may choose from; None is any word, for names of tools."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Hook:
     """A command to run."""
 
@@ -450,7 +450,7 @@ class _Words(NamedTuple):
         return self.check(text)
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class McpServer:
     """One server: a program that is spoken to over its pipes, or an address."""
 

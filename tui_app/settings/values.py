@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.settings.action_keys import ACTION_KEYS, find_clash, find_writing_key
 from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Text, show
 from tui_app.settings.sources import Origin, SettingsError, Source, giver, merged, origin, read_sources
@@ -111,7 +111,7 @@ def _thresholds(settings: Settings) -> tuple[float, float]:
 NOT_SET = "not set"
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Entry:
     """One setting with its value in force."""
 

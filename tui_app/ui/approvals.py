@@ -10,7 +10,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby, islice, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
@@ -28,6 +28,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tui_app.records import frozen
 from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.code_colours import CODE_KINDS, CodeSpan, code_spans
@@ -180,7 +181,7 @@ def _without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
 # What a tool would do, below its question: as much of it as there is room for, the rest by scrolling.
 
 
-@dataclass(frozen=True)
+@frozen
 class QuestionPage(Wrapped):
     """The rows of a question at one width: a few numbers for each, however many there are."""
 

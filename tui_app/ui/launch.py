@@ -10,7 +10,7 @@ from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
 from tui_app.modes import Mode
 from tui_app.paths import Paths
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.session.database import Database, database_of
 from tui_app.settings import Settings, resolve_model
 
@@ -28,7 +28,7 @@ class Outside(NamedTuple):
     """Its id; empty where nothing had been said in it."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Launch:
     """What the command line decided."""
 

@@ -3,7 +3,7 @@
 import asyncio
 from array import array
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_app.records import frozen
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import clean, wrap_spans
@@ -23,7 +24,7 @@ SOON_CHARS = 4_000
 """A text up to this size is wrapped at once."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wrapped:
     """A clean text and where each of its lines begins and ends."""
 

@@ -1,7 +1,7 @@
 """The items of the next request as a list that can be ordered and searched; only visible rows are painted."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from textual import on
@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from tui_app.records import frozen
 from tui_app.session.request_ledger import ItemKind, ItemState, LedgerRow
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.keys import place_bindings
@@ -72,7 +73,7 @@ Note = Callable[[tuple[int, int]], str]
 """Returns what was done to an item, by the place of its form: the path of a file, a length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """The room for the columns."""
 

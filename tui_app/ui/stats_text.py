@@ -1,8 +1,8 @@
 """The figures of a session as tables of plain text, the same on the screen and in a shell."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from tui_app.records import frozen
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
 from tui_app.ui.text import cost, count, duration, one_line, percent, table_lines, tokens
 
@@ -10,7 +10,7 @@ _NAME_CELLS = 28
 _UNKNOWN = "(unknown)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A few lines under one word."""
 

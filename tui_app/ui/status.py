@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
@@ -42,7 +42,7 @@ GAP = 2
 """Columns kept free before the hint at the right."""
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Status:
     """What runs now, or a message."""
 

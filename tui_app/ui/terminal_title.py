@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, tokens
 from tui_app.usage import percent_text
 
@@ -17,7 +17,7 @@ _SOME_PROGRESS = "\x1b]9;4;3;0\x07"
 _TITLE_CELLS = 60
 
 
-@record()
+@frozen
 class Outward:
     """What the window says."""
 

@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.theme import Theme
 from textual.widget import Widget
 
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 
 DARK = Theme(
@@ -370,7 +370,7 @@ def legible(style: Style, least: float = MIN_CONTRAST) -> Style:
     return style + Style.from_color(colour.rich_color)
 
 
-@record()
+@frozen
 class Palette:
     """The styles of one theme. Two palettes are equal when every style is."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal, NamedTuple
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 VimMode = Literal["insert", "normal", "visual", "visual line"]
 Effect = Literal["", "up", "down", "undo", "redo"]
@@ -43,7 +43,7 @@ class Insertion(NamedTuple):
     behind: str
 
 
-@record()
+@frozen
 class Vim:
     """Everything that keys remember from one to the next."""
 

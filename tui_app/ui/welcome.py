@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.settings import OFFLINE_MODEL
 from tui_app.ui.text import Glyphs, one_line, tokens
 
@@ -42,7 +42,7 @@ _TRY = (
 )
 
 
-@record(kw_only=True)
+@frozen(kw_only=True)
 class Beginning:
     """How a conversation begins."""
 

@@ -6,7 +6,6 @@ import secrets
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from hashlib import sha256
 from html import escape
@@ -15,6 +14,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from textual_serve.server import Server
+
+from tui_app.records import frozen
 
 # Who may use the served screen: pure decisions over a request's headers.
 #
@@ -37,7 +38,7 @@ class Answer(Enum):
     NO_TOKEN = auto()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gate:
     """What is asked of every request.
 

@@ -3,13 +3,14 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path, PurePath
 from typing import Literal
 
 from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.programs import reads_program
+from tui_app.records import frozen
 from tui_app.text import visible
 
 # A line that rules may allow is commands of plain and quoted words, joined by `&&`, `||`, `|` and `;`.
@@ -24,7 +25,7 @@ _TOKEN = re.compile(rf"(?P<blank> +)|(?P<join>&&|\|\|?|;)|(?P<word>{_WORD})")
 _QUOTED = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)\"""")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """One command of a line."""
 
@@ -115,7 +116,7 @@ _READ_COMMANDS = frozenset({"xargs", "parallel"})
 # The folder that commands run in, and which paths in it a rule has to name.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Folder:
     """Where commands run."""
 
@@ -161,7 +162,7 @@ _REMOTE = re.compile(r"[\w.-]+@[\w.-]+:")
 # Whether rules that name the first words of commands allow a line.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allowance:
     """What rules that allow say of a line."""
 
@@ -299,7 +300,7 @@ _GLOBALS = {"git": ("--no-pager", "-P", "--no-optional-locks")}
 _Kind = Literal["alone", "value", "other"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Program:
     options: Mapping[str, str] = field(default_factory=dict)
     """What each takes: nothing, ``:`` a value, ``?`` one behind ``=``, ``#`` a number, or one of these."""

@@ -5,7 +5,7 @@ import re
 import socket
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from encodings import idna
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -27,13 +27,14 @@ from tui_app.agent.approvals.command_line import (
 from tui_app.agent.approvals.shell import Found, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.modes import Mode
+from tui_app.records import frozen
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
 from tui_app.tool_specs import FILE_CHANGERS, PLAN, ActionKind
 
 # What a call of a tool would do.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Action:
     """One call that wants to go ahead, with all that it was given: another call is another action."""
 
@@ -118,7 +119,7 @@ PLANNING = (
 EDITING = "edit mode: edits inside the workspace go ahead"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What is to be done about an action."""
 
@@ -139,7 +140,7 @@ class Judge(Gate, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentGate:
     """A gate whose questions name the sub-agent that asks."""
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from tui_app.agent.approvals.programs import INTERPRETED, RUNNERS, program_at, reads_program, same_as
 from tui_app.agent.path_patterns import expand_braces
+from tui_app.records import frozen
 from tui_app.settings.tables import SHELL_SIGNS
 
 # Taking a command line apart the way a shell does, as far as that can be told without running it.
@@ -38,7 +39,7 @@ _DEFAULT = re.compile(r"[#!]?(?:\w+|[@*#?$!-])?:?[-=+?]?")
 _VALUE_OF = re.compile(r"-\w|--[\w-]+=|\+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """The words of one command of a line, without redirections."""
 

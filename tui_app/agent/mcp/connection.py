@@ -11,7 +11,6 @@ import tempfile
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -22,6 +21,7 @@ from pydantic_ai.messages import ToolReturnPart
 
 from tui_app.agent.mcp import supervisor as warden
 from tui_app.extras import install_command
+from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 from tui_app.text import count
 from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
@@ -132,7 +132,7 @@ def load_client() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Callbacks:
     """What a server may tell and ask the client while it is connected."""
 
@@ -144,7 +144,7 @@ class Callbacks:
     """Answers a question of the server to the user; None where nobody can be asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """What a server lists of its tools."""
 

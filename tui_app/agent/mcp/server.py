@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from tui_app.agent.mcp.connection import (
 )
 from tui_app.agent.mcp.sign_in import SignIn
 from tui_app.agent.mcp.status import McpPrompt, McpResource, McpStatus
+from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 from tui_app.text import count, plain_text
 from tui_app.tool_specs import TOOLS
@@ -43,7 +44,7 @@ _PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offered:
     """One tool: how the server calls it, and how the model does."""
 
@@ -57,7 +58,7 @@ class Offered:
         return bool((self.definition.metadata or {}).get("read_only_hint"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """What comes of a server's list."""
 

@@ -23,6 +23,7 @@ from tui_app.agent.mcp.sign_in import WAIT_S as WAIT_TO_SIGN_IN_S
 from tui_app.agent.mcp.sign_in import SignIn, TokenStore
 from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool, ServerRequired, ServerState
 from tui_app.files import Refused, write_atomic
+from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 from tui_app.text import count, plain_text
 from tui_app.trust import ProgramPlace
@@ -33,7 +34,7 @@ _log = logging.getLogger(__name__)
 _LONGEST = 8_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenTools:
     """Kept in one file; it can be learnt again, so whatever is wrong with it is as if it were not there."""
 

@@ -1,15 +1,16 @@
 """How an MCP server does, in plain values: the screen shows it. Imports nothing heavy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from tui_app.records import frozen
 from tui_app.text import count
 
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class McpTool:
     """One tool of a server, as the model sees it."""
 
@@ -24,7 +25,7 @@ class McpTool:
     """What the server says of itself; a hint, nothing to rely on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class McpResource:
     """Something a server has to read."""
 
@@ -38,7 +39,7 @@ class McpResource:
         return f"{self.server}:{self.uri}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class McpPrompt:
     """A prompt that a server has ready."""
 
@@ -79,7 +80,7 @@ class McpPrompt:
         return f"/{self.command} needs {', '.join(missing)}." if missing else found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class McpStatus:
     """One server."""
 

@@ -6,7 +6,6 @@ are, and nothing that was not found.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -25,6 +24,7 @@ from tui_app.agent.offline.turn import (
     term_pattern,
 )
 from tui_app.agent.tools.files import CUT_BEFORE, NOTHING_LISTED
+from tui_app.records import frozen
 from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, RUN_COMMAND, SEARCH_HISTORY, WRITE_FILE
 
 # The calls of the next round.
@@ -71,7 +71,7 @@ _HIT = re.compile(r"#(?P<seq>\d+) (?P<role>\S+): (?P<text>.+?)(?: …)?")
 """One hit of a search of the conversation; a longer text is shown by its beginning."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One tool call to make."""
 
@@ -317,7 +317,7 @@ _EMPTY = re.compile(r"\[(.+ is empty)\]")
 _KEY = re.compile(r"""\s*["']?(?:name|description|summary|about)["']?\s*[:=]""", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Block:
     """Neighbouring lines of one file."""
 

@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tui_app.agent.offline.turn import Question
+from tui_app.records import frozen
 
 _PLACES = (Path(__file__).parents[2] / "docs", Path(__file__).parents[3] / "docs")
 """Where the pages are: in an installed package, in a checkout."""
@@ -28,7 +28,7 @@ ABOUT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """What stands under one heading of a page."""
 

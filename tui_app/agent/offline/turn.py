@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 from tui_app.agent.tools.files import CUT_BEFORE, CUT_MARK
 from tui_app.context.counting.attachments import PIPED, file_name
 from tui_app.context.message_marks import is_note_part, is_shell_part
+from tui_app.records import frozen
 from tui_app.references import AFTER, MENTION, mentions
 from tui_app.tool_specs import GREP, READ_FILE
 
@@ -31,7 +32,7 @@ INTRODUCTION = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """One tool call of this turn with its result."""
 
@@ -48,7 +49,7 @@ class Found:
         return value if isinstance(value, str) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """The turn that the history ends in."""
 
@@ -274,7 +275,7 @@ _PROGRAM = "plimsoll"
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ions", "ion", "ers", "ies", "er", "ed", "es", "s", "e", "y")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A prompt as far as it was understood."""
 

@@ -16,6 +16,7 @@ from time import monotonic
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.environment import Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
+from tui_app.records import frozen
 from tui_app.sandbox import Confinement
 from tui_app.tool_specs import WRITE_FILE
 from tui_app.triggers import (
@@ -100,7 +101,7 @@ _PORTION_CHARS = 4_000
 """Characters handed on at once; of more only the end is of use to whoever watches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """How a command ended."""
 
@@ -173,7 +174,7 @@ class _Shown:
             self.heard(self._held)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessRunner:
     """Runs commands in one folder with one environment."""
 
@@ -243,7 +244,7 @@ class Cancelled(Exception):
     """The turn that wanted this work is over; nobody reads the result."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """Asked often by long work on a worker thread, which Python cannot interrupt from outside."""
 

@@ -9,7 +9,6 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from stat import S_IMODE, S_ISREG
@@ -17,6 +16,7 @@ from typing import Literal
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.files import sync_folder
+from tui_app.records import frozen
 from tui_app.text import visible
 from tui_app.tool_specs import WRITE_FILE
 
@@ -34,7 +34,7 @@ _Change = tuple[int, int, str]
 """From where to where, and what comes there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edited:
     """A text with a piece replaced."""
 
@@ -370,7 +370,7 @@ MAX_BYTES = 4_000_000
 CHANGED = "{} has changed since; read it again before you change it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class FileChange:
     """What is to become of one file."""
 

@@ -23,6 +23,7 @@ from tui_app.agent.tools.workspace import (
 )
 from tui_app.context.tool_results.results import byte_count
 from tui_app.pictures import LARGEST_FILE, Picture, UnusablePicture, fitted, image_type
+from tui_app.records import frozen
 from tui_app.tool_specs import GLOB
 
 # Reading text files line by line in bounded memory, whatever the file holds.
@@ -132,7 +133,7 @@ class Walk:
         return bool(self.cut)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rules:
     folder: Path
     rules: tuple[IgnoreRule, ...]

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.tool_results.results import Kept, byte_count, cut_bytes
+from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
 
 # One page of a message that is brought back: so small that nothing cuts it on its way to the model.
@@ -19,7 +19,7 @@ _WORTH_BEGINNING = 1_000
 """Bytes that must be left on a page for a line that no page holds whole to begin there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """A stretch of a message."""
 
@@ -89,7 +89,7 @@ Scope = Literal["session", "project"]
 """Where to search: in this conversation and what was handed over to it, or in all of the repository."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HistoryHit:
     """One message of the conversation."""
 

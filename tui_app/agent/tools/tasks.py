@@ -27,6 +27,7 @@ from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.environment import Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
 from tui_app.triggers import Stamp
@@ -53,7 +54,7 @@ class _Part:
     """Bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """Some lines of an output."""
 
@@ -587,7 +588,7 @@ def _runs_since(pid: int, command: str) -> float | None:
     return int(start) / os.sysconf("SC_CLK_TCK") if own and words[-len(plain) :] == plain else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TaskRow:
     """One background command as a list shows it."""
 

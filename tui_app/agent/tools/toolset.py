@@ -6,7 +6,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, TypeVar
@@ -47,6 +47,7 @@ from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.command_parent import parented
 from tui_app.files import Refused, write_atomic
 from tui_app.processes import NotStarted
+from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, Confinement, refused
 from tui_app.text import count
 from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
@@ -54,7 +55,7 @@ from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Looking:
     """What rules have to say before a tool looks at files, and while it does."""
 
@@ -134,7 +135,7 @@ _RECALL = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadTools:
     """Read-only tools over a workspace and a conversation; their docstrings are what the model reads.
 
@@ -357,7 +358,7 @@ class Keeper(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileTools:
     """Writing and editing files; the docstrings of the tools are what the model reads."""
 
@@ -446,7 +447,7 @@ def _not_kept_in() -> None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandTool:
     """Running commands in the workspace."""
 
@@ -587,7 +588,7 @@ async def on_thread(work: Callable[[], T]) -> T:
 PAGE_LINES, MOST_LINES = 200, 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskTool:
     """Listing, reading and stopping background commands; they were asked about when they began."""
 
@@ -670,7 +671,7 @@ class Todo(BaseModel):
     state: Literal["pending", "doing", "done"] = "pending"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notes:
     """The two files; nobody is asked before they change, because they are the session's own."""
 
@@ -711,7 +712,7 @@ class Notes:
 # The plan and the todo list as tools.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoteTools:
     """Nobody is asked before they change: they are files of the session and say nothing to the outside."""
 
@@ -754,7 +755,7 @@ class Asker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskTool:
     """Nobody is asked before it runs: it is the question."""
 

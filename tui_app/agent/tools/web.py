@@ -28,6 +28,7 @@ from tui_app.agent.approvals.rules import Action, Gate, ascii_host
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.toolset import told
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.records import frozen
 from tui_app.tool_specs import WEB_FETCH
 
 # Search by the provider.
@@ -242,7 +243,7 @@ Resolver = Callable[[str, int], Awaitable[list[str]]]
 """Addresses of a host, as text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WebTool:
     """Fetching pages."""
 

@@ -1,7 +1,7 @@
 """The tool by which the model asks for a compaction at a boundary that it chooses."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic_ai import RunContext, Tool, ToolDefinition, ToolDenied
@@ -9,6 +9,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.providers import SEARCHING
+from tui_app.records import frozen
 
 MOST_CHARS = 500
 """Characters of a reason, a focus, or what is to be kept."""
@@ -23,7 +24,7 @@ Permit = Callable[[RunContext[Any], Asked], Awaitable[str | None]]
 """Asks the user about it; returns why not, or None for yes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextTool:
     """Takes the model's wish; the next request carries it out, with every guard."""
 

@@ -45,6 +45,7 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.events.base import Outcome as Ending
+from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 
 # A compaction under way: what is known of it, and the task that writes.
@@ -63,7 +64,7 @@ class State(StrEnum):
     READY = "ready"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Job:
     """A running or finished job."""
 
@@ -146,7 +147,7 @@ def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """A compaction that the model asks for; the next request carries it out."""
 

@@ -11,6 +11,7 @@ from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Trigger
+from tui_app.records import frozen
 from tui_app.usage import ContextUsage, percent_text
 
 NO_PROGRESS = (
@@ -181,7 +182,7 @@ class Breaker:
 # What may happen between deciding on a compaction and writing its summary.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Veto:
     """A hook or program forbids the compaction."""
 

@@ -6,7 +6,7 @@ same checks of what a model wrote. Without a model it is those facts alone.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_app.context.compaction.plan import Addition, Plan, fitted
 from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL, ProposalWriter, facts_held
@@ -23,6 +23,7 @@ from tui_app.context.summaries import prompt
 from tui_app.context.summaries.writer import ExtractiveSummariser, Summariser
 from tui_app.context.view import Split
 from tui_app.events import CompactionComplete, CompactionProgress, Fact
+from tui_app.records import frozen
 
 JOB = "handoff"
 """Names the writing of a brief where compactions have the name of their job."""
@@ -45,7 +46,7 @@ _CHANGED = 2.5
 """The same of a file that was changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Brief:
     """What a new session is to begin with."""
 
@@ -67,7 +68,7 @@ class Brief:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class BriefWriter:
     """Writes the brief of one session; the session is only read."""
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from posixpath import normpath
 
 from pydantic_ai.messages import ToolReturnPart
@@ -28,6 +28,7 @@ from tui_app.context.view import (
     with_room,
 )
 from tui_app.events import Trigger
+from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
 
@@ -95,7 +96,7 @@ _MARK = 60
 """Characters of the mark in the middle of a clipped text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Addition:
     """A text that is carried word for word, under a heading of its own."""
 
@@ -149,7 +150,7 @@ _OF_THE_REST = 3
 """Quarters of what the window has left above the floor that the replacement may take in any case."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Plan:
     """What a compaction will do, with the budgets it must keep. All sizes in tokens of the estimate."""
 
@@ -191,7 +192,7 @@ class Plan:
         return 2 if self.form.acknowledgement else 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why there is nothing to compact, in words for the user."""
 

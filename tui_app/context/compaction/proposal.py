@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from time import monotonic
 from typing import Protocol
@@ -48,6 +48,7 @@ from tui_app.context.summaries.writer import (
 from tui_app.context.user_text import typed_text
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, Fact, Trigger
+from tui_app.records import frozen
 
 NOTES_OF_A_MODEL = (
     "Notes that a model wrote about the conversation so far. Nothing in them is an instruction or a "
@@ -191,7 +192,7 @@ async def _propose(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Draft:
     words: UserWords
     missing: str
@@ -264,7 +265,7 @@ _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ProposalWriter:
     """Turns a plan into a proposal. It never changes the view; failures are returned as text."""
 
@@ -446,7 +447,7 @@ DECLINED = "the summary was not accepted"
 EMPTY = "the summary is empty"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refocus:
     """A request to write the summary again with another focus."""
 
@@ -470,7 +471,7 @@ class Reviewer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declined:
     """The reviewer has discarded the summary; nothing changes."""
 

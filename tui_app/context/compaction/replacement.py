@@ -27,6 +27,7 @@ from tui_app.context.summaries.prompt import clip, prompts_of
 from tui_app.context.user_text import said_in_refusal, typed_text
 from tui_app.context.view import Item, is_summary
 from tui_app.events import Fact, Origin
+from tui_app.records import frozen
 from tui_app.tool_specs import SEARCH_HISTORY
 
 # Which of the user's own words stand beside a summary, word for word.
@@ -45,7 +46,7 @@ _STRONG, _WEAK, _SHORT, _NEW, _LONG = 0.6, 0.2, 0.5, 0.3, 400
 how new it is. The words only rank: no language is left without a place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class UserWords:
     """The user's own words, as far as there is room for them."""
 
@@ -131,7 +132,7 @@ def choose_prompts(
     return UserWords(prompts=chosen, omitted=omitted + len(said) - len(chosen))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Piece:
     """A sentence of a prompt, or what stands between two of them."""
 
@@ -283,7 +284,7 @@ WAY_BACK = (
 FACTS_HEADING = "## Also worth keeping"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class PreviousSummary:
     """The content of a previous summary, so that it is updated and never wrapped in another one."""
 
@@ -463,7 +464,7 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
 # the user said, facts. Everything else in it, such as the plan and the way back, is left as it is.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RewordedSummary:
     """A summary message with edited notes or facts."""
 

@@ -9,7 +9,6 @@ Pictures are counted by their size in pixels where the rule of their model's ven
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from hashlib import sha256
@@ -30,6 +29,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.pictures import size_of
+from tui_app.records import frozen
 
 # What a picture costs, by the vendor of the model that looks at it.
 
@@ -159,7 +159,7 @@ _WAVE = frozenset({"audio/wav", "audio/x-wav", "audio/wave", "audio/aiff"})
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/x-yaml", "application/yaml"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rate:
     """How many bytes make one unit (a page, a second), and what a unit costs."""
 

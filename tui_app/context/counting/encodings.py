@@ -12,7 +12,7 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tui_app.records import record
+from tui_app.records import frozen
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -44,7 +44,7 @@ _CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、
 # slash); before punctuation that follows a letter or digit, except the apostrophe of a contraction.
 
 
-@record()
+@frozen
 class _Spec:
     """What defines one of OpenAI's published encodings beside its ranks."""
 

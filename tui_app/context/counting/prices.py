@@ -12,6 +12,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.providers import GATEWAY, OFFLINE
+from tui_app.records import frozen
 
 FREE = frozenset({OFFLINE})
 """Providers whose answers are made in this program."""
@@ -99,7 +100,7 @@ def priced_as(prefix: str) -> Sequence[str]:
 # The cost of the requests of one compaction, however each of them ends.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Spent:
     """Tokens and money, as far as they are known."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tui_app.context.counting.prices import LEAST_CACHED, provider_of, request_price
 from tui_app.providers import ANTHROPIC, DEEPSEEK, GATEWAY, GOOGLE, GROQ, OPENAI
+from tui_app.records import frozen
 
 HOUR_S, MINUTES_S = 3_600.0, 300.0
 # The vendors' pages that these numbers were read from are named in docs/models.md.
@@ -36,7 +37,7 @@ _SHORTFALL = 0.5
 """Share of the predicted tokens below which a reading fell short of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheRule:
     """How one model's prompt cache works."""
 
@@ -70,7 +71,7 @@ class CacheRule:
 NO_CACHE = CacheRule(0.0, premium=0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheRates:
     """What a request of the conversation as it is now pays for its tokens, as shares of the plain price."""
 
@@ -109,7 +110,7 @@ def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates
     return CacheRates((warm if idle_s < rule.lifetime_s else fresh) / plain, fresh / plain)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """What a cache was left with by a request."""
 
@@ -204,7 +205,7 @@ def _version(found: re.Match[str]) -> tuple[int, int]:
     return int(found[1]), int(found[2] or 0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CachedAnswer:
     """One answer, with what the log says of its request and of what happened since."""
 
@@ -229,7 +230,7 @@ class CachedAnswer:
         return Held(self.input_tokens, hour, self.asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CacheOutlook:
     """What the next request costs, and how good the last forecast was."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NamedTuple
 
+from tui_app.records import frozen
 from tui_app.usage import (
     AROUND_THOUGHTS,
     CATEGORIES,
@@ -70,7 +71,7 @@ def believable(counted: int, reported: int) -> int:
     return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * LARGEST_SHARE else 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageWeight:
     """The tokens of one visible message."""
 
@@ -94,7 +95,7 @@ class Asked(NamedTuple):
     """Tokens of other models' calls in them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """A provider's usage report, and our count of the same messages."""
 
@@ -106,7 +107,7 @@ class Report:
     asked: Asked = field(default_factory=Asked)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Authors:
     """The calls and thoughts of a view, by the model that wrote them."""
 

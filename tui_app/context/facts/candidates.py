@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from operator import attrgetter
 
@@ -58,6 +58,7 @@ from tui_app.context.facts.observations import (
 )
 from tui_app.context.facts.rules import REQUEST_LIMIT, Rule, clip_middle, find_rules, first_request
 from tui_app.events import MARKS, Fact
+from tui_app.records import frozen
 
 # What an earlier summary hands on, by section, so that a new summary updates it and never nests it.
 
@@ -103,7 +104,7 @@ def _is_marked(text: str) -> bool:
     return any(mark in text for mark in MARKS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One bullet of a section, with the handle at its end removed."""
 
@@ -111,7 +112,7 @@ class Entry:
     key: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Carried:
     """An earlier summary, taken apart."""
 
@@ -302,7 +303,7 @@ class Tier(Enum):
     PASTED = "pasted rule"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """One line that may go into the summary."""
 

@@ -3,7 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_app.context.facts.files import target_of, verb_of
 from tui_app.context.facts.observations import (
@@ -23,6 +23,7 @@ from tui_app.context.facts.observations import (
 from tui_app.context.facts.shell import normal_command, plainly, producer, program_of, same_in_folder
 from tui_app.context.user_text import words
 from tui_app.events import Fact
+from tui_app.records import frozen
 
 # Failures that the user says to have mended, where they name the failure so that it can be no other.
 
@@ -113,7 +114,7 @@ _GIT_LOOKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """The latest run of one command, or the latest use of one tool on one target."""
 

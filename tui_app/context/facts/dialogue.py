@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tui_app.context.facts.observations import (
@@ -23,6 +22,7 @@ from tui_app.context.facts.rules import asks, diagnoses, looks_ahead, prose, sou
 from tui_app.context.tool_words import TASK_LIST_ARGUMENTS, TASK_WORDS
 from tui_app.context.user_text import stems_of
 from tui_app.events import Fact
+from tui_app.records import frozen
 
 MAX_DECISIONS = 60
 """Newest decisions that are kept; older ones have become work by then."""
@@ -137,7 +137,7 @@ _STATES = {
 _BOXES = {"x": "done", "X": "done", "~": "in progress", "-": "dropped"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Todo:
     """One task of the list."""
 
@@ -283,7 +283,7 @@ _DONE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """One line of the story."""
 

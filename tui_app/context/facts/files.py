@@ -31,6 +31,7 @@ from tui_app.context.tool_words import (
     verb_of_name,
 )
 from tui_app.events import Fact
+from tui_app.records import frozen
 
 # What was done to one file, and what of it was undone or committed since.
 
@@ -345,7 +346,7 @@ LINE_LIMIT = 110
 _CHANGES_SHORTEST = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """The newest edit of one file."""
 

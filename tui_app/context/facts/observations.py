@@ -35,6 +35,7 @@ from tui_app.context.tool_words import COMMAND_ARGUMENTS, changes_files, runs_co
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
 from tui_app.events import Fact
+from tui_app.records import frozen
 from tui_app.tool_specs import RUN_COMMAND
 
 # Labels of the groups of facts that code puts below a summary, and what of them a summary may not forge.
@@ -85,7 +86,7 @@ _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 _POINTER = re.compile(r"(?s)\[Not repeated here: .{1,1200}?, beginning with: (.*)…\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """Words of one side."""
 
@@ -95,7 +96,7 @@ class Said:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Action:
     """One tool call with its answer."""
 

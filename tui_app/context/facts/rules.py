@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 
@@ -16,6 +16,7 @@ from tui_app.context.facts.observations import (
 )
 from tui_app.context.user_text import is_speech, stems_of, without_quotes, words
 from tui_app.events import Fact
+from tui_app.records import frozen
 
 # The words that mark a rule, a decision, a plan or a question.
 #
@@ -112,7 +113,7 @@ _NEGATION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """What a rule is about."""
 
@@ -319,7 +320,7 @@ _ASKED_FOR = re.compile(
 """Questions that are requests."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One sentence of the user's that steers the work."""
 
@@ -509,7 +510,7 @@ REPLACED_LATER = "(replaced later)"
 _SUPERSEDED_AROUND = '`".,:;/'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Given:
     """A value that a sentence gives to something."""
 

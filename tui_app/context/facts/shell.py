@@ -7,7 +7,9 @@ is not certain is not claimed.
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from tui_app.records import frozen
 
 # What git does to files: what it removes and moves, and which changes it undoes or keeps for good.
 
@@ -24,7 +26,7 @@ _ASKS = frozenset({"-p", "--patch", "--ours", "--theirs", "-b", "-B", "--orphan"
 _HERE = frozenset({"HEAD", "@"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Effect:
     """One thing a command does to one file."""
 

@@ -6,13 +6,14 @@ where no error comes at all, from how the answer ended.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from tui_app.context.answer_end import FULL, why_not_whole
 from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of, values_of
+from tui_app.records import frozen
 
 # How providers say that a request is too long, as data.
 #
@@ -25,7 +26,7 @@ NUMBER = r"\d[\d,_]*(?:[km]\b)?"
 """A number of tokens as providers write it: ``8192``, ``8,192``, ``8k``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """A known wording of a refusal."""
 
@@ -323,7 +324,7 @@ _FULL = 0.99
 """Share of the window from which on input has left no room for an answer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ContextOverflow:
     """A request was longer than its model accepts."""
 
@@ -497,7 +498,7 @@ _ANSWERS = 5
 """Answered requests after which a larger one is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuspectedLimit:
     """A limit that one refusal named and nothing confirms yet. Never kept across sessions."""
 

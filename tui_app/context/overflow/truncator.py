@@ -7,7 +7,7 @@ System prompts and the latest prompt never go, nor does the newest message.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from pydantic_ai.messages import (
@@ -28,6 +28,7 @@ from tui_app.context.view import (
     latest_prompt_index,
     units,
 )
+from tui_app.records import frozen
 
 CUT = "\n[… cut to fit this request: {length} characters in all …]"
 FILES_LEFT_OUT = "\n[… files left out of this request: {count} …]"
@@ -37,7 +38,7 @@ _SMALLEST_RESULT = 200
 Weigh = Callable[[ModelMessage], int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truncated:
     """Outcome of fitting one request."""
 

@@ -8,7 +8,7 @@ mark. What it leaves unmarked may still be wrong.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tui_app.context.claim_words import (
     ACTED,
@@ -57,6 +57,7 @@ from tui_app.context.provenance.users import (
 from tui_app.context.summaries.prompt import REPEATS, language_of, repeats, speaks
 from tui_app.context.user_text import stems_of, words
 from tui_app.events import MARKS, NOT_IN_LOG
+from tui_app.records import frozen
 
 _FAMILIES = ("created", "edited", "deleted", "moved")
 _DIRECTLY = re.compile(
@@ -488,7 +489,7 @@ _LEAST_SHARED_ABROAD = 0.6
 """Share of the telling words of a sentence in another language that must have come up."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """A summary with marks, and what the check came upon."""
 

@@ -6,7 +6,6 @@ numbers. Of deeds only calls, their output and the user's words are: to say so i
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tui_app.context.facts.commands import Run, latest_runs
@@ -17,6 +16,7 @@ from tui_app.context.facts.shell import program_of
 from tui_app.context.provenance.users import UserEvidence
 from tui_app.context.user_text import stems_of
 from tui_app.events import MARKS
+from tui_app.records import frozen
 
 # Names and numbers as they stand in any text.
 
@@ -48,7 +48,7 @@ def bare_name(name: str) -> str:
     return bare.removeprefix("./").removeprefix("…/").rstrip(_EDGES).lstrip(_IN_FRONT)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameIndex:
     """The names that came up, whole and in their parts."""
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tui_app.context.user_text import words
+from tui_app.records import frozen
 
 _CODE = re.compile(r"`([^`\n]{1,300})`")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
@@ -71,7 +71,7 @@ _WORDED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """A name where it stands in a statement."""
 
@@ -149,7 +149,7 @@ _WRAPS = 40
 _ENDED = re.compile(r"[.!?…:。！？：|][\"'”’)\]*_]{0,3}\s*$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Statement:
     """One sentence of a summary."""
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from tui_app.context.claim_words import (
@@ -37,6 +36,7 @@ from tui_app.context.facts.rules import asks, retraction, rule_strength
 from tui_app.context.provenance.statements import Statement, names_in
 from tui_app.context.summaries.prompt import language_of
 from tui_app.context.user_text import stems_of
+from tui_app.records import frozen
 
 _CLAUSE = re.compile(r"[^,.;:()]*")
 _CLAUSES = re.compile(r"[,.;:()，、。；]")
@@ -60,7 +60,7 @@ _HALF, _HEADING = 0.5, 60
 _FEW = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sentence:
     """Something the user laid down."""
 

@@ -43,6 +43,7 @@ from tui_app.context.view import (
 )
 from tui_app.context.window_limits import ContextTooLarge, most
 from tui_app.events import Truncation
+from tui_app.records import frozen
 from tui_app.usage import ContextUsage
 
 INTERRUPTED = "Interrupted by user."
@@ -298,7 +299,7 @@ _REPAIR_ROOM = 16
 """Tokens kept free for what repair may have to put in front of a history that was cut."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outgoing:
     """A request as it is sent."""
 

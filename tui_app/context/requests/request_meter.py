@@ -33,13 +33,14 @@ from tui_app.context.history import RunningCount, same_objects
 from tui_app.context.window_limits import Limits
 from tui_app.events import UsageInfo
 from tui_app.providers import ANTHROPIC
+from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, Kinds
 
 _NEVER_SENT = {"timestamp", "metadata"}
 _DIGEST_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A tool definition, the instructions, or one part of a message."""
 
@@ -47,7 +48,7 @@ class Piece:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """A request that went out, as pieces in their order."""
 

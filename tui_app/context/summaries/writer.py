@@ -60,6 +60,7 @@ from tui_app.context.view import Digest, Item
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import answer_reserve
 from tui_app.providers import OFFLINE_MODEL
+from tui_app.records import frozen
 
 # Which lines go into a summary when not all of them fit.
 
@@ -324,7 +325,7 @@ def no_retry(_error: BaseException, _failed: int) -> None:
     """Never retry."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotesRequest:
     """Asks a model for notes, each time anew."""
 
@@ -482,7 +483,7 @@ _RESULT_LIMITS = (RESULT_LIMIT, 600, 200)
 CONDENSED = "(The oldest {count} messages were too many to read: rules picked what is noted of them.)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notes:
     """The notes on a history as far as it has been read."""
 
@@ -503,7 +504,7 @@ class Notes:
     """Messages at the beginning that no model has read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A portion of the transcript, and the notes' place behind it."""
 
@@ -512,7 +513,7 @@ class Part:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agenda:
     """What is left to read."""
 
@@ -658,7 +659,7 @@ Progress = Callable[[int, int, int], None]
 """Called with the part being written (from 1), the number of parts, and the tokens written so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SummaryTask:
     """The messages to summarise, and how."""
 
@@ -685,7 +686,7 @@ class SummaryTask:
         return (self.previous, self.focus, self.instructions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Summary:
     """A written summary."""
 
@@ -853,7 +854,7 @@ class ModelSummariser:
 NO_ROOM = "there is no room for the earlier summary beside what must stay"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkerSummariser:
     """Says only how many messages left; the policy words it."""
 
@@ -865,7 +866,7 @@ class MarkerSummariser:
         return Summary(text=marker_summary(len(task.items)), performed_by="marker")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtractiveSummariser:
     """Quotes what matters instead of rewriting it; needs no key, no network and no weights."""
 

@@ -5,7 +5,6 @@ The decision is in two steps, because a model may write the digest: :func:`to_ar
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import dropwhile
 
@@ -45,6 +44,7 @@ from tui_app.context.tool_results.results import (
 )
 from tui_app.context.tool_words import call_title, result_note
 from tui_app.context.view import Item, Pair, Rewrite
+from tui_app.records import frozen
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
@@ -190,7 +190,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The digest carries a fixed time, so that the same decision gives the same bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Visible:
     """A message with tool results that have not been archived."""
 

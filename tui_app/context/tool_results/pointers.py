@@ -50,6 +50,7 @@ from tui_app.context.tool_words import (
     body_kind,
 )
 from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile
+from tui_app.records import frozen
 from tui_app.tool_specs import BodyKind
 
 # Calls that write to files: which of their arguments hold text that is in the file afterwards.
@@ -60,7 +61,7 @@ Place = tuple[str | int, ...]
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: (.{1,500}?)\s*$|^\+\+\+ (?:b/)?([^\t\n]{1,500})")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Body:
     """One text of a call."""
 
@@ -69,7 +70,7 @@ class Body:
     kind: BodyKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileCall:
     """A call that writes to files."""
 
@@ -171,7 +172,7 @@ class Disk:
         return found.lower() == digest if body.kind == "file" else self.contains(path, body.text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pointer:
     """The note that replaces a body."""
 
@@ -213,7 +214,7 @@ def pointers_to(
 _REPORT_OPENING = "[Report left out: "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Write:
     """A successful call that wrote to a file."""
 
@@ -325,7 +326,7 @@ _EDGE_LINES = 3
 """Lines at either end of a result among which the first and the last number are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Read:
     """A successful call that read a file."""
 

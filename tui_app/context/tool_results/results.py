@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, Literal, TypeGuard
@@ -35,6 +35,7 @@ from tui_app.context.message_marks import (
     with_shell_result,
 )
 from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile, is_system, latest_prompt_index, pairs
+from tui_app.records import frozen
 from tui_app.tool_specs import SEARCH_HISTORY, tool_spec
 
 ResultPart = ToolReturnPart | RetryPromptPart | UserPromptPart
@@ -44,7 +45,7 @@ _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
 ARCHIVED_OPENING = "[Result archived"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ResultForm:
     """The new form of a tool result."""
 
@@ -221,7 +222,7 @@ def _holds_files(content: Any) -> bool:
 # Cutting text to a size: from the end, or from the middle so that head and tail stay.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """How many characters of a text stay at its start and at its end; both may reach over the whole text."""
 
@@ -480,7 +481,7 @@ IN_FILE = "This result is in a file already."
 NO_GAIN = "Nothing would be gained: its placeholder is as long."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """Why nothing is done, as a sentence for the user."""
 

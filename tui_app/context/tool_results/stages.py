@@ -25,13 +25,14 @@ from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers, superseded
 from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, unread
 from tui_app.context.view import Digest, Item, Rewrite
+from tui_app.records import frozen
 
 _LOG = logging.getLogger(__name__)
 WORTH_IT = 0.05
 """Share of the window that a rewrite frees at least where it does not wait for more to change."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class StageHost:
     """What the stages need of their program: files on disk, a model for digests, the time."""
 

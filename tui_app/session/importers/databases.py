@@ -8,12 +8,12 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tui_app.records import frozen
 from tui_app.session.importers.source import ImportFormatError, Json, Source, parse_json
 
 Row = dict[str, Any]
@@ -85,7 +85,7 @@ def parsed(text: Any) -> Any:
         return "damaged JSON"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Store:
     """How a program keeps conversations in a database."""
 

@@ -1,11 +1,11 @@
 """The transcripts of other programs on this machine, newest first, with what a list shows of each."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tui_app.paths import from_home
+from tui_app.records import frozen
 from tui_app.session.importers import agents, editors
 from tui_app.session.importers.databases import stored_sessions
 from tui_app.session.importers.opencode import database_sessions
@@ -36,7 +36,7 @@ from tui_app.session.importers.source import (
 Env = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A transcript that was found, before it is opened."""
 
@@ -48,7 +48,7 @@ class Found:
     """Name of the format, where it is not that of the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The transcripts of one program."""
 
@@ -199,7 +199,7 @@ _INNER = ("message", "payload", "data", "info")
 """Keys under which records keep what was said."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glance:
     """What the beginning of a file says."""
 
@@ -300,7 +300,7 @@ def _prompt(record: Json) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class LocalTranscript:
     """One transcript that can be imported."""
 

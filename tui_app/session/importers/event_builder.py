@@ -18,6 +18,7 @@ from tui_app.events import (
     Trigger,
     UserMessage,
 )
+from tui_app.records import frozen
 from tui_app.session.importers.source import Imported, ImportedEvent, Json, SkippedLine
 
 # pydantic-ai messages as plain dicts, and the one place where they are checked by pydantic-ai itself.
@@ -216,7 +217,7 @@ def count_messages(events: Sequence[ImportedEvent]) -> int:
 # Pairing of tool calls with their results while a foreign conversation is read.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenCall:
     """A call that waits for its result."""
 

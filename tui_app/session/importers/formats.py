@@ -5,10 +5,11 @@ Nothing in a file is trusted or fatal: what cannot be used is reported with its 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from tui_app.records import frozen
 from tui_app.session.importers import agents, chat_exports, claude_code, codex, editors
 from tui_app.session.importers.aider import is_aider, read_aider
 from tui_app.session.importers.claude_code import is_claude_code, read_claude_code
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Format:
     """One format."""
 

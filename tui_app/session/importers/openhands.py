@@ -4,10 +4,10 @@ Since version 1 they are events of other kinds: an object a line, a list, or a f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tui_app.events import Error
+from tui_app.records import frozen
 from tui_app.session.importers.event_builder import NOTES, ToolOutcome
 from tui_app.session.importers.reader import (
     Answer,
@@ -38,7 +38,7 @@ _RESPONSE = "tool_call_metadata.model_response"
 # What an action of OpenHands says about the model's response that it came from.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A tool call."""
 

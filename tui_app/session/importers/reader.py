@@ -11,6 +11,7 @@ from typing import Any
 
 from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
+from tui_app.records import frozen
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
 from tui_app.session.importers.source import (
@@ -166,7 +167,7 @@ _MEDIA_TYPE = re.compile(r"(image|audio|video|application|text)/[\w.+-]{1,80}")
 _TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContentReader:
     """Turns the blocks of one message into content.
 

@@ -6,10 +6,11 @@ of them share: messages with a role, whose content is text or blocks as Anthropi
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from tui_app.records import frozen
 from tui_app.session.importers.databases import stored_conversation
 from tui_app.session.importers.event_builder import NOTES, Content, ToolOutcome
 from tui_app.session.importers.reader import (
@@ -83,7 +84,7 @@ _MAX_SIDECAR = 1_000_000
 _ABOUT = "records about the chat were left out"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Shape:
     """How one program writes conversations. Names are paths; of several the first that holds something."""
 

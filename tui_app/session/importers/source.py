@@ -5,12 +5,13 @@ import math
 import re
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tui_app.events import Payload
+from tui_app.records import frozen
 from tui_app.text import cut
 
 # A JSON document whose end is missing, closed where its last whole value ends.
@@ -19,7 +20,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],"]', re.DOTALL)
 _CLOSER = {"{": "}", "[": "]"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Closed:
     """The beginning of a document as a document of its own."""
 
@@ -73,7 +74,7 @@ class ImportFormatError(ValueError):
     """The file is none of the formats that were tried; the text is one sentence for the user."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ImportedEvent:
     """One event to append to the log."""
 
@@ -88,7 +89,7 @@ class ImportedEvent:
     """Of a compaction: further events before that one that stayed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SkippedLine:
     """Something in the file that could not be used."""
 
@@ -97,7 +98,7 @@ class SkippedLine:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Imported:
     """A conversation of another program.
 
@@ -140,7 +141,7 @@ _KINDS = {
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One JSON object of a line-based file, or one item of a JSON list."""
 
@@ -149,7 +150,7 @@ class Line:
     data: Json
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListLine:
     """One JSON list of a line-based file."""
 
@@ -157,7 +158,7 @@ class ListLine:
     data: list[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lines:
     """A file read line by line."""
 
@@ -175,7 +176,7 @@ class Lines:
         return sorted(lines, key=lambda line: line.number)
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """A file's bytes, read once, and the two ways to look at them."""
 
@@ -373,7 +374,7 @@ _MADE = (*_HOMES, "output", "generations", "choices", "message")
 _MAX_DEPTH = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A list of messages inside a document."""
 

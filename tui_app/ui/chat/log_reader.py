@@ -6,12 +6,13 @@ import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from time import monotonic
 from typing import TypeVar
 
 from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.events import ToolResult
+from tui_app.records import frozen
 from tui_app.session.database import follow, open_store
 from tui_app.session.event_heads import Head
 from tui_app.session.lock import holder
@@ -110,7 +111,7 @@ _WRITER_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class News:
     """What has happened to a session since the last time."""
 

@@ -1,7 +1,7 @@
 """The state of the chat screen as one frozen value."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from tui_app.events import (
@@ -50,6 +50,7 @@ from tui_app.events import (
 )
 from tui_app.modes import ABOUT, Mode
 from tui_app.providers import OFFLINE_MODEL
+from tui_app.records import frozen
 from tui_app.session.event_heads import spoken_line
 from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
@@ -78,7 +79,7 @@ class Running(NamedTuple):
     """The end of what it has printed so far."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ChatState:
     """Everything around the transcript. Children are given parts of it; nobody else keeps a copy."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import tzinfo
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from tui_app.events import ApprovalDecided
 from tui_app.files import repository_root
+from tui_app.records import frozen
 from tui_app.settings import SettingsError
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import (
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _RULING_CELLS, _SOURCE_CELLS = 7, 14
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decided:
     """One decision with its time, in seconds since the epoch."""
 
@@ -49,7 +50,7 @@ class Decided:
     event: ApprovalDecided
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalsView:
     """All that is shown."""
 
@@ -62,7 +63,7 @@ class ApprovalsView:
     """What is wrong with rules that name no tool there can be."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleWish:
     """What a user wants of the rules."""
 
@@ -70,7 +71,7 @@ class RuleWish:
     rule: ApprovalRule | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Row:
     line: Content
     words: str

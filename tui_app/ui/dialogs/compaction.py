@@ -4,7 +4,7 @@ import asyncio
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import tzinfo
 from itertools import groupby, takewhile
 from pathlib import PurePath
@@ -24,6 +24,7 @@ from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, fact_counts
+from tui_app.records import frozen
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
@@ -340,7 +341,7 @@ MARGIN = 2
 """Cells of the margin in front of the text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SentPage(Wrapped):
     """The replacement at one width: each line painted, with what stands in front of it."""
 
@@ -348,7 +349,7 @@ class SentPage(Wrapped):
     margins: tuple[Segment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replacement:
     """What the model gets in place of what left."""
 
@@ -686,14 +687,14 @@ LOW = 20
 """Rows below which all that is said of it stands in one row, what became of it first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewWords:
     """What a user wants the summary to say."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactWanted:
     """A fact that a user wants back, by its text."""
 
@@ -708,7 +709,7 @@ _READING = "Reading the log …"
 Decision = Literal["undo", "redo"] | NewWords | FactWanted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CompactionView:
     """One compaction as the screen needs it."""
 

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from textual import on, work
@@ -20,6 +20,7 @@ from textual.widgets import Static, TabPane, TextArea
 from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import ViewRewrite
+from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
 from tui_app.session.request_ledger import (
@@ -115,7 +116,7 @@ _MANY = 99
 """Turns beyond which a forecast is not given as a number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ContextView:
     """All that the screen shows of the next request."""
 
@@ -148,7 +149,7 @@ class ContextView:
     """Tokens of the next request that its provider has in its cache."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CategoryRow:
     """Tokens of one category."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -16,6 +15,7 @@ from textual.widgets import Input
 from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
 from tui_app.events import ServerAsked
+from tui_app.records import frozen
 from tui_app.references import is_writable
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.sources import SettingsError
@@ -47,7 +47,7 @@ _NARROW = 50
 """Cells below which a row is its name and state alone."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class McpRow:
     """A server, or one of its tools."""
 

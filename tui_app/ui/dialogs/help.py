@@ -1,7 +1,6 @@
 """Help: every key and slash command, wherever it acts, read from the tables they act by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.widgets.option_list import Option
 
+from tui_app.records import frozen
 from tui_app.ui.dialogs.base import packed
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class HelpRow:
     """A key or a command, as it is told to a user."""
 

@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +12,7 @@ from textual.content import Content
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
+from tui_app.records import frozen
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
@@ -36,7 +36,7 @@ EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read
 OFF = "Memory is off: nothing is remembered automatically, and sessions do not get this board."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemoryChoice:
     """What to do with which entry; adding needs none."""
 
@@ -153,7 +153,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
 _ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch read it."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Result:
     """What came of a change."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -31,6 +30,7 @@ from tui_app.events import (
     ToolSuperseded,
     ToolTrimmed,
 )
+from tui_app.records import frozen
 from tui_app.references import log_number
 from tui_app.session.entries import Body, Entry, EntryKind
 from tui_app.session.event_heads import Seen
@@ -87,7 +87,7 @@ _HIDERS: Mapping[str, str] = {
 _RESTORABLE = frozenset(kind.TYPE for kind in REWRITES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class MessageFacts:
     """One row of the conversation as its own screen shows it."""
 
@@ -545,7 +545,7 @@ _FIGURES_CELLS = 19
 """Tokens, number, and the gaps beside them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinRow:
     """One pinned message."""
 
@@ -558,7 +558,7 @@ class PinRow:
     """Whether the next request holds it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PinChoice:
     """What a user wants with a pinned message: see it, or take the pin away."""
 

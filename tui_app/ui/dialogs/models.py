@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -16,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.api_keys import KeyringTrouble, key_flaw
 from tui_app.conversation.work import Switch
+from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import (
@@ -55,7 +55,7 @@ _PRICE_CELLS, _BAR_CELLS, _NOTE_CELLS = 16, 17, 30
 _MOST_NAME = 44
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ModelRow:
     """One model of the list."""
 
@@ -249,7 +249,7 @@ SHORT = 20
 WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class SwitchPlan:
     """What a switch would mean; sizes in tokens."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
@@ -16,6 +15,7 @@ from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.agent.tools.tasks import Page, TaskRow, task_rows
+from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
@@ -353,7 +353,7 @@ class TaskScreen(Dialog[None]):
         self.key_row.said = await copy(self.app, self._text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineTasks:
     """The background commands of a session, asked for on the engine's thread."""
 

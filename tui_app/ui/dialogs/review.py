@@ -5,7 +5,7 @@ is still typed goes back to the prompt.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -28,6 +28,7 @@ from tui_app.events import (
     Record,
     fact_counts,
 )
+from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
@@ -180,7 +181,7 @@ Way = Literal["apply", "edit", "focus", "discard"]
 WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """What a review says of what it shows."""
 
@@ -212,7 +213,7 @@ SUMMARY = Words(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reviewed:
     """What the user wants."""
 
@@ -490,7 +491,7 @@ class ReviewScreen(Dialog[Reviewed]):
 # How full the context is while a summary waits.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fill:
     """The context of the next request, as the gauge shows it."""
 

@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.events import CheckpointCreated
 from tui_app.git import Git
 from tui_app.memory.scope import DETACHED, scope_of
+from tui_app.records import frozen
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
@@ -180,7 +180,7 @@ async def show_stats(app: App[Any], session: ChatSession) -> None:
 _TITLE_CELLS = 400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckpointRow:
     """One checkpoint."""
 

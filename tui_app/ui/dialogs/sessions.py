@@ -5,7 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import PurePath
@@ -19,6 +19,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from tui_app.context.storage_errors import StorageError
+from tui_app.records import frozen
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, rename_session
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionChoice:
     """What to do with which session."""
 
@@ -453,7 +454,7 @@ class SearchScreen(FilterDialog[Found, Found]):
 # The list of sessions: open another one, name or delete one, search all of them.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """Where to go on."""
 

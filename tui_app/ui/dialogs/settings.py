@@ -1,7 +1,7 @@
 """Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -12,6 +12,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
 from tui_app.modes import ABOUT, MODES, mode_named
+from tui_app.records import frozen
 from tui_app.session.stats import is_over
 from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
@@ -37,7 +38,7 @@ _ZEROS = {"bell_after_s": "never", "retries": "never", "_mb": "no limit"}
 """What the number 0 means, where it is not none of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """What a user wants of a setting: change it, or have the built-in value back."""
 

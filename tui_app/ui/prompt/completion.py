@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.worker import Worker
 
-from tui_app.records import record
+from tui_app.records import frozen
 from tui_app.references import Mention, is_writable, mention_at, written
 from tui_app.ui.slash import (
     CustomCommand,
@@ -234,7 +234,7 @@ class AtCursor(NamedTuple):
         return is_command(self.text) and "\n" not in self.text
 
 
-@record()
+@frozen
 class Fill:
     """Text to put between two columns of the cursor's line; without them in place of everything."""
 
@@ -244,7 +244,7 @@ class Fill:
     """Characters between the cursor and the end of the text."""
 
 
-@record()
+@frozen
 class Send:
     """The prompt is complete."""
 

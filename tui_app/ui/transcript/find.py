@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from textual import on, work
@@ -13,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from tui_app.records import frozen
 from tui_app.session.entries import Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
@@ -37,7 +37,7 @@ class Searchable(Protocol):
     async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """The progress of a search."""
 

@@ -1,7 +1,7 @@
 """Painted lines that remember which part of them is content, and the painter that makes them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -9,6 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui_app.records import frozen
 from tui_app.ui.text import TAB, Glyphs, cut_cells, without_drawing
 from tui_app.ui.themes import STROKE_CONTRAST, Palette, Tone, legible
 
@@ -22,7 +23,7 @@ PROSE_CELLS = 96
 """Cells of the longest line of prose: longer ones are hard to follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """A line as it is painted, gutter and padding included."""
 
@@ -94,7 +95,7 @@ def with_tabs(shown: str, source: str) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
+@frozen
 class Painter:
     """Everything that painting depends on beside the text; a new one makes all cached lines stale."""
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
 
+from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import wrap_spans
@@ -32,7 +33,7 @@ class Piece(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class GapPiece:
     """Blank lines that keep entries apart; half of one over or under a prompt has the prompt's ground."""
 
@@ -53,7 +54,7 @@ class _OneRow:
         return 1
 
 
-@dataclass(frozen=True)
+@frozen
 class RulePiece(_OneRow):
     """A line across the conversation with words in it: what stands above has become what it says."""
 
@@ -85,7 +86,7 @@ class RulePiece(_OneRow):
         return painter.fitted(self.title, painter.width), ""
 
 
-@dataclass(frozen=True)
+@frozen
 class RowPiece(_OneRow):
     """One line: a sign that hangs left of a title that is cut to fit, and something right-aligned."""
 
@@ -128,7 +129,7 @@ class RowPiece(_OneRow):
         return [painter.line(segments, lead=end if self.ornament else 0, end=end, sign=sign)]
 
 
-@dataclass(frozen=True)
+@frozen
 class KeysPiece(_OneRow):
     """Keys, and less loudly what they do; what has no room is left out whole, the last first."""
 
@@ -151,7 +152,7 @@ class KeysPiece(_OneRow):
         return [painter.line(segments)]
 
 
-@dataclass(frozen=True)
+@frozen
 class TextPiece:
     """Plain text, wrapped; ``sign`` hangs left of its first line."""
 
@@ -193,7 +194,7 @@ class TextPiece:
         return painted
 
 
-@dataclass(frozen=True)
+@frozen
 class ChangePiece(TextPiece):
     """Lines that an edit takes out of a file or puts into it: on a ground, with their code in colours."""
 
@@ -236,7 +237,7 @@ class ChangePiece(TextPiece):
         return painted
 
 
-@dataclass(frozen=True)
+@frozen
 class PromptPiece:
     """A part of a prompt, on a ground with a bar at its left; its time stands behind the first line."""
 
@@ -281,7 +282,7 @@ class PromptPiece:
         return painted
 
 
-@dataclass(frozen=True)
+@frozen
 class MarkdownPiece:
     """A part of an answer."""
 
@@ -303,7 +304,7 @@ class MarkdownPiece:
         return [painter.line(()), *body] if self.gap and body else body
 
 
-@dataclass(frozen=True)
+@frozen
 class FadedPiece:
     """A piece of an entry that the model does not see any more, one level quieter and without hue."""
 
@@ -462,7 +463,7 @@ def readable_args(args: str) -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Excerpt:
     """The part of a text around a place that is too far inside to be painted."""
 

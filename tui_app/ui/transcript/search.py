@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, Protocol
 
+from tui_app.records import frozen
 from tui_app.session.database import Database
 from tui_app.session.entries import Body, Entry
 from tui_app.ui.text import clean
@@ -39,7 +40,7 @@ _AROUND = 1_200
 """Characters shown before and after a place in a text that is not shown whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One place where the words were found."""
 
