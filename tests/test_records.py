@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from inspect import Parameter, signature
 
 import pytest
 
@@ -94,4 +95,6 @@ def test_the_standard_library_takes_it() -> None:
     for copied in (copy.copy(place), copy.deepcopy(place), pickle.loads(pickle.dumps(place))):
         assert copied == place
         assert copied.words == ["x"]
+    assert str(signature(Place)).startswith("(name: str, row: int = 0")
+    assert signature(Named).parameters["first"].kind is Parameter.KEYWORD_ONLY
     assert repr(place) == "Place(name='a', row=2, words=['x'])"

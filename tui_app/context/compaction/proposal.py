@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
 from typing import Protocol
@@ -265,7 +265,7 @@ _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 _LOG = logging.getLogger(__name__)
 
 
-@frozen(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ProposalWriter:
     """Turns a plan into a proposal. It never changes the view; failures are returned as text."""
 

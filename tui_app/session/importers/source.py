@@ -5,7 +5,7 @@ import math
 import re
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -176,7 +176,7 @@ class Lines:
         return sorted(lines, key=lambda line: line.number)
 
 
-@frozen
+@dataclass(frozen=True)
 class Source:
     """A file's bytes, read once, and the two ways to look at them."""
 
