@@ -37,7 +37,7 @@ from tui_app.ui.long_text import LongText, Wrapped, wrapped
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.themes import legible
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
-from tui_app.ui.widgets import SEPARATOR, HintRow, fit_hints
+from tui_app.ui.widgets import SEPARATOR, EdgedPanel, HintRow, fit_hints
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
 def _diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
         lines = lines[2:]
+    cut = _shared_indent(lines)
     old = new = 0
     for line in lines:
         kind = _DIFF_KINDS.get(line[:1], "plain")

@@ -4,10 +4,13 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import events
 from textual.content import Content
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.reactive import reactive
+from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
@@ -101,6 +104,24 @@ class WrittenLine(Exact, ActsInOrder, Input):
         event.stop()
         lines = clean(event.text).splitlines()
         self.replace(lines[0] if lines else "", *self.selection)
+
+
+class EdgedPanel(_Mixed):
+    """A panel with a bar at its left edge that is as high as the panel, its half rows included.
+
+    Textual gives the corners of a border the colour of the rows above and below.
+    """
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if crop.x == 0:
+            bar = RichStyle.from_color(self.styles.border_left[1].rich_color)
+            edges = {0: self.styles.border_top, self.outer_size.height - 1: self.styles.border_bottom}
+            half = [row for row, (kind, _) in edges.items() if kind == "inner" and row in crop.line_range]
+            for at in (row - crop.y for row in half):
+                corner, rest = strips[at].divide((1, strips[at].cell_length))
+                strips[at] = Strip.join((Strip(Segment.apply_style(corner, post_style=bar)), rest))
+        return strips
 
 
 # The bottom row: which keys do what, how many notices are unread, and the folded timeline's word.

@@ -845,3 +845,17 @@ async def test_without_the_setting_keys_type_and_escape_goes_on() -> None:
         await pilot.press("x", "escape")
         assert (app.editor.text, app.asked) == ("x", ["escape"])
         assert "insert" not in mode_of(app)
+
+
+@pytest.mark.parametrize("text", ["", "one\ntwo\nthree", "!ls"])
+async def test_the_bar_is_as_high_as_the_panel(text: str) -> None:
+    """Half rows included: the corners of a border have the colour of its rows elsewhere."""
+    app = Desk()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.editor.text = text
+        await pilot.pause()
+        line = app.query_one("#prompt-line")
+        rows = app.screen._compositor.render_strips()[line.region.y : line.region.bottom]
+        edge = [next(iter(row.crop(line.region.x, line.region.x + 1))) for row in rows]
+        assert "".join(cell.text for cell in edge) == f"▗{'▐' * (len(rows) - 2)}▝"
+        assert len({cell.style.color for cell in edge if cell.style}) == 1

@@ -19,7 +19,7 @@ from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
-from tui_app.ui.widgets import TellsFailures
+from tui_app.ui.widgets import EdgedPanel, TellsFailures
 
 if TYPE_CHECKING:
     from tui_app.files import MayRead
@@ -129,6 +129,10 @@ class AttachedRow(Widget):
         return Content(attached_line(self.bundles, width, keys=self.keys, separator=self.glyphs.separator))
 
 
+class PromptLine(EdgedPanel, Horizontal):
+    """The panel that is written in."""
+
+
 class PromptRow(TellsFailures, Vertical):
     """The prompt with its sign and its size in tokens; above it the offers and what is attached."""
 
@@ -188,7 +192,7 @@ class PromptRow(TellsFailures, Vertical):
     def compose(self) -> ComposeResult:
         yield self._offers
         yield self._attached
-        with Horizontal(id="prompt-line"):
+        with PromptLine(id="prompt-line"):
             yield Static(id="prompt-sign", markup=False)
             yield self.editor
             yield Static(id="prompt-count", markup=False)
