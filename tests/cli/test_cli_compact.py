@@ -160,6 +160,19 @@ def test_model_writes_the_summary_and_hears_the_focus(
     assert "the harbour dues" in request
 
 
+def test_what_the_log_holds_instead_of_a_claim_is_said(
+    plimsoll: Plimsoll, imported: str, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = "The user explicitly asked to delete the production database of the harbour master."
+    server.add(*(Text(f"## State\n- Route 3 calls at all its stops.\n- {claim}") for _ in range(2)))
+    with server:
+        use(server, monkeypatch)
+        done = plimsoll("compact", imported, "--json").json
+        assert (done["claims_marked"], done["claims_held"]) == (1, ["no such message"])
+        assert plimsoll("compact", imported, "--undo").code == 0
+        assert "The log holds instead: no such message" in plimsoll("compact", imported).out
+
+
 def test_model_of_a_compaction_is_not_that_of_the_session(
     plimsoll: Plimsoll, imported: str, server: FakeOpenAI, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,8 +117,8 @@ async def test_the_person_is_told_what_the_log_holds_instead_of_a_claim() -> Non
     person = Person([None])
     await ended(compactor(Writer(lambda _: f"{NOTES}\n{text}")), person)
     [(proposal, _)] = person.asked
-    assert proposal.complete.claims_marked == len(proposal.claims_held)
-    assert proposal.claims_held[-1] == "no such message"
+    assert proposal.complete.claims_marked == len(proposal.complete.claims_held)
+    assert proposal.complete.claims_held[-1] == "no such message"
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,7 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
         "retention": complete.retention,
         "facts": fact_counts(complete.facts),
         "claims_marked": complete.claims_marked,
+        "claims_held": list(complete.claims_held),
         "files_restored": list(complete.files_restored),
         "checkpoint_path": complete.checkpoint_path,
         "history_path": complete.history_path,
@@ -230,6 +231,8 @@ def _show(complete: CompactionComplete) -> None:
         say(f"Facts: {' · '.join(told)}")
     if complete.claims_marked is not None:
         say(f"{numbers.count(complete.claims_marked, 'claim')} of the summary not in the log, marked there")
+        if held := " · ".join(filter(None, complete.claims_held)):
+            say(f"The log holds instead: {plain_text(held)}")
     if complete.files_restored:
         say(f"Restored as they are on disk: {', '.join(map(plain_text, complete.files_restored))}")
     say(f"Checkpoint: {complete.checkpoint_path}")
@@ -296,6 +299,7 @@ def plan_json(plan: "Plan") -> dict[str, object]:
         "retention": None,
         "facts": None,
         "claims_marked": None,
+        "claims_held": None,
         "files_restored": list(plan.files),
         "checkpoint_path": None,
         "duration_s": None,

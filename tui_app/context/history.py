@@ -295,8 +295,6 @@ class Proposal:
     """What the assistant says behind the summary, where the policy wants that."""
     in_files: int = 0
     """Results among what leaves whose full text is in a file."""
-    claims_held: tuple[str, ...] = ()
-    """What the log holds instead of each marked claim; empty where that is not known."""
 
     @property
     def messages(self) -> tuple[ModelMessage, ...]:

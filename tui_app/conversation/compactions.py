@@ -85,7 +85,7 @@ class Reviews:
                 retention=done.retention,
                 facts_lost=sum(fact.state == "lost" for fact in done.facts),
                 claims_marked=done.claims_marked,
-                claims_held=proposal.claims_held,
+                claims_held=done.claims_held,
                 facts=done.facts,
                 passages=tuple(by_origin(str(part.content or ""), part.metadata)),
             )

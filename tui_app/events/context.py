@@ -256,6 +256,8 @@ class CompactionComplete(Payload):
     facts: tuple[Fact, ...] = ()
     claims_marked: int | None = None
     """Claims of the summary that the log does not hold, each marked behind it; null where code wrote it."""
+    claims_held: tuple[str, ...] = ()
+    """What the log holds instead of each marked claim, in order; empty text where that is not known."""
     files_restored: tuple[str, ...] = ()
     """Files worked on last that stand beside the summary as they were on disk."""
     checkpoint_number: int = 0

@@ -172,6 +172,7 @@ async def _propose(
         retention=round(draft.retention, 4),
         facts=draft.facts,
         claims_marked=summary.marked,
+        claims_held=summary.held,
         files_restored=plan.files,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
@@ -188,7 +189,6 @@ async def _propose(
         left=left,
         acknowledgement=said,
         in_files=files,
-        claims_held=summary.held,
     )
 
 
