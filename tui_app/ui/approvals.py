@@ -159,9 +159,17 @@ def _diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
         elif not (old or new) or kind in ("remark", "faint"):
             yield QuestionRow(line.strip("[]") if kind == "remark" else line, kind)
         else:
-            yield QuestionRow(line[1:], kind, old if kind == "removed" else new, line[:1])
+            yield QuestionRow(line[1:].removeprefix(cut), kind, old if kind == "removed" else new, line[:1])
             old += kind != "added"
             new += kind != "removed"
+
+
+def _shared_indent(lines: Sequence[str]) -> str:
+    """What all lines of a diff are indented by beyond the first two cells, which say that there is more."""
+    first = next((at for at, line in enumerate(lines) if _HEADER.match(line)), len(lines))
+    bodies = [line[1:] for line in lines[first:] if line[:1] in ("+", "-", " ") and line[1:].strip()]
+    least = min((body[: len(body) - len(body.lstrip(" \t"))] for body in bodies), key=len, default="")
+    return least[2:] if all(body.startswith(least) for body in bodies) else ""
 
 
 def _without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
@@ -476,7 +484,7 @@ _REASON = "Tell the model why (optional)"
 _NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as: {RUN_COMMAND.name} git log …"
 
 
-class AskBox(Vertical):
+class AskBox(EdgedPanel, Vertical):
     """A box that comes up while a user may be writing: for a moment keys still mean the prompt.
 
     Args:

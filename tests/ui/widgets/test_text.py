@@ -422,6 +422,13 @@ def test_a_fence_is_longer_than_what_it_holds() -> None:
     assert fenced("````\nx").startswith("`````\n")
 
 
+def test_what_all_lines_of_a_diff_are_indented_by_leaves_the_room_to_them() -> None:
+    diff = "@@ -10,3 +10,3 @@\n         if a:\n-            b()\n+\n+            c()"
+    assert diff_page(diff, 80).text.split("\n") == ["  if a:", "      b()", "", "      c()"]
+    assert diff_page(f"{diff}\n@@ -30 +30 @@\n-x\n+y", 80).text.startswith("        if a:"), "beside one at 0"
+    assert diff_page("@@ -1 +1 @@\n-    a: 1\n+  a: 1", 80).text == "    a: 1\n  a: 1", "what changes is seen"
+
+
 def test_a_diff_has_the_colours_of_code_before_and_after() -> None:
     diff = (
         "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n def f():\n-    return 'one\u202e'\n+    return 2  # why\n"
